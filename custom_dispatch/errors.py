@@ -1,0 +1,104 @@
+"""Every error this package raises: what was found, what was expected, and the next step.
+
+The message of an error is complete by itself: it is what the command line prints, without a
+traceback. The parts stay available as attributes for tools.
+"""
+
+from __future__ import annotations
+
+
+class CustomDispatchError(Exception):
+    """Base class of every error of this package.
+
+    Parameters
+    ----------
+    found
+        One sentence: what is wrong, naming the kernel, operand, file or target.
+    expected
+        What would have been right, as a phrase; empty when `found` already says it.
+    next_step
+        One sentence: what the reader can do now.
+    log
+        The verbatim output of a tool (nvcc, NVRTC, ptxas, iree-compile), printed after the rest.
+    """
+
+    def __init__(
+        self, found: str, *, expected: str = "", next_step: str = "", log: str = ""
+    ) -> None:
+        self.found = found
+        self.expected = expected
+        self.next_step = next_step
+        self.log = log
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        lines = [self.found]
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.next_step:
+            lines.append(f"  next step: {self.next_step}")
+        if self.log:
+            lines.append(self.log.rstrip())
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword arguments do not survive BaseException's own pickling (process pools need it).
+        return _rebuild, (type(self), self.found, self.expected, self.next_step, self.log)
+
+
+def _rebuild(
+    kind: type[CustomDispatchError], found: str, expected: str, next_step: str, log: str
+) -> CustomDispatchError:
+    return kind(found, expected=expected, next_step=next_step, log=log)
+
+
+class DeclarationError(CustomDispatchError, ValueError):
+    """A `Kernel`, operand, dim expression or target is declared wrongly."""
+
+
+class SignatureError(DeclarationError):
+    """A kernel's C signature is one that IREE's calling convention cannot take yet."""
+
+
+class PtxError(CustomDispatchError):
+    """PTX cannot be read, does not assemble, or does not fit the kernel's declaration."""
+
+
+class UnsupportedInstructionError(PtxError):
+    """The CPU target does not lower a PTX instruction."""
+
+
+class ToolNotFoundError(CustomDispatchError):
+    """A compiler or tool (nvcc, NVRTC, ptxas, iree-compile) is not installed."""
+
+
+class ToolTimeoutError(CustomDispatchError):
+    """A tool ran past its time limit; its whole process group was ended."""
+
+
+class SourceError(CustomDispatchError):
+    """A `.cu` source is missing or does not compile; `log` holds the compiler's message."""
+
+
+class LinkError(CustomDispatchError):
+    """A model and the kernels put into it do not fit together."""
+
+
+class ModelError(CustomDispatchError):
+    """A model is not valid MLIR, or IREE cannot compile it."""
+
+
+class ModuleFileError(CustomDispatchError):
+    """A `.vmfb` file is missing or is not an IREE module."""
+
+
+class DeviceError(CustomDispatchError):
+    """No device can run what was asked for, or the device failed."""
+
+
+class CallError(CustomDispatchError, TypeError, ValueError):
+    """A call's arguments do not fit: count, dtype, rank, dims or device."""
+
+
+class OutputError(CustomDispatchError, OSError):
+    """A file or directory cannot be written."""

@@ -1,0 +1,157 @@
+"""Targets: where code runs (`cuda:sm_90a`, `cpu`, `cpu:x86-64-v3`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+
+from custom_dispatch.errors import DeclarationError
+
+_ARCH = re.compile(r"sm_(\d{1,2})(\d)([af]?)")
+_CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+# Compute capabilities that the CUDA 13.0 compilers know (`nvcc --list-gpu-arch`), and with them
+# the older ones that a 12.x NVRTC still builds for.
+KNOWN_COMPUTE_CAPABILITIES = frozenset(
+    {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
+)
+# `a` (one chip) and `f` (one family) features exist from these on: PTX ISA, ".target".
+_ARCH_SPECIFIC_FROM = 90
+_FAMILY_SPECIFIC_FROM = 100
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """A GPU architecture: a compute capability and its feature suffix.
+
+    Order is preference: a later compute capability first of all; at the same one, `a` before `f`
+    before plain, because each may use instructions that the next may not.
+    """
+
+    compute_capability: int
+    """major * 10 + minor: 90 for Hopper."""
+    suffix: str = ""
+    """"" (forward compatible PTX), "a" (this chip only) or "f" (this family)."""
+
+    @classmethod
+    def parse(cls, text: str) -> Arch:
+        """Read `sm_90` or `sm_90a`.
+
+        Raises
+        ------
+        DeclarationError
+            Not of that form, or an architecture that no supported compiler knows.
+        """
+        match = _ARCH.fullmatch(text)
+        known = ", ".join(f"sm_{cc}" for cc in sorted(KNOWN_COMPUTE_CAPABILITIES))
+        if match is None:
+            raise DeclarationError(
+                f"{text!r} is not a CUDA architecture.",
+                expected="`sm_` and a compute capability, such as sm_80, sm_90 or sm_90a",
+                next_step=f"choose from {known}.",
+            )
+        capability = int(match[1] + match[2])
+        if capability not in KNOWN_COMPUTE_CAPABILITIES:
+            raise DeclarationError(
+                f"CUDA architecture {text!r} is unknown.",
+                expected=f"one of {known}",
+                next_step="correct the target, or update custom-dispatch for a newer GPU.",
+            )
+        suffix = match[3]
+        first = {"a": _ARCH_SPECIFIC_FROM, "f": _FAMILY_SPECIFIC_FROM}.get(suffix, 0)
+        if capability < first:
+            raise DeclarationError(
+                f"CUDA architecture {text!r} does not exist: `{suffix}` features begin with "
+                f"sm_{first}{suffix}.",
+                expected=f"sm_{capability}",
+                next_step=f"drop the `{suffix}`.",
+            )
+        return cls(capability, suffix)
+
+    def __str__(self) -> str:
+        return f"sm_{self.compute_capability}{self.suffix}"
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Arch):
+            return NotImplemented
+        return self._rank < other._rank
+
+    @property
+    def _rank(self) -> tuple[int, int]:
+        return self.compute_capability, " fa".index(self.suffix or " ")
+
+    def runs_on(self, compute_capability: int) -> bool:
+        """Whether PTX of this architecture loads on a GPU of that compute capability.
+
+        Plain PTX runs on every later GPU, `a` on exactly its own, `f` on the later members of its
+        family, which share the major number (PTX ISA, ".target").
+        """
+        match self.suffix:
+            case "a":
+                return compute_capability == self.compute_capability
+            case "f":
+                same_family = compute_capability // 10 == self.compute_capability // 10
+                return same_family and compute_capability >= self.compute_capability
+            case _:
+                return compute_capability >= self.compute_capability
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where code runs: a CUDA architecture, or a CPU."""
+
+    backend: str
+    """"cuda" or "cpu"."""
+    arch: Arch | None = None
+    """The GPU architecture of a CUDA target."""
+    cpu: str = ""
+    """The LLVM CPU name of a CPU target: "generic", "host", "x86-64-v3", ..."""
+
+    @classmethod
+    def parse(cls, text: str | Target) -> Target:
+        """Read `cuda:sm_90a`, `cpu`, `cpu:host` or `cpu:x86-64-v3`.
+
+        Raises
+        ------
+        DeclarationError
+            The text names no target.
+        """
+        if isinstance(text, Target):
+            return text
+        if not isinstance(text, str):
+            raise DeclarationError(
+                f"A target is given as {type(text).__name__}.",
+                expected="text such as 'cuda:sm_90' or 'cpu'",
+                next_step="quote the target's name.",
+            )
+        backend, colon, rest = text.partition(":")
+        if backend == "cuda" and rest:
+            return cls("cuda", Arch.parse(rest))
+        if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
+            return cls("cpu", cpu=rest or "generic")
+        hint = f"did you mean 'cuda:{text}'?" if text.startswith("sm_") else ""
+        raise DeclarationError(
+            f"{text!r} is not a target.",
+            expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, or cpu:NAME "
+            "(cpu:host, cpu:x86-64-v3)",
+            next_step=hint or "correct the target's name.",
+        )
+
+    def __str__(self) -> str:
+        if self.arch is not None:
+            return f"cuda:{self.arch}"
+        return "cpu" if self.cpu == "generic" else f"cpu:{self.cpu}"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether this is a GPU."""
+        return self.backend == "cuda"
+
+    @property
+    def symbol(self) -> str:
+        """A name for this target that is safe in IR and in file names: `sm_90a`, `cpu`."""
+        if self.arch is not None:
+            return str(self.arch)
+        return "cpu" if self.cpu == "generic" else "cpu_" + re.sub(r"\W", "_", self.cpu)

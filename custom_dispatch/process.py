@@ -1,0 +1,93 @@
+"""The one place that starts other programs.
+
+Programs are started with an argument list, never through a shell, in a process group of their
+own: nvcc starts cicc and ptxas, and a time limit must end those too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
+
+DEFAULT_TIMEOUT_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a program ended: its exit status, and what it wrote to stdout and stderr."""
+
+    returncode: int
+    stdout: bytes
+    stderr: str
+
+
+def run(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+) -> Completed:
+    """Run a program to its end and return what it printed; a non-zero status is not an error here.
+
+    Parameters
+    ----------
+    arguments
+        The program and its arguments.
+    stdin
+        Bytes given on standard input; without it standard input is empty.
+    environment
+        The program's whole environment; this process's own when omitted.
+    timeout_seconds
+        After this many seconds the program and everything it started are killed.
+
+    Raises
+    ------
+    ToolNotFoundError
+        The program does not exist or may not be executed.
+    ToolTimeoutError
+        The time limit passed.
+    """
+    command = [os.fspath(argument) for argument in arguments]
+    try:
+        process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
+            command,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=dict(environment) if environment is not None else None,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolNotFoundError(
+            f"`{command[0]}` could not be started: {error.strerror or error}.",
+            next_step="run `custom-dispatch doctor` to see which tools were found and where.",
+        ) from error
+    try:
+        stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
+    except subprocess.TimeoutExpired as error:
+        _kill_group(process)
+        raise ToolTimeoutError(
+            f"`{Path(command[0]).name}` did not finish within {timeout_seconds:g} seconds and "
+            "was ended, with everything it had started.",
+            next_step="try a smaller source, or raise the time limit.",
+        ) from error
+    except BaseException:  # KeyboardInterrupt included: never leave a compiler running
+        _kill_group(process)
+        raise
+    return Completed(process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
