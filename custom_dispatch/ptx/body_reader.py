@@ -1,0 +1,212 @@
+"""Reading the statements between a function's braces (PTX ISA 9.0, sections 4.3 and 11.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from custom_dispatch.ptx.declarations import at_variable, read_type, read_variables
+from custom_dispatch.ptx.lexer import Kind
+from custom_dispatch.ptx.module import (
+    BranchTargets,
+    Instruction,
+    Label,
+    Location,
+    Parameter,
+    Predicate,
+    Span,
+    Statement,
+    Variable,
+)
+from custom_dispatch.ptx.operand import Operand, Register, Symbol
+from custom_dispatch.ptx.operand_reader import read_operand
+from custom_dispatch.ptx.scope import MAX_DEPTH, Scope
+from custom_dispatch.ptx.stream import TokenStream, parse_integer
+
+_ENDED_BY_SEMICOLON = (".pragma", ".calltargets", ".callprototype")
+
+
+class BodyReader:
+    """Reads one function's body.
+
+    Parameters
+    ----------
+    stream
+        At the opening brace.
+    files
+        The source files that `.file` numbers.
+    parameters
+        The function's parameters and results; one declared `.reg` is a register.
+    """
+
+    def __init__(
+        self, stream: TokenStream, files: Mapping[int, str], parameters: tuple[Parameter, ...]
+    ) -> None:
+        self._stream = stream
+        self._files = files
+        self._scope = Scope(None, 0)
+        self._scopes = 0
+        self._location: Location | None = None
+        self._statements: list[Statement] = []
+        self._unresolved: list[tuple[int, Scope]] = []
+        self._variables: list[Variable] = []
+        for parameter in parameters:
+            self._scope.declare_symbol(parameter.name)
+
+    def read(self) -> tuple[tuple[Statement, ...], tuple[Variable, ...], Span]:
+        """Read up to and including the closing brace.
+
+        Returns
+        -------
+        tuple
+            The statements, the variables, and the span between the braces.
+        """
+        stream = self._stream
+        start = stream.expect("{", "before a body").end
+        while True:
+            if stream.accept("{"):
+                if self._scope.depth == MAX_DEPTH:
+                    stream.position -= 1
+                    stream.fail(f"scopes nested at most {MAX_DEPTH} deep")
+                self._scopes += 1
+                self._scope = Scope(self._scope, self._scopes)
+            elif stream.at("}"):
+                end = stream.take().start
+                if self._scope.parent is None:
+                    break
+                self._scope = self._scope.parent
+            elif not stream.accept(";"):
+                self._statement()
+        for index, scope in self._unresolved:
+            statement = self._statements[index]
+            if isinstance(statement, Instruction):
+                operands = tuple(_resolve(operand, scope) for operand in statement.operands)
+                self._statements[index] = replace(statement, operands=operands)
+            elif isinstance(statement, BranchTargets):
+                targets = tuple(scope.symbol(target) for target in statement.targets)
+                self._statements[index] = replace(statement, targets=targets)
+        return tuple(self._statements), tuple(self._variables), Span(start, end)
+
+    def _statement(self) -> None:
+        stream = self._stream
+        token = stream.peek()
+        if token.kind is Kind.WORD and stream.peek(1).text == ":":
+            self._label()
+        elif at_variable(stream):
+            self._variables.extend(read_variables(stream, self._scope, is_extern=False))
+        elif token.text == ".loc":
+            self._loc()
+        elif token.text == ".reg":
+            self._registers()
+        elif token.text in _ENDED_BY_SEMICOLON:
+            self._skip_statement()
+        elif token.text == "@" or (token.kind is Kind.WORD and token.text[0].isalpha()):
+            self._instruction()
+        else:
+            stream.fail("an instruction, a label, a declaration or `}`")
+
+    def _label(self) -> None:
+        stream = self._stream
+        line = stream.peek().line
+        written = stream.name("a label")
+        stream.take()
+        name = self._scope.declare_symbol(written)
+        if stream.accept(".branchtargets"):
+            targets = [stream.name("a label to branch to")]
+            while stream.accept(","):
+                targets.append(stream.name("a label to branch to"))
+            stream.expect(";", "after the labels to branch to")
+            self._unresolved.append((len(self._statements), self._scope))
+            self._statements.append(BranchTargets(name, tuple(targets), line))
+        elif stream.peek().text in _ENDED_BY_SEMICOLON:
+            self._skip_statement()
+        else:
+            self._statements.append(Label(name, line))
+
+    def _skip_statement(self) -> None:
+        while not self._stream.at(";"):
+            if self._stream.take().kind is Kind.END:
+                self._stream.fail("`;` after a directive")
+        self._stream.take()
+
+    def _loc(self) -> None:
+        """`.loc file line column [, function_name label[+n]] [, inlined_at file line column]`."""
+        stream = self._stream
+        stream.take()
+        file, line, column = (stream.integer("three numbers after `.loc`") for _ in range(3))
+        self._location = Location(self._files.get(file, f"file {file}"), line, column)
+        while stream.accept(","):
+            if stream.accept("function_name"):
+                stream.name("a label after `function_name`")
+                if stream.accept("+"):
+                    stream.integer("an offset")
+            elif stream.accept("inlined_at"):
+                for _ in range(3):
+                    stream.integer("three numbers after `inlined_at`")
+            else:
+                stream.fail("`function_name` or `inlined_at`")
+        while parse_integer(stream.peek().text) is not None and stream.peek().kind is Kind.WORD:
+            stream.take()  # older compilers append flags
+
+    def _registers(self) -> None:
+        stream = self._stream
+        stream.take()
+        type_name, width = read_type(stream)
+        if width is not None:
+            type_name = f"v{width}.{type_name}"
+        while True:
+            name = stream.name("a register's name")
+            if stream.accept("<"):
+                count = stream.integer("the number of registers")
+                stream.expect(">", "after the number of registers")
+                self._scope.declare_bank(name, count, type_name)
+            else:
+                self._scope.declare_register(name, type_name)
+            if not stream.accept(","):
+                break
+        stream.expect(";", "after a declaration of registers")
+
+    def _instruction(self) -> None:
+        stream = self._stream
+        start = stream.peek().start
+        predicate = self._predicate() if stream.accept("@") else None
+        line = stream.peek().line
+        opcode = stream.name("an instruction")
+        operands: list[Operand] = []
+        if not stream.at(";"):
+            operands.append(read_operand(stream, self._scope))
+            while stream.accept(","):
+                operands.append(read_operand(stream, self._scope))
+        stream.expect(";", f"after the operands of `{opcode[:40]}`")
+        if any(_has_symbol(operand) for operand in operands):
+            self._unresolved.append((len(self._statements), self._scope))
+        self._statements.append(
+            Instruction(
+                opcode=opcode,
+                operands=tuple(operands),
+                predicate=predicate,
+                line=line,
+                location=self._location,
+                span=Span(start, stream.previous_end()),
+            )
+        )
+
+    def _predicate(self) -> Predicate:
+        stream = self._stream
+        negated = stream.accept("!")
+        known = self._scope.register(stream.peek().text)
+        if known is None or known[1] != "pred":
+            stream.fail("a declared predicate register after `@`")
+        stream.take()
+        return Predicate(Register(*known), negated)
+
+
+def _has_symbol(operand: Operand) -> bool:
+    return isinstance(operand, Symbol)
+
+
+def _resolve(operand: Operand, scope: Scope) -> Operand:
+    """A label may be declared after its use, so names are looked up again at the end."""
+    if isinstance(operand, Symbol) and "@" not in operand.name:
+        return Symbol(scope.symbol(operand.name), operand.offset)
+    return operand

@@ -1,0 +1,222 @@
+"""Reading a PTX module (PTX ISA 9.0, chapters 4 and 11)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from custom_dispatch.ptx.body_reader import BodyReader
+from custom_dispatch.ptx.declarations import at_variable, read_parameters, read_variables
+from custom_dispatch.ptx.lexer import Kind, Token, tokenize
+from custom_dispatch.ptx.module import Entry, Function, Module, Parameter, Span, Variable
+from custom_dispatch.ptx.stream import TokenStream
+
+_LINKAGE = (".visible", ".extern", ".weak", ".common")
+_VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
+
+
+def read_module(text: str) -> Module:
+    """Read PTX text.
+
+    Takes what nvcc, NVRTC and cuobjdump print, with or without line information, and a trailing
+    NUL. Instructions are read by their form only: an unknown opcode is data like any other.
+
+    Parameters
+    ----------
+    text
+        The whole module.
+
+    Raises
+    ------
+    PtxError
+        The text is not PTX or is cut short; names the line, what was found and what was expected.
+    """
+    tokens = tokenize(text.rstrip("\0"))
+    return _ModuleReader(tokens).read()
+
+
+@dataclass(frozen=True, slots=True)
+class _Directives:
+    """What stands between a function's parameters and its body."""
+
+    numbers: dict[str, tuple[int, ...]]
+
+    def threads(self, name: str) -> tuple[int, int, int] | None:
+        values = self.numbers.get(name)
+        if not values:
+            return None
+        x, y, z = (*values, 1, 1)[:3]
+        return x, y, z
+
+    def number(self, name: str) -> int | None:
+        values = self.numbers.get(name)
+        return values[0] if values else None
+
+
+class _ModuleReader:
+    def __init__(self, tokens: list[Token]) -> None:
+        self._stream = TokenStream(tokens)
+        self._files = _files(tokens)
+        self._entries: list[Entry] = []
+        self._functions: list[Function] = []
+        self._variables: list[Variable] = []
+
+    def read(self) -> Module:
+        version = self._version()
+        target, address_size = self._target()
+        while self._stream.peek().kind is not Kind.END:
+            self._item()
+        return Module(
+            version=version,
+            target=target,
+            address_size=address_size,
+            entries=tuple(self._entries),
+            functions=tuple(self._functions),
+            variables=tuple(self._variables),
+        )
+
+    def _version(self) -> tuple[int, int]:
+        stream = self._stream
+        while stream.at(".file"):
+            self._file()
+        stream.expect(".version", "at the start of a PTX module")
+        match = _VERSION.fullmatch(stream.peek().text)
+        if match is None:
+            stream.fail("a version such as `9.0`")
+        stream.take()
+        return int(match.group(1)), int(match.group(2))
+
+    def _target(self) -> tuple[tuple[str, ...], int]:
+        stream = self._stream
+        stream.expect(".target", "after `.version`")
+        target = [stream.name("an architecture such as `sm_80`")]
+        while stream.accept(","):
+            target.append(stream.name("a target option such as `debug`"))
+        address_size = 32
+        if stream.accept(".address_size"):
+            address_size = stream.integer("32 or 64")
+            if address_size not in (32, 64):
+                stream.position -= 1
+                stream.fail("an address size of 32 or 64")
+        return tuple(target), address_size
+
+    def _item(self) -> None:
+        stream = self._stream
+        start = stream.peek().start
+        linkage: set[str] = set()
+        while stream.peek().text in _LINKAGE:
+            linkage.add(stream.take().text)
+        if stream.at(".entry"):
+            self._entry(start)
+        elif stream.at(".func"):
+            self._function()
+        elif at_variable(stream):
+            self._variables.extend(
+                read_variables(stream, None, is_extern=".extern" in linkage),
+            )
+        elif linkage:
+            stream.fail("`.entry`, `.func` or a variable after its linkage")
+        elif stream.at(".file"):
+            self._file()
+        elif stream.at(".section"):
+            stream.take()
+            stream.word("the section's name")
+            stream.skip_balanced("{", "}", "around a section")
+        elif stream.at(".pragma") or stream.at(".alias"):
+            while not stream.at(";"):
+                if stream.take().kind is Kind.END:
+                    stream.fail("`;` after a directive")
+            stream.take()
+        elif not stream.accept(";"):
+            stream.fail("`.entry`, `.func`, a variable or another directive")
+
+    def _file(self) -> None:
+        stream = self._stream
+        stream.take()
+        stream.integer("the file's number")
+        if stream.take().kind is not Kind.STRING:
+            stream.position -= 1
+            stream.fail("the file's name in quotes")
+        while stream.accept(","):
+            stream.integer("the file's time or size")
+
+    def _entry(self, start: int) -> None:
+        stream = self._stream
+        line = stream.take().line
+        name = stream.name("the kernel's name")
+        if stream.at("("):
+            parameters, parameters_span = read_parameters(stream)
+        else:
+            parameters, parameters_span = (), Span(stream.previous_end(), stream.previous_end())
+        directives = self._directives()
+        body, variables, body_span = BodyReader(stream, self._files, parameters).read()
+        self._entries.append(
+            Entry(
+                name=name,
+                parameters=parameters,
+                body=body,
+                variables=variables,
+                max_threads=directives.threads(".maxntid"),
+                required_threads=directives.threads(".reqntid"),
+                min_blocks=directives.number(".minnctapersm"),
+                max_registers=directives.number(".maxnreg"),
+                line=line,
+                span=Span(start, stream.previous_end()),
+                parameters_span=parameters_span,
+                body_span=body_span,
+            )
+        )
+
+    def _function(self) -> None:
+        stream = self._stream
+        line = stream.take().line
+        if stream.accept(".attribute"):
+            stream.skip_balanced("(", ")", "around attributes")
+        results: tuple[Parameter, ...] = ()
+        parameters: tuple[Parameter, ...] = ()
+        if stream.at("("):
+            results, _ = read_parameters(stream)
+        name = stream.name("the function's name")
+        if stream.at("("):
+            parameters, _ = read_parameters(stream)
+        self._directives()
+        if stream.accept(";"):
+            self._functions.append(Function(name, results, parameters, (), (), True, line))
+            return
+        body, variables, _ = BodyReader(stream, self._files, results + parameters).read()
+        self._functions.append(Function(name, results, parameters, body, variables, False, line))
+
+    def _directives(self) -> _Directives:
+        stream = self._stream
+        numbers: dict[str, tuple[int, ...]] = {}
+        while not stream.at("{") and not stream.at(";"):
+            token = stream.peek()
+            if token.kind is not Kind.WORD or not token.text.startswith("."):
+                stream.fail("a directive such as `.maxntid`, or `{`")
+            stream.take()
+            if token.text == ".pragma":
+                while not stream.at(";"):
+                    if stream.take().kind is Kind.END:
+                        stream.fail("`;` after a directive")
+                stream.take()
+                continue
+            if stream.at("("):
+                stream.skip_balanced("(", ")", "after a directive")
+                continue
+            values: list[int] = []
+            if stream.peek().kind is Kind.WORD and stream.peek().text[0].isdigit():
+                values.append(stream.integer("a number"))
+                while stream.accept(","):
+                    values.append(stream.integer("a number"))
+            numbers[token.text] = tuple(values)
+        return _Directives(numbers)
+
+
+def _files(tokens: list[Token]) -> dict[int, str]:
+    """The names of `.file`, which nvcc writes after the code that refers to them."""
+    files: dict[int, str] = {}
+    for index, token in enumerate(tokens[:-2]):
+        number, name = tokens[index + 1], tokens[index + 2]
+        if token.text == ".file" and name.kind is Kind.STRING and number.text.isdecimal():
+            files[int(number.text[:9])] = name.text[1:-1]
+    return files
