@@ -1,0 +1,130 @@
+"""Reading and writing files: every failure is a sentence, and no file is ever half written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from custom_dispatch.errors import CustomDispatchError, OutputError
+
+
+def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes:
+    """Read a whole file.
+
+    Parameters
+    ----------
+    what
+        What the file is to the reader, as a noun phrase: "The CUDA source", "The PTX".
+    error
+        The class to raise: `SourceError`, `PtxError`, ...
+
+    Raises
+    ------
+    CustomDispatchError
+        Of class `error`: the file is missing, is a directory, or may not be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise error(
+            f"{what} `{path}` does not exist.",
+            next_step=f"correct the path (it is looked up from `{_anchor(path)}`).",
+        ) from None
+    except IsADirectoryError:
+        raise error(
+            f"{what} `{path}` is a directory.",
+            expected="a file",
+            next_step="name the file inside it.",
+        ) from None
+    except PermissionError:
+        raise error(
+            f"{what} `{path}` may not be read by this user.",
+            next_step=f"give read permission (`chmod u+r {path}`), or choose another file.",
+        ) from None
+    except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
+        raise error(
+            f"{what} `{path}` cannot be read: {_reason(problem)}.",
+            next_step="correct the path.",
+        ) from problem
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file, or leave what was there: never a half-written one.
+
+    The bytes go into a temporary file of the same directory, which then takes the name in one
+    step (`os.replace`), so that a reader or a second writer sees the old bytes or the new ones.
+    Missing parent directories are made.
+
+    Raises
+    ------
+    OutputError
+        The directory cannot be made or written, `path` is a directory, or the disk is full.
+    """
+    directory = path.parent
+    make_directory(directory)
+    if path.is_dir():
+        raise OutputError(
+            f"`{path}` cannot be written: it is a directory.",
+            expected="the name of a file",
+            next_step="choose another name.",
+        )
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            # mkstemp makes files private to this user; the result is an ordinary output file.
+            os.fchmod(descriptor, 0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException as problem:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+        if isinstance(problem, OSError):
+            raise OutputError(
+                f"`{path}` cannot be written: {_reason(problem)}.",
+                next_step="choose a directory that you may write to and that has space left.",
+            ) from problem
+        raise
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory and its parents where they are missing.
+
+    Raises
+    ------
+    OutputError
+        A part of the path is a file, or may not be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise OutputError(
+            f"`{directory}` cannot be a directory: it, or a part of its path, is a file.",
+            expected="a directory, or a name that is free",
+            next_step="choose another directory.",
+        ) from None
+    except OSError as problem:
+        raise OutputError(
+            f"The directory `{directory}` cannot be made: {_reason(problem)}.",
+            next_step="choose a directory that you may write to.",
+        ) from problem
+
+
+def _umask() -> int:
+    """The process's umask, read without changing it: setting it would race with other threads."""
+    with contextlib.suppress(OSError), Path("/proc/self/status").open(encoding="ascii") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o022
+
+
+def _anchor(path: Path) -> Path:
+    return Path("/") if path.is_absolute() else Path.cwd()
+
+
+def _reason(problem: Exception) -> str:
+    return (isinstance(problem, OSError) and problem.strerror) or str(problem)

@@ -1,0 +1,161 @@
+"""What a CUDA compiler is to the rest of the package: a source and an arch in, PTX out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from custom_dispatch.errors import DeclarationError, SourceError
+from custom_dispatch.files import read_bytes
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain.locations import find_nvrtc
+
+COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
+
+INSTALL_HINT = "pip install 'custom-dispatch[nvrtc]' (or 'custom-dispatch[nvcc]' for nvcc)."
+"""The next step where no compiler is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """One `.cu` file to be compiled for one architecture."""
+
+    source: Path
+    """The file; messages name it as written here."""
+    arch: Arch
+    options: tuple[str, ...] = ()
+    """Options in nvcc's spelling; see `options.check_options` for those refused."""
+    include_dirs: tuple[Path, ...] = ()
+    """Directories searched for headers, before CUDA's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPtx:
+    """The PTX of one source for one architecture."""
+
+    ptx: bytes
+    """Without the NUL that NVRTC ends it with."""
+    arch: Arch
+    compiler: str
+    """Name and full version: "nvcc 13.0.88"."""
+    log: str
+    """The compiler's warnings; usually empty."""
+    command: str
+    """What was done, for a person to read or repeat."""
+
+
+class Compiler(Protocol):
+    """nvcc or NVRTC."""
+
+    @property
+    def name(self) -> str:
+        """The name by which `find_compiler` knows it."""
+
+    @property
+    def version(self) -> str:
+        """The full version: "13.0.88"."""
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
+        """Compile to PTX. May be called from several threads at once.
+
+        Raises
+        ------
+        SourceError
+            The source is missing, unreadable, not UTF-8 text, or does not compile.
+        DeclarationError
+            An option is refused or unknown, or the compiler does not know the architecture.
+        ToolNotFoundError
+            A part of the compiler is missing.
+        ToolTimeoutError
+            nvcc ran past its time limit.
+        """
+
+
+def find_compiler(name: str = "auto") -> Compiler:
+    """The compiler of that name; "auto" is NVRTC where installed, else nvcc.
+
+    NVRTC comes first because it needs no host compiler and is several times faster.
+
+    Raises
+    ------
+    DeclarationError
+        No compiler has that name.
+    ToolNotFoundError
+        The compiler is not installed; every place searched is listed.
+    """
+    # Loaded here: each imports this module, and NVRTC's is wanted only where used.
+    from custom_dispatch.toolchain.nvcc import Nvcc
+    from custom_dispatch.toolchain.nvrtc import Nvrtc
+
+    match name:
+        case "nvrtc":
+            return Nvrtc.find()
+        case "nvcc":
+            return Nvcc.find()
+        case "auto":
+            return Nvrtc.find() if find_nvrtc().found is not None else Nvcc.find()
+    raise DeclarationError(
+        f"{name!r} is not a compiler.",
+        expected=" or ".join((", ".join(COMPILER_NAMES[:-1]), COMPILER_NAMES[-1])),
+        next_step="choose one of these, or leave it out.",
+    )
+
+
+def read_source(path: Path) -> bytes:
+    """Read a `.cu` file as a compiler will take it: UTF-8, without a byte order mark.
+
+    Raises
+    ------
+    SourceError
+        It is missing, a directory, unreadable, not UTF-8 text, or holds a NUL character.
+    """
+    data = read_bytes(path, "The CUDA source", SourceError)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise SourceError(
+            f"The CUDA source `{path}` is not UTF-8 text: line {line} holds the byte "
+            f"0x{data[problem.start]:02x}.",
+            next_step="save the file as UTF-8, or name the .cu file rather than a built object.",
+        ) from None
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise SourceError(
+            f"The CUDA source `{path}` holds a NUL character in line {line}.",
+            expected="text",
+            next_step="name the .cu file rather than a built object.",
+        )
+    # NVRTC takes a byte order mark for a stray token; gcc, and so nvcc, skips it.
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def does_not_compile(request: CompileRequest, compiler: str, log: str) -> SourceError:
+    """The error of a source that the compiler rejects, with the compiler's own message.
+
+    Parameters
+    ----------
+    compiler
+        Name and short version: "NVRTC 13.0".
+    """
+    hint = ""
+    if "NVRTC" in compiler and "cannot open source file" in log:
+        hint = (
+            "give the header's directory; NVRTC has no host C++ library, so use <cuda/std/...> "
+            "in its place, or compile with nvcc."
+        )
+    return SourceError(
+        f"`{request.source.name}` does not compile for {request.arch} ({compiler}).",
+        next_step=hint or "correct the source where the compiler's message points:",
+        log=log,
+    )
+
+
+def unsupported_arch(arch: Arch, compiler: str, supported: list[str]) -> DeclarationError:
+    """The error of an architecture that the compiler does not know."""
+    return DeclarationError(
+        f"{compiler} does not compile for {arch}.",
+        expected=f"one of {', '.join(supported)}",
+        next_step="choose one of these targets, or install a CUDA compiler that knows it.",
+    )

@@ -1,0 +1,180 @@
+"""Where the CUDA tools, the NVRTC library and the CUDA headers are, and why not elsewhere.
+
+Looked for in this order, the first usable place winning:
+
+1. the PyPI wheels of this Python environment (`nvidia/cu13`), because their versions are pinned;
+2. the toolkit that `CUDA_HOME` or `CUDA_PATH` names;
+3. `PATH`;
+4. `/usr/local/cuda`.
+
+Every place that was passed over is kept with its reason: errors and `custom-dispatch doctor`
+print them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from custom_dispatch.errors import ToolNotFoundError
+
+# The directory that NVIDIA's CUDA 13 wheels share inside the namespace package `nvidia`.
+WHEEL_DIRECTORY = "cu13"
+DEFAULT_TOOLKIT = Path("/usr/local/cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found, and the places it passed over."""
+
+    what: str
+    """What was looked for: "nvcc", "the NVRTC library"."""
+    found: Path | None
+    """Where it is, or None."""
+    place: str
+    """The kind of place it was found in: "PyPI wheels", "CUDA_HOME=...", "PATH"; or empty."""
+    rejected: tuple[tuple[str, str], ...]
+    """(place, reason) for each place looked at before, in order."""
+
+    def require(self, next_step: str) -> Path:
+        """The path found.
+
+        Raises
+        ------
+        ToolNotFoundError
+            Nothing was found; the message lists every place and its reason.
+        """
+        if self.found is not None:
+            return self.found
+        raise ToolNotFoundError(
+            f"{self.what} was not found.",
+            expected="it in one of these places:\n"
+            + "\n".join(f"    {place}: {reason}" for place, reason in self.rejected),
+            next_step=next_step,
+        )
+
+
+def find_tool(name: str) -> Search:
+    """Find `nvcc`, `ptxas` or `fatbinary`; nothing is run."""
+    return _search(name, lambda root: _tool_in(root, name), lambda: _on_path(name))
+
+
+def find_nvrtc() -> Search:
+    """Find the NVRTC library and the Python package that calls it; neither is loaded."""
+    if importlib.util.find_spec("cuda") is None or not _has_bindings():
+        missing = (f"cuda.bindings in {sys.prefix}", "the package cuda-bindings is not installed")
+        return Search("NVRTC", None, "", (missing,))
+    return _search("NVRTC", _nvrtc_in, lambda: (None, "has no libraries"))
+
+
+def find_headers() -> Search:
+    """Find the CUDA headers: the directory that holds `cuda_runtime.h`."""
+    return _search("The CUDA headers", _headers_in, _headers_beside_nvcc)
+
+
+def include_directories() -> tuple[Path, ...]:
+    """The CUDA headers and, where present, CCCL (`<cuda/std/...>`, `<cub/...>`); may be empty."""
+    headers = find_headers().found
+    if headers is None:
+        return ()
+    return tuple(path for path in (headers, headers / "cccl") if path.is_dir())
+
+
+_Verdict = tuple[Path | None, str]
+
+
+def _search(
+    what: str, look_in: Callable[[Path], _Verdict], look_on_path: Callable[[], _Verdict]
+) -> Search:
+    rejected: list[tuple[str, str]] = []
+    for place, root in _places():
+        if place == "PATH":
+            found, reason = look_on_path()
+        elif root is None:
+            found, reason = None, _absent(place)
+        else:
+            found, reason = look_in(root)
+        if found is not None:
+            return Search(what, found, place, tuple(rejected))
+        rejected.append((place, reason))
+    return Search(what, None, "", tuple(rejected))
+
+
+def _places() -> Iterator[tuple[str, Path | None]]:
+    wheels = wheel_roots()
+    for root in wheels:
+        yield f"PyPI wheels in {root}", root
+    if not wheels:
+        yield f"PyPI wheels in {sys.prefix}", None
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        value = os.environ.get(variable, "")
+        yield (f"{variable}={value}", Path(value)) if value else (variable, None)
+    yield "PATH", None
+    yield str(DEFAULT_TOOLKIT), DEFAULT_TOOLKIT
+
+
+def wheel_roots() -> tuple[Path, ...]:
+    """The directories of this environment that hold NVIDIA's CUDA 13 wheels; usually one."""
+    # `nvidia` is a namespace package: finding it runs no code and sees every directory on
+    # sys.path, the user's and the system's site-packages included.
+    spec = importlib.util.find_spec("nvidia")
+    locations = spec.submodule_search_locations if spec is not None else None
+    roots = [Path(location) / WHEEL_DIRECTORY for location in locations or ()]
+    return tuple(root for root in roots if root.is_dir())
+
+
+def _absent(place: str) -> str:
+    if place.startswith("PyPI"):
+        return "NVIDIA's CUDA 13 packages are not installed"
+    return "not set"
+
+
+def _tool_in(root: Path, name: str) -> _Verdict:
+    tool = root / "bin" / name
+    if not tool.is_file():
+        return None, f"has no bin/{name}"
+    if not os.access(tool, os.X_OK):
+        return None, f"bin/{name} may not be executed"
+    if name == "nvcc" and root.name == WHEEL_DIRECTORY:
+        # nvcc only drives: without these two wheels it starts, and fails in mid-compile.
+        if not (root / "nvvm" / "bin" / "cicc").is_file():
+            return None, "has nvcc but not nvidia-nvvm, which holds its compiler proper"
+        if not (root / "include" / "crt" / "host_defines.h").is_file():
+            return None, "has nvcc but not nvidia-cuda-crt, which holds its headers"
+    return tool, ""
+
+
+def _on_path(name: str) -> _Verdict:
+    found = shutil.which(name)
+    return (Path(found), "") if found else (None, f"has no {name}")
+
+
+def _nvrtc_in(root: Path) -> _Verdict:
+    for directory in (root / "lib", root / "lib64"):
+        for library in sorted(directory.glob("libnvrtc.so.13*")):
+            return library, ""
+    return None, "has no libnvrtc.so.13"
+
+
+def _headers_in(root: Path) -> _Verdict:
+    include = root / "include"
+    if (include / "cuda_runtime.h").is_file():
+        return include, ""
+    return None, "has no include/cuda_runtime.h"
+
+
+def _headers_beside_nvcc() -> _Verdict:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return None, "has no nvcc with headers beside it"
+    found, reason = _headers_in(Path(nvcc).resolve().parent.parent)
+    return found, f"nvcc is `{nvcc}`, beside which {reason.removeprefix('has ')}" if reason else ""
+
+
+def _has_bindings() -> bool:
+    return importlib.util.find_spec("cuda.bindings") is not None

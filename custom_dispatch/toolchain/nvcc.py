@@ -1,0 +1,168 @@
+"""Compiling with nvcc: needs a host preprocessor (gcc), and no GPU and no driver."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from custom_dispatch.errors import (
+    CustomDispatchError,
+    DeclarationError,
+    ToolNotFoundError,
+)
+from custom_dispatch.process import run
+from custom_dispatch.toolchain.compiler import (
+    INSTALL_HINT,
+    CompiledPtx,
+    CompileRequest,
+    does_not_compile,
+    read_source,
+    unsupported_arch,
+)
+from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.options import Option, check_options, for_nvcc
+
+STANDARD = Option("--std", "c++17")
+"""The C++ standard of both compilers unless a kernel's options name another."""
+
+# These would change what is compiled without any trace in the declaration or in the store's key.
+# What configures the host compiler (NVCC_CCBIN, CPATH) stays: some systems need it to find gcc.
+_HIDDEN_OPTIONS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
+# In the first lines of every PTX file: which cicc (nvidia-nvvm) made it.
+_MADE_BY = re.compile(rb"// Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)")
+_BAD_OPTION = re.compile(
+    r"nvcc fatal\s*: ((?:Unknown option|Value .* is not defined|.*incompatible).*)"
+)
+_NO_HOST_COMPILER = re.compile(
+    r"Failed to preprocess host compiler|cannot execute .cc1plus|unsupported GNU version"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nvcc:
+    """nvcc, as a `Compiler`."""
+
+    path: Path
+    version: str
+    name: str = "nvcc"
+
+    @classmethod
+    def find(cls) -> Nvcc:
+        """The nvcc of this machine.
+
+        Raises
+        ------
+        ToolNotFoundError
+            It is not installed, or does not run.
+        """
+        path = find_tool("nvcc").require(INSTALL_HINT)
+        return cls(path, tool_version(path))
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
+        """Compile to PTX; see `Compiler.compile`."""
+        options = check_options(request.options)
+        read_source(request.source)
+        _require_host_compiler(options)
+        environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
+        environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
+        with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
+            # nvcc's own intermediate files go with the directory, even after a time limit.
+            environment["TMPDIR"] = directory
+            output = Path(directory) / "out.ptx"
+            arguments = self._arguments(request, options)
+            completed = run([*arguments, "-o", str(output)], environment=environment)
+            log = completed.stderr + completed.stdout.decode("utf-8", "replace")
+            if completed.returncode != 0:
+                raise self._failure(request, log)
+            ptx = output.read_bytes()
+        self._check_parts(ptx)
+        command = [*arguments, "-o", f"{request.source.stem}_{request.arch}.ptx"]
+        return CompiledPtx(
+            ptx, request.arch, f"nvcc {self.version}", log.strip(), shlex.join(command)
+        )
+
+    def _arguments(self, request: CompileRequest, options: tuple[Option, ...]) -> list[str]:
+        standard = [] if any(option.name == "--std" for option in options) else [str(STANDARD)]
+        # nvcc splits the values of -I at commas, unless escaped.
+        include = [f"-I{str(path).replace(',', chr(92) + ',')}" for path in request.include_dirs]
+        source = str(request.source)
+        # A name that begins with `-` would be read as an option.
+        source = f"./{source}" if source.startswith("-") else source
+        fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
+        return [*fixed, *standard, *for_nvcc(options), *include, source]
+
+    def _failure(self, request: CompileRequest, log: str) -> CustomDispatchError:
+        label = f"nvcc {self.version.rpartition('.')[0]}"
+        if "Unsupported gpu architecture" in log:
+            return unsupported_arch(request.arch, label, _supported(self.path))
+        if (bad := _BAD_OPTION.search(log)) is not None:
+            return DeclarationError(
+                f"nvcc refuses the options {' '.join(request.options)}: {bad[1].strip()}.",
+                next_step="correct the kernel's options.",
+            )
+        if _NO_HOST_COMPILER.search(log):
+            return _no_host_compiler("the one found does not work for nvcc", log.strip())
+        return does_not_compile(request, label, log.strip())
+
+    def _check_parts(self, ptx: bytes) -> None:
+        # nvidia-nvvm is a package of its own, and pip may pair nvcc 13.0 with the newest of it,
+        # whose PTX needs a newer driver than the one that this CUDA release promises.
+        made_by = _MADE_BY.search(ptx, 0, 1000)
+        if made_by is None or made_by[1].decode() == self.version:
+            return
+        raise ToolNotFoundError(
+            f"nvcc {self.version} at `{self.path}` is paired with the compiler proper of "
+            f"{made_by[1].decode()}, whose PTX may need a newer driver.",
+            expected=f"nvidia-nvvm {self.version}",
+            next_step="pip install 'custom-dispatch[nvcc]', which pins all parts together.",
+        )
+
+
+@cache
+def tool_version(path: Path) -> str:
+    """The full version that a CUDA tool prints: "13.0.88".
+
+    Raises
+    ------
+    ToolNotFoundError
+        The tool does not run, or is not one of CUDA's.
+    """
+    completed = run([path, "--version"], timeout_seconds=60)
+    match = _VERSION.search(completed.stdout.decode("utf-8", "replace"))
+    if completed.returncode != 0 or match is None:
+        raise ToolNotFoundError(
+            f"`{path} --version` does not print a CUDA version.",
+            next_step="reinstall it, or pip install 'custom-dispatch[cuda]'.",
+            log=completed.stderr,
+        )
+    return match[1]
+
+
+@cache
+def _supported(path: Path) -> list[str]:
+    lines = run([path, "--list-gpu-arch"], timeout_seconds=60).stdout.decode().split()
+    capabilities = {int(line.removeprefix("compute_")) for line in lines}
+    return [f"sm_{capability}" for capability in sorted(capabilities)]
+
+
+def _require_host_compiler(options: tuple[Option, ...]) -> None:
+    chosen = any(option.name == "--compiler-bindir" for option in options)
+    if chosen or os.environ.get("NVCC_CCBIN") or shutil.which("gcc"):
+        return
+    raise _no_host_compiler("there is no gcc on PATH")
+
+
+def _no_host_compiler(why: str, log: str = "") -> ToolNotFoundError:
+    return ToolNotFoundError(
+        f"nvcc needs a host C++ compiler to preprocess sources, and {why}.",
+        next_step="install g++ (apt install g++), or use --compiler nvrtc, which needs none.",
+        log=log,
+    )

@@ -1,0 +1,149 @@
+"""Compiling with NVRTC, in this process: needs no host compiler, no GPU and no driver."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from custom_dispatch.errors import DeclarationError, ToolNotFoundError
+from custom_dispatch.toolchain.compiler import (
+    INSTALL_HINT,
+    CompiledPtx,
+    CompileRequest,
+    does_not_compile,
+    read_source,
+    unsupported_arch,
+)
+from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
+from custom_dispatch.toolchain.nvcc import STANDARD
+from custom_dispatch.toolchain.options import check_options, for_nvrtc
+
+# Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
+C_HEADERS = Path(__file__).parent / "nvrtc_include"
+
+_VERSION = re.compile(rb"release [\d.]+, V(\d+\.\d+\.\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Nvrtc:
+    """NVRTC, as a `Compiler`."""
+
+    version: str
+    name: str = "nvrtc"
+
+    @classmethod
+    def find(cls) -> Nvrtc:
+        """The NVRTC of this Python environment.
+
+        Raises
+        ------
+        ToolNotFoundError
+            The library or its Python binding is not installed, or does not load.
+        """
+        find_nvrtc().require(INSTALL_HINT)
+        return cls(_version())
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
+        """Compile to PTX; see `Compiler.compile`."""
+        declared = check_options(request.options)
+        source = read_source(request.source)
+        label = f"NVRTC {self.version.rpartition('.')[0]}"
+        capabilities = _supported()
+        if request.arch.compute_capability not in capabilities:
+            supported = [f"sm_{capability}" for capability in capabilities]
+            raise unsupported_arch(request.arch, label, supported)
+        options = [
+            # compute_, not sm_: the latter would assemble machine code as well, for nothing.
+            f"--gpu-architecture=compute_{str(request.arch).removeprefix('sm_')}",
+            *([] if any(option.name == "--std" for option in declared) else [str(STANDARD)]),
+            # What nvcc does of itself: the host's 128-bit integers, and cuda_runtime.h's C names.
+            "--device-int128",
+            "--pre-include=custom_dispatch_c_names.h",
+            # CCCL's <cmath> repeats INFINITY, with no `#ifndef` and a spelling of its own.
+            "--diag-suppress=47",
+            *for_nvrtc(declared),
+            # Quoted includes are looked up beside the including file anyway; this is for <...>.
+            f"--include-path={request.source.parent}",
+            *(f"--include-path={path}" for path in request.include_dirs),
+            *(f"--include-path={path}" for path in include_directories()),
+            f"--include-path={C_HEADERS}",
+        ]
+        outcome = _compile(source, str(request.source), options)
+        if outcome.status == "NVRTC_ERROR_INVALID_OPTION":
+            raise DeclarationError(
+                f"NVRTC refuses the options {' '.join(request.options)}: "
+                f"{outcome.log.removeprefix('nvrtc: error: ')}.",
+                next_step="correct the kernel's options, or compile with nvcc.",
+            )
+        if outcome.status != "NVRTC_SUCCESS":
+            raise does_not_compile(request, label, outcome.log or outcome.status)
+        command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
+        return CompiledPtx(outcome.ptx, request.arch, f"NVRTC {self.version}", outcome.log, command)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    status: str
+    log: str
+    ptx: bytes
+
+
+def _compile(source: bytes, name: str, options: list[str]) -> _Outcome:
+    nvrtc = _library()
+    program = _checked(nvrtc.nvrtcCreateProgram(source, name.encode(), 0, None, None))
+    try:
+        encoded = [option.encode() for option in options]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+        log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
+        _checked(nvrtc.nvrtcGetProgramLog(program, log))
+        ptx = bytearray()
+        if status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            ptx = bytearray(_checked(nvrtc.nvrtcGetPTXSize(program)))
+            _checked(nvrtc.nvrtcGetPTX(program, ptx))
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    # Both end with the NUL of a C string.
+    text = bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
+    return _Outcome(status.name, text, bytes(ptx).rstrip(b"\0"))
+
+
+def _checked(answer: tuple[Any, ...]) -> Any:
+    """The value of a call that can only fail for want of memory or by our own mistake."""
+    status, *values = answer
+    if status.value != 0:
+        raise RuntimeError(f"NVRTC: {status.name}")
+    return values[0] if values else None
+
+
+@cache
+def _library() -> Any:
+    # Found and loaded on the first call of all, by cuda-pathfinder.
+    try:
+        from cuda.bindings import nvrtc
+
+        _checked(nvrtc.nvrtcVersion())
+    except (ImportError, OSError, RuntimeError) as problem:
+        raise ToolNotFoundError(
+            f"NVRTC cannot be loaded: {str(problem).strip().splitlines()[0]}",
+            next_step=INSTALL_HINT,
+        ) from problem
+    return nvrtc
+
+
+@cache
+def _version() -> str:
+    # The library's own call gives no third number; the head of the PTX that it makes does.
+    match = _VERSION.search(_compile(b"", "version.cu", []).ptx)
+    if match is not None:
+        return match[1].decode()
+    major, minor = _library().nvrtcVersion()[1:]
+    return f"{major}.{minor}.0"
+
+
+@cache
+def _supported() -> list[int]:
+    return sorted(_checked(_library().nvrtcGetSupportedArchs()))
