@@ -1,0 +1,98 @@
+"""Hand-written CUDA kernels inside every model that the IREE compiler compiles.
+
+Declare a kernel once (`Kernel`), then call it, build it (`build`), link it into a model
+(`compile`) and run the result (`load`). Importing this package and declaring kernels loads
+neither IREE nor CUDA; the functions that need them load them when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.kernel import (
+    In,
+    InOut,
+    Kernel,
+    Out,
+    Scalar,
+    Target,
+    ceildiv,
+    compute_capability,
+    dim,
+    maximum,
+    minimum,
+    where,
+)
+from custom_dispatch.kernel.launch import install_launcher
+
+if TYPE_CHECKING:
+    from custom_dispatch.compilation import CompiledModule, compile, emit  # noqa: A004 - cd.compile
+    from custom_dispatch.runtime import Program, devices, load, why_not
+    from custom_dispatch.toolchain.build import build
+    from custom_dispatch.toolchain.library import Library
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "CompiledModule",
+    "CustomDispatchError",
+    "In",
+    "InOut",
+    "Kernel",
+    "Library",
+    "Out",
+    "Program",
+    "Scalar",
+    "Target",
+    "build",
+    "ceildiv",
+    "compile",
+    "compute_capability",
+    "devices",
+    "dim",
+    "emit",
+    "load",
+    "maximum",
+    "minimum",
+    "where",
+    "why_not",
+]
+
+# Public names that live in rooms which load IREE or a CUDA compiler.
+_LAZY = {
+    "CompiledModule": "custom_dispatch.compilation",
+    "Library": "custom_dispatch.toolchain.library",
+    "Program": "custom_dispatch.runtime",
+    "build": "custom_dispatch.toolchain.build",
+    "compile": "custom_dispatch.compilation",
+    "devices": "custom_dispatch.runtime",
+    "emit": "custom_dispatch.compilation",
+    "load": "custom_dispatch.runtime",
+    "why_not": "custom_dispatch.runtime",
+}
+
+
+def __getattr__(name: str) -> Any:
+    room = _LAZY.get(name)
+    if room is None:
+        raise AttributeError(f"module 'custom_dispatch' has no attribute {name!r}")
+    value = getattr(importlib.import_module(room), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _launch(
+    kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    from custom_dispatch.runtime.eager import call
+
+    return call(kernel, device, arguments, keywords)
+
+
+install_launcher(_launch)

@@ -1,1 +1,40 @@
-"""TODO"""
+"""Declarations: kernels, operands, dims, element types and targets, as pure data.
+
+This room imports neither IREE nor CUDA nor numpy, and reads no file.
+"""
+
+from custom_dispatch.kernel.expr import (
+    Condition,
+    Dim,
+    Expr,
+    ceildiv,
+    compute_capability,
+    dim,
+    maximum,
+    minimum,
+    where,
+)
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar
+from custom_dispatch.kernel.target import Arch, Target
+
+__all__ = [
+    "Arch",
+    "Buffer",
+    "Condition",
+    "Dim",
+    "Expr",
+    "In",
+    "InOut",
+    "Kernel",
+    "Operand",
+    "Out",
+    "Scalar",
+    "Target",
+    "ceildiv",
+    "compute_capability",
+    "dim",
+    "maximum",
+    "minimum",
+    "where",
+]

@@ -97,6 +97,14 @@ class Arch:
             case _:
                 return compute_capability >= self.compute_capability
 
+    def runs_on_target(self, other: Arch) -> bool:
+        """Whether PTX of this architecture runs wherever code for the other one is chosen."""
+        if self.suffix == "a":
+            return self == other
+        if self.suffix == "f" and not other.suffix:
+            return False  # plain code is chosen on later families too
+        return self.runs_on(other.compute_capability)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

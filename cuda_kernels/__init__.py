@@ -1,0 +1,1 @@
+"""Hand-written CUDA kernels: NAME.cu beside NAME.py, its declaration."""

@@ -1,0 +1,148 @@
+"""Dim expressions as index arithmetic, with the checks that make it mean the same.
+
+IR's index arithmetic wraps and its division is undefined for zero, where `kernel.expr.evaluate`
+refuses. So each subtraction and division brings a check of its operands, which a wrapper emits
+before it uses the result. In a workgroup count region nothing can fail: there the wrapper has
+already checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from custom_dispatch.ir.emitter import Emitter
+from custom_dispatch.kernel.expr import (
+    Binary,
+    ComputeCapability,
+    Condition,
+    Dim,
+    Expr,
+    Where,
+    dims_of,
+    evaluate,
+    uses_device,
+)
+
+_OPERATIONS = {
+    "+": "arith.addi",
+    "-": "arith.subi",
+    "*": "arith.muli",
+    "//": "arith.divui",
+    "%": "arith.remui",
+    "ceildiv": "arith.ceildivui",
+    "minimum": "arith.minui",
+    "maximum": "arith.maxui",
+}
+_PREDICATES = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition (an i1 value) that must hold, and what to say when it does not."""
+
+    holds: str
+    message: str
+
+
+class Arithmetic:
+    """Translates expressions into one block.
+
+    Parameters
+    ----------
+    block
+        Where operations go.
+    dims
+        The value of every dim, by name: an integer where it is known, else an index value.
+    device
+        The `!hal.device` value that answers questions about the device; without it the function's
+        own device is asked.
+    """
+
+    def __init__(
+        self, block: Emitter, dims: Mapping[str, str | int], device: str | None = None
+    ) -> None:
+        self.block = block
+        self.checks: list[Check] = []
+        self._dims = dims
+        self._device = device
+
+    def known(self, expr: Expr) -> int | None:
+        """The value of an expression, where every dim in it is known."""
+        if uses_device(expr):
+            return None
+        dims = {dim.name: self._dims[dim.name] for dim in dims_of(expr)}
+        numbers = {name: value for name, value in dims.items() if isinstance(value, int)}
+        return evaluate(expr, numbers) if len(numbers) == len(dims) else None
+
+    def value(self, expr: Expr) -> str:
+        """The index value of an expression."""
+        known = self.known(expr)
+        if known is not None:
+            return self.block.index(known)
+        match expr:
+            case Dim(name):
+                return str(self._dims[name])
+            case ComputeCapability():
+                return self._capability()
+            case Where(condition, if_true, if_false):
+                return self._where(condition, if_true, if_false)
+            case Binary(operator, left_expr, right_expr):
+                left, right = self.value(left_expr), self.value(right_expr)
+                right = self._checked(operator, expr, left, right, self.known(right_expr))
+                return self.block.pure(f"{_OPERATIONS[operator]} {left}, {right} : index")
+            case _:  # pragma: no cover - every kind of expression is above
+                raise TypeError(f"not an expression: {expr!r}")
+
+    def _checked(
+        self, operator: str, expr: Expr, left: str, right: str, known_right: int | None
+    ) -> str:
+        """Add an operator's check; return the right operand to use."""
+        if operator == "-":
+            holds = self.block.pure(f"arith.cmpi uge, {left}, {right} : index")
+            self.checks.append(Check(holds, f"{expr} is negative"))
+        elif operator in ("//", "%", "ceildiv") and known_right is None:
+            zero = self.block.index(0)
+            holds = self.block.pure(f"arith.cmpi ne, {right}, {zero} : index")
+            self.checks.append(Check(holds, f"{expr} divides by zero"))
+            # The division stands before the check that stops it, and must not trap itself.
+            return self.block.pure(f"arith.maxui {right}, {self.block.index(1)} : index")
+        return right
+
+    def _where(self, condition: Condition, if_true: Expr, if_false: Expr) -> str:
+        left, right = self.value(condition.left), self.value(condition.right)
+        predicate = _PREDICATES[condition.operator]
+        chosen = self.block.pure(f"arith.cmpi {predicate}, {left}, {right} : index")
+        true_bit = self.block.pure("arith.constant true", "true")
+        other = self.block.pure(f"arith.xori {chosen}, {true_bit} : i1")
+        values = []
+        for side, not_taken in ((if_true, other), (if_false, chosen)):
+            start = len(self.checks)
+            values.append(self.value(side))
+            # What a side needs matters only when that side is taken.
+            self.checks[start:] = [
+                Check(self.block.pure(f"arith.ori {check.holds}, {not_taken} : i1"), check.message)
+                for check in self.checks[start:]
+            ]
+        return self.block.pure(f"arith.select {chosen}, {values[0]}, {values[1]} : index")
+
+    def _capability(self) -> str:
+        if self._device is None:
+            self._device = self.block.pure("hal.device.resolve : !hal.device", "device")
+        number = capability(self.block, self._device)
+        return self.block.pure(f"arith.index_castui {number} : i32 to index", "capability")
+
+
+def capability(block: Emitter, device: str) -> str:
+    """An i32: the device's compute capability as major * 10 + minor; 0 where there is none."""
+    parts = []
+    for part in ("major", "minor"):
+        value = block.fresh(part)
+        found = block.fresh(f"has_{part}")
+        block.line(
+            f"{found}, {value} = hal.device.query<{device} : !hal.device> "
+            f'key("cuda.device" :: "compute_capability_{part}") : i1, i32 = 0 : i32'
+        )
+        parts.append(value)
+    tens = block.pure(f"arith.muli {parts[0]}, {block.i32(10)} : i32")
+    return block.pure(f"arith.addi {tens}, {parts[1]} : i32", "cc")

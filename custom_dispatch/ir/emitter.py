@@ -1,0 +1,99 @@
+"""Writing IR as text: indentation, fresh value names, constants said once.
+
+Only checked identifiers, numbers and escaped strings are ever put into the text; whatever is
+written is parsed and verified by IREE's own parser before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Emitter:
+    """One block of operations.
+
+    Values are named after what they hold where a name is given, else %0, %1, ... An operation that
+    was already emitted in the same block, and has no effects, is not emitted again.
+    """
+
+    def __init__(self, indent: int, *, parent: Emitter | None = None) -> None:
+        self.lines: list[str] = []
+        self._pad = "  " * indent
+        self.indent = indent
+        self._parent = parent
+        self._known: dict[str, str] = {}
+        self._names: set[str] = parent._names if parent is not None else set()
+
+    def reserve(self, *names: str) -> None:
+        """Take names that the text outside this block already gives to values."""
+        self._names.update(names)
+
+    def fresh(self, hint: str = "") -> str:
+        """A value name that is not taken: %hint, %hint_1, ..."""
+        base = hint or "v"
+        name, count = base, 0
+        while name in self._names:
+            count += 1
+            name = f"{base}_{count}"
+        self._names.add(name)
+        return f"%{name}"
+
+    def pure(self, operation: str, hint: str = "") -> str:
+        """Emit an operation without effects and return its result; reuse an equal earlier one."""
+        known = self._lookup(operation)
+        if known is not None:
+            return known
+        value = self.fresh(hint)
+        self.lines.append(f"{self._pad}{value} = {operation}")
+        self._known[operation] = value
+        return value
+
+    def result(self, operation: str, hint: str = "") -> str:
+        """Emit an operation that has effects and return its result."""
+        value = self.fresh(hint)
+        self.lines.append(f"{self._pad}{value} = {operation}")
+        return value
+
+    def line(self, text: str) -> None:
+        """Emit a line as it is."""
+        self.lines.append(self._pad + text)
+
+    def nested(self) -> Emitter:
+        """A block inside this one: it sees this one's values, and its own end with it."""
+        return Emitter(self.indent + 1, parent=self)
+
+    def absorb(self, inner: Emitter) -> None:
+        """Append a nested block's lines."""
+        self.lines += inner.lines
+
+    def index(self, value: int) -> str:
+        """An index constant."""
+        return self.pure(f"arith.constant {value} : index", f"c{value}")
+
+    def i32(self, value: int) -> str:
+        """An i32 constant, given by its bits: 0 ... 2**32 - 1 or negative."""
+        signed = (value + 2**31) % 2**32 - 2**31
+        return self.pure(f"arith.constant {signed} : i32", f"i{value}" if value >= 0 else "i")
+
+    def _lookup(self, operation: str) -> str | None:
+        block: Emitter | None = self
+        while block is not None:
+            if operation in block._known:
+                return block._known[operation]
+            block = block._parent
+        return None
+
+
+def quote(text: str) -> str:
+    r"""A string attribute, escaped as MLIR's lexer reads it (\XX is a byte in hex)."""
+    escaped = []
+    for byte in text.encode("utf-8"):
+        character = chr(byte)
+        plain = 0x20 <= byte < 0x7F and character not in '"\\'
+        escaped.append(character if plain else f"\\{byte:02X}")
+    return '"' + "".join(escaped) + '"'
+
+
+def comma(items: Iterable[str]) -> str:
+    """Items with commas between."""
+    return ", ".join(items)

@@ -1,0 +1,184 @@
+"""A unit's objects as a `hal.executable`: one variant a target, the best first.
+
+A CUDA variant holds an object and a condition on the GPU's compute capability, because without
+conditions IREE takes the first variant whether or not a better one follows. The CPU variant holds
+the kernels as code. IREE takes the first variant whose condition holds, so order is preference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from custom_dispatch.ir.arithmetic import Arithmetic, capability
+from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.layout import layout_of
+from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain.object import Object
+
+CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
+"""The target of an external CUDA variant. Without a configuration it fits every CUDA device."""
+
+ObjectReference = Callable[[Object], str]
+"""Writes the `#hal.executable.object` attribute of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuVariant:
+    """The CPU variant of an executable."""
+
+    symbol: str
+    target: str
+    """Its `#hal.executable.target` attribute."""
+    body: str
+    """The content of its `builtin.module`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """Kernels that share objects, ready to be written as IR."""
+
+    symbol: str
+    kernels: tuple[Kernel, ...]
+    objects: tuple[Object, ...]
+    """One a CUDA target, the best first."""
+    cpu: CpuVariant | None
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants' symbols, in order."""
+        cuda = tuple(item.target.symbol for item in self.objects)
+        return cuda if self.cpu is None else (*cuda, self.cpu.symbol)
+
+    def entry_points(self, kernel: Kernel) -> str:
+        """The entry point list of a `flow.dispatch`: every variant, in the variants' order.
+
+        A variant that is left out of it is dropped from the executable without a word.
+        """
+        points = comma(f"@{self.symbol}::@{variant}::@{kernel.entry}" for variant in self.variants)
+        return f"{{{points}}}"
+
+
+def by_path(item: Object) -> str:
+    """Refer to an object by its file name, which the compiler finds on its search path."""
+    return f"#hal.executable.object<{{path = {quote(item.file_name)}}}>"
+
+
+def embedded(item: Object) -> str:
+    """Put an object's bytes into the IR: PTX as text that stays readable, images as hex."""
+    path = quote(item.file_name)
+    if item.kind == "ptx":
+        return f"#hal.executable.object<{{path = {path}, data = {quote_bytes(item.data)}}}>"
+    data = f'dense<"0x{item.data.hex().upper()}"> : vector<{len(item.data)}xi8>'
+    return f"#hal.executable.object<{{path = {path}, data = {data}}}>"
+
+
+def quote_bytes(data: bytes) -> str:
+    """A string attribute of bytes; PTX is ASCII but for comments and file names."""
+    return quote(data.decode("utf-8", "replace"))
+
+
+def write_executable(executable: Executable, reference: ObjectReference) -> str:
+    """The `hal.executable` operation as text."""
+    out = Emitter(0)
+    out.line(f"hal.executable private @{executable.symbol} {{")
+    for item in executable.objects:
+        assert item.target.arch is not None
+        inner = out.nested()
+        inner.line(
+            f"hal.executable.variant public @{item.target.symbol} target({CUDA_FORMAT}) "
+            f"objects([{reference(item)}]) {{"
+        )
+        _write_condition(inner, item.target.arch)
+        _write_exports(inner, executable.kernels, on_cpu=False)
+        inner.line("}")
+        out.absorb(inner)
+    if executable.cpu is not None:
+        inner = out.nested()
+        inner.line(
+            f"hal.executable.variant public @{executable.cpu.symbol} "
+            f"target({executable.cpu.target}) {{"
+        )
+        _write_exports(inner, executable.kernels, on_cpu=True)
+        inner.line("  builtin.module {")
+        inner.lines.append(executable.cpu.body.rstrip())
+        inner.line("  }")
+        inner.line("}")
+        out.absorb(inner)
+    out.line("}")
+    return "\n".join(out.lines) + "\n"
+
+
+def write_source(executable: Executable, reference: ObjectReference) -> str:
+    """The `hal.executable.source` operation as text, for an executable with one object.
+
+    IREE drops the conditions of this form and would run whichever object comes first, so there is
+    room for one: of one architecture, or a fatbin image of which the driver picks a part.
+    """
+    (item,) = executable.objects
+    out = Emitter(0)
+    out.line(
+        f"hal.executable.source private @{executable.symbol} "
+        f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>> {{"
+    )
+    _write_exports(out, executable.kernels, on_cpu=False)
+    out.line("}")
+    return "\n".join(out.lines) + "\n"
+
+
+def _write_condition(out: Emitter, arch: Arch) -> None:
+    body = out.nested()
+    body.line("hal.executable.condition(%device: !hal.device) -> i1 {")
+    inner = Emitter(body.indent + 1)
+    inner.reserve("device")
+    number = capability(inner, "%device")
+    wanted = inner.i32(arch.compute_capability)
+    if arch.suffix == "a":  # code for one chip alone
+        fits = inner.pure(f"arith.cmpi eq, {number}, {wanted} : i32", "fits")
+    else:
+        fits = inner.pure(f"arith.cmpi sge, {number}, {wanted} : i32", "fits")
+    if arch.suffix == "f":  # code for one family: the same major number
+        end = inner.i32((arch.compute_capability // 10 + 1) * 10)
+        below = inner.pure(f"arith.cmpi slt, {number}, {end} : i32")
+        fits = inner.pure(f"arith.andi {fits}, {below} : i1")
+    inner.line(f"hal.return {fits} : i1")
+    body.absorb(inner)
+    body.line("}")
+    out.absorb(body)
+
+
+def _write_exports(out: Emitter, kernels: Sequence[Kernel], *, on_cpu: bool) -> None:
+    for ordinal, kernel in enumerate(kernels):
+        body = out.nested()
+        inner = Emitter(body.indent + 1)
+        inner.reserve("device")
+        workload = {name: inner.fresh(name) for name in workload_of(kernel)}
+        arguments = comma(
+            ["%device: !hal.device", *(f"{value}: index" for value in workload.values())]
+        )
+        body.line(
+            f"hal.executable.export public @{kernel.entry} ordinal({ordinal}) "
+            f"layout({layout_of(kernel.abi)}) count({arguments}) -> (index, index, index) {{"
+        )
+        arithmetic = Arithmetic(inner, workload, "%device")
+        grid = comma([arithmetic.value(size) for size in kernel.grid])
+        inner.line(f"hal.return {grid} : index, index, index")
+        body.absorb(inner)
+        # The CPU variant runs a block's threads itself: a workgroup is one block there.
+        body.line("}" if on_cpu else f"}} <{_launch_attributes(kernel)}>")
+        out.absorb(body)
+
+
+def _launch_attributes(kernel: Kernel) -> str:
+    sizes = comma(f"{size} : index" for size in kernel.block)
+    attributes = f"workgroup_size = [{sizes}]"
+    if kernel.dynamic_shared_memory:
+        attributes += f", workgroup_local_memory = {kernel.dynamic_shared_memory}"
+    return attributes
+
+
+def workload_of(kernel: Kernel) -> tuple[str, ...]:
+    """The dims that the grid is computed from: the workload of a dispatch."""
+    return tuple(dict.fromkeys(dim.name for size in kernel.grid for dim in dims_of(size)))

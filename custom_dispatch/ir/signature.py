@@ -1,0 +1,71 @@
+"""The tensor types a kernel's function has in a model: its own declaration, or a model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custom_dispatch.ir.emitter import comma
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.expr import Expr, dims_of, evaluate
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+
+Sizes = tuple[int | None, ...]
+"""A tensor's sizes; None is one that is known when the function is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a kernel's function takes and returns.
+
+    The entries stand for `Kernel.inputs` and `Kernel.outputs`, in their order; a scalar's entry
+    is empty.
+    """
+
+    inputs: tuple[Sizes, ...]
+    outputs: tuple[Sizes, ...]
+
+
+def declared_signature(kernel: Kernel) -> Signature:
+    """The types the declaration itself gives: sizes that depend on no dim are static."""
+    return Signature(
+        tuple(
+            _sizes(operand.shape) if isinstance(operand, Buffer) else ()
+            for operand in kernel.inputs
+        ),
+        tuple(_sizes(operand.shape) for operand in kernel.outputs),
+    )
+
+
+def _sizes(shape: Sequence[Expr]) -> Sizes:
+    return tuple(None if dims_of(size) else evaluate(size, {}) for size in shape)
+
+
+def tensor_type(dtype: ElementType, sizes: Sizes) -> str:
+    """A tensor type: tensor<?x8xf32>."""
+    prefix = "".join(f"{'?' if size is None else size}x" for size in sizes)
+    return f"tensor<{prefix}{dtype.mlir}>"
+
+
+def input_types(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
+    """The function's parameter types."""
+    return tuple(
+        tensor_type(operand.dtype, sizes) if isinstance(operand, Buffer) else operand.dtype.mlir
+        for operand, sizes in zip(kernel.inputs, signature.inputs, strict=True)
+    )
+
+
+def output_types(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
+    """The function's result types."""
+    return tuple(
+        tensor_type(operand.dtype, sizes)
+        for operand, sizes in zip(kernel.outputs, signature.outputs, strict=True)
+    )
+
+
+def function_type(kernel: Kernel, signature: Signature) -> str:
+    """The function's type: (tensor<?xf32>, f32) -> tensor<?xf32>."""
+    results = output_types(kernel, signature)
+    returned = results[0] if len(results) == 1 else f"({comma(results)})"
+    return f"({comma(input_types(kernel, signature))}) -> {returned}"

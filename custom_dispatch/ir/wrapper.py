@@ -1,0 +1,375 @@
+"""The typed function through which a model calls a kernel, with every run-time check.
+
+A wrapper reads the dims from its operands, checks whatever CUDA or IREE would let through, and
+dispatches. Its guards are there for these reasons:
+
+- A grid with a zero in it makes the CUDA driver fail, and with it every later allocation on that
+  device. So an empty grid branches around the dispatch.
+- Sizes are stated as they are, never as they should be: IREE takes the sizes given at a dispatch
+  for the truth, and would fold the comparison that checks them.
+- `cf.assert` is stripped when optimising; `util.status.check_ok` inside a branch stays.
+- A dispatch of constants alone is evaluated at compile time, where no GPU is, and crashes the
+  compiler. One operand passes through a barrier that hides its value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from custom_dispatch.errors import LinkError
+from custom_dispatch.ir.arithmetic import Arithmetic, Check
+from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.executable import workload_of
+from custom_dispatch.ir.signature import Signature, input_types, tensor_type
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.expr import Constant, Dim, Expr
+from custom_dispatch.kernel.geometry import MAX_GRID
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Scalar
+
+_INVALID_ARGUMENT = 3
+"""IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor value in the wrapper: its name, its type, and its sizes, known or index values."""
+
+    value: str
+    type: str
+    sizes: tuple[str | int, ...]
+
+    @property
+    def dynamic(self) -> str:
+        """The sizes that the type leaves open, as ops take them: {%n, %m}; empty if none."""
+        values = [size for size in self.sizes if isinstance(size, str)]
+        return f"{{{comma(values)}}}" if values else ""
+
+
+class Wrapper:
+    """Writes one kernel's function.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    signature
+        The function's tensor types.
+    entry_points
+        The dispatch's entry points: `Executable.entry_points`, or one symbol.
+    """
+
+    def __init__(self, kernel: Kernel, signature: Signature, entry_points: str) -> None:
+        self.kernel = kernel
+        self.signature = signature
+        self.entry_points = entry_points
+        self.body = Emitter(1)
+        self.arguments = {
+            operand.name: self.body.fresh(operand.name) for operand in kernel.inputs
+        }
+        self.dims: dict[str, str | int] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.scalars: dict[str, str] = {}
+        self.arithmetic = Arithmetic(self.body, self.dims)
+
+    def write(
+        self, *, symbol: str, visibility: str = "private", attributes: str = "", keep: bool = False
+    ) -> str:
+        """The function as text.
+
+        Parameters
+        ----------
+        keep
+            Keep the operands of in-place updates alive to the end, so that the update works on a
+            copy. A function that is called from outside needs it; within a model the calling
+            function sees to it.
+
+        Raises
+        ------
+        LinkError
+            The signature's static sizes contradict the declaration.
+        """
+        self._read_operands()
+        self._check_operands()
+        self._read_scalars()
+        results = self._results()
+        returned = self._dispatch_unless_empty(results)
+        if keep:
+            for operand in self.kernel.inputs:
+                if isinstance(operand, InOut):
+                    tensor = self.tensors[operand.name]
+                    self.body.result(
+                        f"util.optimization_barrier {tensor.value} : {tensor.type}", "keep"
+                    )
+        types = comma(result.type for result in results)
+        self.body.line(f"return {comma(returned)} : {types}")
+        parameters = comma(
+            f"{self.arguments[operand.name]}: {kind}"
+            for operand, kind in zip(
+                self.kernel.inputs, input_types(self.kernel, self.signature), strict=True
+            )
+        )
+        arrow = types if len(results) == 1 else f"({types})"
+        attribute = f" attributes {{{attributes}}}" if attributes else ""
+        head = f"func.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
+        return "\n".join([head, *self.body.lines, "}"]) + "\n"
+
+    # -- operands and dims
+
+    def _read_operands(self) -> None:
+        for operand, sizes in zip(self.kernel.inputs, self.signature.inputs, strict=True):
+            if not isinstance(operand, Buffer):
+                continue
+            value = self.arguments[operand.name]
+            kind = tensor_type(operand.dtype, sizes)
+            actual: list[str | int] = []
+            for axis, size in enumerate(sizes):
+                if size is None:
+                    position = self.body.index(axis)
+                    hint = f"{operand.name}_{axis}"
+                    read = f"tensor.dim {value}, {position} : {kind}"
+                    actual.append(self.body.pure(read, hint))
+                else:
+                    actual.append(size)
+            self.tensors[operand.name] = Tensor(value, kind, tuple(actual))
+        # A dim that any operand has statically is known everywhere.
+        for static in (True, False):
+            for operand in self._input_buffers():
+                for size, value in zip(
+                    operand.shape, self.tensors[operand.name].sizes, strict=True
+                ):
+                    if isinstance(size, Dim) and isinstance(value, int) == static:
+                        self.dims.setdefault(size.name, value)
+
+    def _input_buffers(self) -> list[Buffer]:
+        return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
+
+    def _check_operands(self) -> None:
+        for operand in self._input_buffers():
+            for axis, size in enumerate(operand.shape):
+                actual = self.tensors[operand.name].sizes[axis]
+                self._require_equal(actual, size, f"`{operand.name}`.shape[{axis}]")
+
+    def _require_equal(self, actual: str | int, size: Expr, what: str) -> None:
+        """Require a size to be what the declaration says, now if both are known, else at run time."""
+        wanted = self.arithmetic.known(size)
+        if isinstance(actual, int) and wanted is not None:
+            if actual != wanted:
+                said = str(wanted) if isinstance(size, Constant) else f"{size} = {wanted}"
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}`: the model gives {what} = {actual}.",
+                    expected=f"{said}, as the other operands and the declaration have it: "
+                    f"{self._declared()}",
+                    next_step="correct the sizes in the model's declaration of the kernel.",
+                )
+            return
+        left = self.body.index(actual) if isinstance(actual, int) else actual
+        right = self.arithmetic.value(size)
+        if left != right:
+            holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
+            self._require(Check(holds, f"{what} is not {size}, as {self._declared()} has it"))
+
+    def _declared(self) -> str:
+        return comma(
+            f"{operand.name}[{comma(map(str, operand.shape))}]"
+            for operand in self.kernel.operands
+            if isinstance(operand, Buffer)
+        )
+
+    def _require(self, check: Check) -> None:
+        true = self.body.pure("arith.constant true", "true")
+        fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
+        message = quote(f"kernel `{self.kernel.name}`: {check.message}")
+        inner = self.body.nested()
+        self.body.line(f"scf.if {fails} {{")
+        status = inner.i32(_INVALID_ARGUMENT)
+        inner.line(f"util.status.check_ok {status}, {message}")
+        self.body.absorb(inner)
+        self.body.line("}")
+
+    def _index(self, expr: Expr) -> str:
+        """An expression's value, its checks emitted."""
+        value = self.arithmetic.value(expr)
+        for check in self.arithmetic.checks:
+            self._require(check)
+        self.arithmetic.checks.clear()
+        return value
+
+    def _read_scalars(self) -> None:
+        """Every scalar as the i32 that IREE passes; smaller types fill its low bytes."""
+        for operand in self.kernel.operands:
+            if not isinstance(operand, Scalar):
+                continue
+            if operand.value is None:
+                argument = self.arguments[operand.name]
+                self.scalars[operand.name] = _as_i32(self.body, argument, operand.dtype)
+                continue
+            most = 2 ** (operand.dtype.bits - (operand.dtype.name[0] == "i")) - 1
+            known = self.arithmetic.known(operand.value)
+            what = f"scalar `{operand.name}` = {operand.value}"
+            if known is None:
+                value = self._index(operand.value)
+                holds = self.body.pure(f"arith.cmpi ule, {value}, {self.body.index(most)} : index")
+                self._require(Check(holds, f"{what} does not fit {operand.dtype}"))
+                narrow = f"arith.index_castui {value} : index to i32"
+                self.scalars[operand.name] = self.body.pure(narrow, operand.name)
+            elif known <= most:
+                self.scalars[operand.name] = self.body.i32(known)
+            else:
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}`: {what} is {known} for the model's sizes.",
+                    expected=f"at most {most}, what {operand.dtype} holds",
+                    next_step="use a larger type, or smaller tensors.",
+                )
+
+    # -- results
+
+    def _results(self) -> list[Tensor]:
+        results = []
+        for operand, sizes in zip(self.kernel.outputs, self.signature.outputs, strict=True):
+            if isinstance(operand, InOut):
+                tensor = self.tensors[operand.name]
+                self._check_tied(operand, tensor, sizes)
+                results.append(tensor)
+                continue
+            actual: list[str | int] = []
+            for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
+                if size is None:
+                    actual.append(self._index(expr))
+                else:
+                    self._require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
+                    actual.append(size)
+            kind = tensor_type(operand.dtype, sizes)
+            results.append(Tensor("", kind, tuple(actual)))
+        return results
+
+    def _check_tied(self, operand: Buffer, tensor: Tensor, sizes: tuple[int | None, ...]) -> None:
+        kind = tensor_type(operand.dtype, sizes)
+        if kind != tensor.type:
+            raise LinkError(
+                f"Kernel `{self.kernel.name}`: the model gives `{operand.name}` the type "
+                f"{tensor.type} going in and {kind} coming out.",
+                expected="one type for a buffer that is updated in place",
+                next_step="correct the model's declaration of the kernel.",
+            )
+
+    # -- the dispatch
+
+    def _dispatch_unless_empty(self, results: list[Tensor]) -> list[str]:
+        known = [self.arithmetic.known(size) for size in self.kernel.grid]
+        grid = [self._index(size) for size in self.kernel.grid]
+        self._check_grid(known, grid)
+        if all(size is not None and size > 0 for size in known):
+            return self._dispatch(self.body, results)
+        zero = self.body.index(0)
+        runs = ""
+        for size, value in zip(known, grid, strict=True):
+            if size is not None and size > 0:
+                continue
+            positive = self.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
+            runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
+        self._check_nothing_unwritten(runs, results)
+        types = comma(result.type for result in results)
+        names = [self.body.fresh(operand.name + "_out") for operand in self.kernel.outputs]
+        self.body.line(f"{comma(names)} = scf.if {runs} -> ({types}) {{")
+        launch = self.body.nested()
+        launched = self._dispatch(launch, results)
+        launch.line(f"scf.yield {comma(launched)} : {types}")
+        self.body.absorb(launch)
+        self.body.line("} else {")
+        skip = self.body.nested()
+        skipped = [self._untouched(skip, result) for result in results]
+        skip.line(f"scf.yield {comma(skipped)} : {types}")
+        self.body.absorb(skip)
+        self.body.line("}")
+        return names
+
+    def _check_grid(self, known: list[int | None], grid: list[str]) -> None:
+        sizes = zip("xyz", known, grid, MAX_GRID, self.kernel.grid, strict=True)
+        for axis, size, value, limit, expr in sizes:
+            if size is not None:
+                if size > limit:
+                    raise LinkError(
+                        f"Kernel `{self.kernel.name}`: grid.{axis} = {expr} is {size} for the "
+                        "model's sizes.",
+                        expected=f"at most {limit}, CUDA's limit for {axis}",
+                        next_step="use a larger block.",
+                    )
+                continue
+            most = self.body.index(limit)
+            holds = self.body.pure(f"arith.cmpi ule, {value}, {most} : index")
+            message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
+            self._require(Check(holds, message))
+
+    def _check_nothing_unwritten(self, runs: str, results: list[Tensor]) -> None:
+        """Without a launch nothing writes an Out, so it must have no elements."""
+        for operand, result in zip(self.kernel.outputs, results, strict=True):
+            if isinstance(operand, InOut):
+                continue
+            holds = runs
+            zero = self.body.index(0)
+            for size in result.sizes:
+                value = self.body.index(size) if isinstance(size, int) else size
+                empty = self.body.pure(f"arith.cmpi eq, {value}, {zero} : index")
+                holds = self.body.pure(f"arith.ori {holds}, {empty} : i1")
+            message = f"the grid is empty, so nothing would write `{operand.name}`"
+            self._require(Check(holds, f"{message}, which has elements"))
+
+    def _untouched(self, block: Emitter, result: Tensor) -> str:
+        """A result without a launch: the operand itself, or a tensor without elements."""
+        if result.value:
+            return result.value
+        return block.result(f"flow.tensor.empty : {result.type}{result.dynamic}", "empty")
+
+    def _dispatch(self, block: Emitter, results: list[Tensor]) -> list[str]:
+        hidden = self._hidden_operand()
+        operands, types = [], []
+        for operand in self.kernel.operands:
+            if isinstance(operand, Scalar):
+                value, kind, dynamic = self.scalars[operand.name], "i32", ""
+            elif operand.name in self.tensors:
+                tensor = self.tensors[operand.name]
+                value, kind, dynamic = tensor.value, tensor.type, tensor.dynamic
+            else:
+                continue  # an Out: a result of the dispatch
+            if operand is hidden:
+                value = block.result(f"util.optimization_barrier {value} : {kind}", "opaque")
+            operands.append((operand.name, value))
+            types.append(kind + dynamic)
+        values = dict(operands)
+        returned = comma(
+            (values[operand.name] if result.value else result.type) + result.dynamic
+            for operand, result in zip(self.kernel.outputs, results, strict=True)
+        )
+        workload = comma(
+            block.index(size) if isinstance(size, int) else size
+            for size in (self.dims[name] for name in workload_of(self.kernel))
+        )
+        names = [block.fresh(operand.name + "_new") for operand in self.kernel.outputs]
+        block.line(
+            f"{comma(names)} = flow.dispatch {self.entry_points}"
+            f"{f'[{workload}]' if workload else ''}({comma(value for _, value in operands)}) : "
+            f"({comma(types)}) -> ({returned})"
+        )
+        return names
+
+    def _hidden_operand(self) -> Operand | None:
+        """The operand that hides behind a barrier: one that is read, where there is one."""
+        for kind in (In, Scalar, InOut):
+            for operand in self.kernel.operands:
+                if isinstance(operand, kind):
+                    return operand
+        return None
+
+
+def _as_i32(block: Emitter, value: str, dtype: ElementType) -> str:
+    """A scalar argument's bits in the low end of an i32."""
+    kind = dtype.mlir
+    if dtype.is_float:
+        integer = f"i{dtype.bits}"
+        value = block.pure(f"arith.bitcast {value} : {kind} to {integer}")
+        kind = integer
+    if kind == "i32":
+        return value
+    extend = "extsi" if dtype.name[0] == "i" else "extui"
+    return block.pure(f"arith.{extend} {value} : {kind} to i32")

@@ -1,0 +1,106 @@
+"""Reading dims from the shapes of a call, and computing shapes and grids from dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.geometry import MAX_GRID
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+
+Shape = tuple[int, ...]
+
+
+def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """The value of every dim, from the shapes of the `In`s and `InOut`s.
+
+    Parameters
+    ----------
+    shapes
+        The shape of every input buffer, by operand name.
+
+    Raises
+    ------
+    CallError
+        A rank differs from the declaration, two operands disagree on a dim, or a size is not what
+        its expression gives. The message names the operands and both values.
+    """
+    dims: dict[str, int] = {}
+    first: dict[str, str] = {}
+    buffers = [operand for operand in kernel.inputs if isinstance(operand, Buffer)]
+    for operand in buffers:
+        shape = tuple(shapes[operand.name])
+        _check_rank(kernel, operand, shape)
+        for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
+            if not isinstance(size, Dim):
+                continue
+            here = f"`{operand.name}`.shape[{axis}] = {value}"
+            if dims.setdefault(size.name, value) != value:
+                raise CallError(
+                    f"Kernel `{kernel.name}`: the operands disagree on dim {size}: "
+                    f"{first[size.name]}, but {here}.",
+                    expected=f"the same {size} everywhere",
+                    next_step="pass arrays whose sizes agree.",
+                )
+            first.setdefault(size.name, here)
+    for operand in buffers:
+        _check_sizes(kernel, operand, tuple(shapes[operand.name]), dims)
+    return dims
+
+
+def _check_rank(kernel: Kernel, operand: Buffer, shape: Shape) -> None:
+    if len(shape) != operand.rank:
+        declared = ", ".join(map(str, operand.shape))
+        raise CallError(
+            f"Kernel `{kernel.name}`: operand `{operand.name}` has shape {list(shape)}, which is "
+            f"rank {len(shape)}.",
+            expected=f"rank {operand.rank}: [{declared}]",
+            next_step="reshape the array.",
+        )
+
+
+def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[str, int]) -> None:
+    for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
+        if isinstance(size, Dim):
+            continue
+        wanted = evaluate(size, dims)
+        if wanted != value:
+            values = ", ".join(f"{dim} = {dims[dim.name]}" for dim in dims_of(size))
+            raise CallError(
+                f"Kernel `{kernel.name}`: operand `{operand.name}` has size {value} in "
+                f"dimension {axis}.",
+                expected=f"{size}{f' = {wanted} for {values}' if values else ''}",
+                next_step="pass an array of that size.",
+            )
+
+
+def output_shapes(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Shape]:
+    """The shape of every `Out` and `InOut`, by operand name."""
+    return {
+        operand.name: tuple(evaluate(size, dims) for size in operand.shape)
+        for operand in kernel.outputs
+    }
+
+
+def grid_for(kernel: Kernel, dims: Mapping[str, int], *, capability: int = 0) -> Shape:
+    """The grid of a launch, in blocks.
+
+    Raises
+    ------
+    CallError
+        The grid exceeds CUDA's limits.
+    DeclarationError
+        An expression divides by zero or is negative for these dims.
+    """
+    grid = tuple(evaluate(size, dims, capability=capability) for size in kernel.grid)
+    for axis, size, limit, expr in zip("xyz", grid, MAX_GRID, kernel.grid, strict=True):
+        if size > limit:
+            values = ", ".join(f"{dim} = {dims[dim.name]}" for dim in dims_of(expr))
+            raise CallError(
+                f"Kernel `{kernel.name}`: grid.{axis} = {expr} is {size} for {values}.",
+                expected=f"at most {limit}, CUDA's limit for {axis}",
+                next_step="use a larger block, or split the work over several calls.",
+            )
+    return grid

@@ -1,0 +1,120 @@
+"""Element types of operands: their IR spelling, their size, and numpy's name for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from custom_dispatch.errors import DeclarationError
+
+if TYPE_CHECKING:
+    import numpy
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """A type of buffer elements or scalars."""
+
+    name: str
+    """How declarations spell it: "f32"."""
+    bits: int
+    """Storage bits an element: a bool takes 8, as in C and in IREE's buffers."""
+    mlir: str
+    """How a model's tensor types spell it. Integers are signless there, as every front end emits
+    them: the signedness stays in this declaration."""
+    numpy_name: str
+    """The dtype's name in numpy, or in ml_dtypes for the types numpy lacks."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def bytes(self) -> int:
+        """Storage bytes an element."""
+        return self.bits // 8
+
+    @property
+    def is_float(self) -> bool:
+        """Whether this is a floating-point type."""
+        return self.name[0] in "fb" and self.name != "bool"
+
+    def to_numpy(self) -> numpy.dtype[Any]:
+        """The numpy dtype."""
+        import numpy
+
+        if self.numpy_name in _ML_DTYPES:
+            import ml_dtypes
+
+            return numpy.dtype(getattr(ml_dtypes, self.numpy_name))
+        return numpy.dtype(self.numpy_name)
+
+
+_ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
+ELEMENT_TYPES: dict[str, ElementType] = {
+    kind.name: kind
+    for kind in (
+        ElementType("f8E4M3FN", 8, "f8E4M3FN", "float8_e4m3fn"),
+        ElementType("f8E5M2", 8, "f8E5M2", "float8_e5m2"),
+        ElementType("bf16", 16, "bf16", "bfloat16"),
+        ElementType("f16", 16, "f16", "float16"),
+        ElementType("f32", 32, "f32", "float32"),
+        ElementType("f64", 64, "f64", "float64"),
+        ElementType("bool", 8, "i1", "bool"),
+        ElementType("i8", 8, "i8", "int8"),
+        ElementType("i16", 16, "i16", "int16"),
+        ElementType("i32", 32, "i32", "int32"),
+        ElementType("i64", 64, "i64", "int64"),
+        ElementType("u8", 8, "i8", "uint8"),
+        ElementType("u16", 16, "i16", "uint16"),
+        ElementType("u32", 32, "i32", "uint32"),
+        ElementType("u64", 64, "i64", "uint64"),
+    )
+}
+
+# What people coming from other systems write, for the error's next step.
+_ALIASES = {
+    "float": "f32",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "double": "f64",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "int": "i32",
+    "i1": "bool",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    **{f"si{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+def element_type(name: str | ElementType, *, where: str) -> ElementType:
+    """Look an element type up by its name.
+
+    Parameters
+    ----------
+    name
+        "f32", "i32", ...
+    where
+        What is being declared, for the error: "operand `lhs`".
+
+    Raises
+    ------
+    DeclarationError
+        The name is not an element type; the message suggests the one that was probably meant.
+    """
+    if isinstance(name, ElementType):
+        return name
+    found = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
+    if found is not None:
+        return found
+    alias = _ALIASES.get(str(name).lower())
+    raise DeclarationError(
+        f"{where}: {name!r} is not an element type.",
+        expected="one of " + ", ".join(ELEMENT_TYPES),
+        next_step=f'write "{alias}".'
+        if alias
+        else "choose the type that the kernel's C code uses.",
+    )

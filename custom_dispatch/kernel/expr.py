@@ -1,0 +1,331 @@
+"""Integer expressions of dims: shapes, grids and scalar values, as data.
+
+An expression is a small immutable tree. It can be evaluated with known dims (`evaluate`), printed,
+and translated to IR by `custom_dispatch.ir`. All arithmetic is on non-negative 64-bit integers;
+division rounds towards zero, which for them is C's and CUDA's.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import check_name
+
+
+class Expr:
+    """An integer expression of dims. Build them with `cd.dim`, operators and `cd.ceildiv`."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return Binary("+", self, as_expr(other))
+
+    def __radd__(self, other: int) -> Expr:
+        return Binary("+", as_expr(other), self)
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return Binary("-", self, as_expr(other))
+
+    def __rsub__(self, other: int) -> Expr:
+        return Binary("-", as_expr(other), self)
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return Binary("*", self, as_expr(other))
+
+    def __rmul__(self, other: int) -> Expr:
+        return Binary("*", as_expr(other), self)
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return Binary("//", self, as_expr(other))
+
+    def __rfloordiv__(self, other: int) -> Expr:
+        return Binary("//", as_expr(other), self)
+
+    def __mod__(self, other: Expr | int) -> Expr:
+        return Binary("%", self, as_expr(other))
+
+    def __rmod__(self, other: int) -> Expr:
+        return Binary("%", as_expr(other), self)
+
+    def __lt__(self, other: Expr | int) -> Condition:
+        return Condition("<", self, as_expr(other))
+
+    def __le__(self, other: Expr | int) -> Condition:
+        return Condition("<=", self, as_expr(other))
+
+    def __gt__(self, other: Expr | int) -> Condition:
+        return Condition(">", self, as_expr(other))
+
+    def __ge__(self, other: Expr | int) -> Condition:
+        return Condition(">=", self, as_expr(other))
+
+    def __truediv__(self, other: object) -> Expr:
+        raise DeclarationError(
+            f"`/` is used on the dim expression {self}.",
+            expected="integer division",
+            next_step="write `//` to round down or cd.ceildiv(...) to round up.",
+        )
+
+    def __bool__(self) -> bool:
+        raise DeclarationError(
+            f"The dim expression {self} is used as a truth value, but has no value yet.",
+            expected="an expression that is decided when the kernel is called",
+            next_step="write cd.where(condition, a, b) instead of Python's if, and, or.",
+        )
+
+    def __int__(self) -> int:
+        raise DeclarationError(
+            f"The dim expression {self} is used as a number, but has no value yet.",
+            expected="an expression that is computed when the kernel is called",
+            next_step="use + - * // %, cd.ceildiv, cd.minimum, cd.maximum and cd.where on it.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expr):
+    """A known integer."""
+
+    value: int
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Dim(Expr):
+    """A symbolic size, known when the kernel is called."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeCapability(Expr):
+    """major * 10 + minor of the GPU the kernel is launched on; 0 on a CPU."""
+
+    def __str__(self) -> str:
+        return "compute_capability"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    """An operator applied to two expressions."""
+
+    operator: str
+    """One of + - * // % ceildiv minimum maximum."""
+    left: Expr
+    right: Expr
+
+    def __str__(self) -> str:
+        if self.operator.isalpha():
+            return f"{self.operator}({self.left}, {self.right})"
+        return f"{_nested(self.left)} {self.operator} {_nested(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of two expressions, for `cd.where`."""
+
+    operator: str
+    """One of < <= > >=."""
+    left: Expr
+    right: Expr
+
+    def __bool__(self) -> bool:
+        raise DeclarationError(
+            f"The condition {self} is used as a truth value, but has no value yet.",
+            expected="a condition that is decided when the kernel is called",
+            next_step="write cd.where(condition, a, b) instead of Python's if, and, or.",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Expr):
+    """One of two expressions, by a condition."""
+
+    condition: Condition
+    if_true: Expr
+    if_false: Expr
+
+    def __str__(self) -> str:
+        return f"where({self.condition}, {self.if_true}, {self.if_false})"
+
+
+def _nested(expr: Expr) -> str:
+    plain = isinstance(expr, Binary) and not expr.operator.isalpha()
+    return f"({expr})" if plain else str(expr)
+
+
+compute_capability = ComputeCapability()
+"""The GPU's compute capability as major * 10 + minor, for grid expressions."""
+
+
+def dim(name: str) -> Dim:
+    """Declare a symbolic size.
+
+    Two dims of the same name are the same dim.
+
+    Raises
+    ------
+    DeclarationError
+        The name is not an identifier.
+    """
+    return Dim(check_name(name, "dim"))
+
+
+def ceildiv(numerator: Expr | int, denominator: Expr | int) -> Expr:
+    """Divide and round up."""
+    return Binary("ceildiv", as_expr(numerator), as_expr(denominator))
+
+
+def minimum(left: Expr | int, right: Expr | int) -> Expr:
+    """The smaller of two expressions."""
+    return Binary("minimum", as_expr(left), as_expr(right))
+
+
+def maximum(left: Expr | int, right: Expr | int) -> Expr:
+    """The larger of two expressions."""
+    return Binary("maximum", as_expr(left), as_expr(right))
+
+
+def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Expr:
+    """`if_true` when the condition holds, else `if_false`."""
+    if not isinstance(condition, Condition):
+        raise DeclarationError(
+            f"cd.where was given {condition!r} as its condition.",
+            expected="a comparison of dim expressions, such as n >= 1024",
+            next_step="compare with <, <=, > or >=.",
+        )
+    return Where(condition, as_expr(if_true), as_expr(if_false))
+
+
+def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
+    """Make an expression of an integer; an expression stays what it is.
+
+    Raises
+    ------
+    DeclarationError
+        The value is neither, or is an integer outside 0 ... 2**63 - 1.
+    """
+    if isinstance(value, Expr):
+        return value
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise DeclarationError(
+            f"{where} is given as {value!r}.",
+            expected="an integer, a dim, or an expression of dims",
+            next_step='declare sizes with n = cd.dim("n") and combine them with + - * // %.',
+        )
+    if not 0 <= number < 2**63:
+        raise DeclarationError(
+            f"{where} is given as {number}.",
+            expected="an integer from 0 to 2**63 - 1",
+            next_step="correct the number.",
+        )
+    return Constant(number)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside one."""
+    match expr:
+        case Binary(_, left, right):
+            return left, right
+        case Where(condition, if_true, if_false):
+            return condition.left, condition.right, if_true, if_false
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def dims_of(expr: Expr) -> tuple[Dim, ...]:
+    """The dims an expression is made of, each once, in order of appearance."""
+    return tuple(dict.fromkeys(node for node in walk(expr) if isinstance(node, Dim)))
+
+
+def uses_device(expr: Expr) -> bool:
+    """Whether the expression asks for a property of the device."""
+    return any(isinstance(node, ComputeCapability) for node in walk(expr))
+
+
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "ceildiv": lambda a, b: -(-a // b),
+    "minimum": min,
+    "maximum": max,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int:
+    """The value of an expression.
+
+    Parameters
+    ----------
+    dims
+        The value of every dim in it, by name.
+    capability
+        The device's compute capability (major * 10 + minor); 0 on a CPU.
+
+    Raises
+    ------
+    DeclarationError
+        A division by zero, or a negative value anywhere (IR computes without a sign).
+    KeyError
+        A dim without a value.
+    """
+    match expr:
+        case Constant(value):
+            return value
+        case Dim(name):
+            return dims[name]
+        case ComputeCapability():
+            return capability
+        case Where(condition, if_true, if_false):
+            left = evaluate(condition.left, dims, capability=capability)
+            right = evaluate(condition.right, dims, capability=capability)
+            chosen = if_true if _OPERATORS[condition.operator](left, right) else if_false
+            return evaluate(chosen, dims, capability=capability)
+        case Binary(name, left_expr, right_expr):
+            left = evaluate(left_expr, dims, capability=capability)
+            right = evaluate(right_expr, dims, capability=capability)
+            values = ", ".join(f"{d.name} = {dims[d.name]}" for d in dims_of(expr))
+            if name in ("//", "%", "ceildiv") and right == 0:
+                raise DeclarationError(
+                    f"{expr} divides by zero{f' for {values}' if values else ''}.",
+                    expected="a divisor of at least 1",
+                    next_step="guard it with cd.maximum(divisor, 1), or call with other sizes.",
+                )
+            result = _OPERATORS[name](left, right)
+            if result < 0:
+                raise DeclarationError(
+                    f"{expr} is {result}{f' for {values}' if values else ''}.",
+                    expected="a size, which is never negative",
+                    next_step="write cd.maximum(a, b) - b for a difference that stops at zero.",
+                )
+            return result
+        case _:  # pragma: no cover - every kind of expression is above
+            raise TypeError(f"not an expression: {expr!r}")

@@ -1,0 +1,276 @@
+"""The declaration of a kernel: the one place where everything about it is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from custom_dispatch.errors import DeclarationError, SignatureError
+from custom_dispatch.kernel.abi import Abi, abi_of, inputs_of, outputs_of
+from custom_dispatch.kernel.expr import Dim, Expr, dims_of
+from custom_dispatch.kernel.geometry import (
+    Block,
+    Grid,
+    check_block,
+    check_dynamic_shared_memory,
+    check_grid,
+)
+from custom_dispatch.kernel.launch import BoundKernel, launch
+from custom_dispatch.kernel.names import check_name
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
+from custom_dispatch.kernel.target import Target
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Kernel:
+    """A hand-written CUDA kernel, declared.
+
+    A kernel is data: declaring one reads no file and loads neither IREE nor CUDA.
+
+    Parameters
+    ----------
+    name
+        The name a model calls it by, and the `__global__` function's, unless `entry` is given.
+    source
+        The `.cu` file, relative to the file that declares the kernel.
+    operands
+        `In`, `Out`, `InOut` and `Scalar`, in the order of the C signature.
+    block
+        Threads a block: one to three integers.
+    grid
+        Blocks: one to three dim expressions.
+    dynamic_shared_memory
+        Bytes of `extern __shared__` memory.
+    options
+        Compiler options, in nvcc's spelling: ["-use_fast_math", "-DTILE=64"].
+    objects
+        Objects built elsewhere, by target, instead of a source: {"cuda:sm_90": "kernel.ptx"}.
+    launch_bounds
+        The thread limit that the source states with `__launch_bounds__`. A block above it is
+        refused at once instead of when the PTX is read.
+    entry
+        The `__global__` function's name in the object, where it is not `name`.
+    reference
+        What the kernel computes, as a function of the same arguments: numpy in, numpy out.
+
+    Raises
+    ------
+    DeclarationError
+        Any part is wrong by itself or together with the others.
+    SignatureError
+        IREE's calling convention cannot take the C signature yet.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    block: Block
+    grid: Grid
+    source: Path | None
+    objects: tuple[tuple[Target, Path], ...]
+    options: tuple[str, ...]
+    dynamic_shared_memory: int
+    launch_bounds: int | None
+    entry: str
+    reference: Callable[..., Any] | None
+    abi: Abi
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        operands: Sequence[Operand],
+        block: Sequence[int] | int,
+        grid: Sequence[Expr | int] | Expr | int,
+        source: str | os.PathLike[str] | None = None,
+        objects: Mapping[str, str | os.PathLike[str]] | None = None,
+        options: Sequence[str] = (),
+        dynamic_shared_memory: int = 0,
+        launch_bounds: int | None = None,
+        entry: str | None = None,
+        reference: Callable[..., Any] | None = None,
+    ) -> None:
+        check_name(name, "kernel")
+        base = _declaring_directory()
+        fields = {
+            "name": name,
+            "operands": _check_operands(name, operands),
+            "block": check_block(name, block),
+            "grid": check_grid(name, grid),
+            "source": None if source is None else base / os.fspath(source),
+            "objects": _check_objects(name, objects or {}, base),
+            "options": _check_options(name, options),
+            "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
+            "launch_bounds": launch_bounds,
+            "entry": name if entry is None else _check_entry(name, entry),
+            "reference": reference,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+        if (source is None) == (not objects):
+            raise DeclarationError(
+                f"Kernel `{name}` has {'neither' if source is None else 'both'} a source "
+                f"{'nor' if source is None else 'and'} objects.",
+                expected="one of them",
+                next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
+            )
+        self._check_launch_bounds()
+        self._check_dims()
+        object.__setattr__(self, "abi", abi_of(name, self.operands))
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """What a call passes, in order: every `In`, `InOut` and value-less `Scalar`."""
+        return inputs_of(self.operands)
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """What a call returns, in order: every `Out` and `InOut`."""
+        return outputs_of(self.operands)
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """Every dim of the declaration, each once, in order of appearance."""
+        return tuple(dict.fromkeys(dim for expr, _ in self._expressions() for dim in dims_of(expr)))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run the kernel now, on the best device there is.
+
+        Takes the `In`s, `InOut`s and value-less `Scalar`s in declaration order, or by keyword,
+        and returns the `Out`s and `InOut`s: one alone, several as a tuple. The kernel is built on
+        its first call.
+
+        Raises
+        ------
+        CallError
+            The arguments do not fit the declaration.
+        """
+        return launch(self, "auto", arguments, keywords)
+
+    def on(self, device: str) -> BoundKernel:
+        """The same kernel, to be called on a device of the caller's choice: "cuda" or "cpu"."""
+        return BoundKernel(self, device)
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"
+
+    def _expressions(self) -> list[tuple[Expr, str]]:
+        """Every expression of the declaration, with a description of where it stands."""
+        found: list[tuple[Expr, str]] = []
+        for operand in self.operands:
+            if isinstance(operand, Buffer):
+                found += [(size, f"the shape of `{operand.name}`") for size in operand.shape]
+            elif operand.value is not None:
+                found.append((operand.value, f"the value of `{operand.name}`"))
+        return found + [(size, "grid") for size in self.grid]
+
+    def _check_launch_bounds(self) -> None:
+        bound = self.launch_bounds
+        if bound is None:
+            return
+        if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
+            raise DeclarationError(
+                f"Kernel `{self.name}`: launch_bounds is {bound!r}.",
+                expected="the thread limit that the source's __launch_bounds__ states",
+                next_step="give it as a positive integer, or leave it out.",
+            )
+        threads = self.block[0] * self.block[1] * self.block[2]
+        if threads > bound:
+            raise DeclarationError(
+                f"Kernel `{self.name}`: block {self.block} has {threads} threads, launch_bounds "
+                f"allows {bound}.",
+                expected="a block within the launch bounds",
+                next_step="use a smaller block, or raise __launch_bounds__ in the source.",
+            )
+
+    def _check_dims(self) -> None:
+        known = {
+            size
+            for operand in self.inputs
+            if isinstance(operand, Buffer)
+            for size in operand.shape
+            if isinstance(size, Dim)
+        }
+        for expr, where in self._expressions():
+            for dim in dims_of(expr):
+                if dim not in known:
+                    raise DeclarationError(
+                        f"Kernel `{self.name}`: dim `{dim}`, used in {where}, has no value.",
+                        expected="every dim to stand by itself in the shape of an In or InOut, "
+                        "where a call can read it",
+                        next_step=f"declare an input with a size that is `{dim}`, or write a "
+                        "number in its place.",
+                    )
+
+
+def _declaring_directory() -> Path:
+    """The directory of the file that calls `Kernel(...)`; the working directory at a prompt."""
+    frame = sys._getframe(2)
+    file = frame.f_globals.get("__file__")
+    return Path(file).resolve().parent if isinstance(file, str) else Path.cwd()
+
+
+def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+    found = tuple(operands)
+    for operand in found:
+        if not isinstance(operand, Buffer | Scalar) or type(operand) is Buffer:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: {operand!r} is not an operand.",
+                expected="cd.In, cd.Out, cd.InOut or cd.Scalar",
+                next_step="declare every parameter of the C signature with one of them.",
+            )
+    names = [operand.name for operand in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise DeclarationError(
+                f"Kernel `{kernel}` has {names.count(name)} operands named `{name}`.",
+                expected="a name for each",
+                next_step="rename all but one.",
+            )
+    if not outputs_of(found):
+        raise DeclarationError(
+            f"Kernel `{kernel}` has no cd.Out and no cd.InOut, so it computes nothing.",
+            expected="at least one of them",
+            next_step="declare the buffer that the kernel writes as cd.Out or cd.InOut.",
+        )
+    return found
+
+
+def _check_objects(
+    kernel: str, objects: Mapping[str, str | os.PathLike[str]], base: Path
+) -> tuple[tuple[Target, Path], ...]:
+    found: dict[Target, Path] = {}
+    for name, path in objects.items():
+        target = Target.parse(name)
+        if not target.is_cuda:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: an object is given for target {target}.",
+                expected="objects for cuda:sm_XX targets; the CPU runs the PTX of one of them",
+                next_step=f"drop {name!r} from objects.",
+            )
+        found[target] = base / os.fspath(path)
+    return tuple(sorted(found.items(), key=lambda item: str(item[0])))
+
+
+def _check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: options is {options!r}.",
+            expected='a list of texts, one an option: ["-use_fast_math", "-DTILE=64"]',
+            next_step="put each option into a text of its own.",
+        )
+    return tuple(options)
+
+
+def _check_entry(kernel: str, entry: str) -> str:
+    if isinstance(entry, str) and any(character in entry for character in "<>:() "):
+        raise SignatureError(
+            f"Kernel `{kernel}`: entry {entry!r} is a C++ name expression.",
+            expected='the name of an extern "C" function, or a mangled name: templates and '
+            "namespaces are not looked up yet",
+            next_step='add an extern "C" __global__ function that calls it, and name that.',
+        )
+    return check_name(entry, "kernel entry")

@@ -1,0 +1,163 @@
+"""Comparing a PTX module with a kernel's declaration: everything IREE and CUDA would let through.
+
+IREE never looks into an object, and the CUDA driver finds a kernel by its name and copies as many
+parameter bytes as the PTX says. A wrong name, count, size or order therefore compiles, and fails
+when the file is loaded or gives wrong numbers.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.errors import PtxError
+from custom_dispatch.kernel.abi import Abi
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.ptx.module import Entry, Module, Parameter
+from custom_dispatch.ptx.types import TYPE_BITS
+
+
+def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
+    """Check that a module holds a kernel as declared, for an architecture.
+
+    Parameters
+    ----------
+    origin
+        Where the module comes from, for errors: a file's name.
+
+    Raises
+    ------
+    PtxError
+        It does not; the message names the kernel, the operand, what was found and expected.
+    """
+    _check_target(module, kernel, arch, origin)
+    entry = module.entry(kernel.entry)
+    if entry is None:
+        names = ", ".join(entry.name for entry in module.entries) or "none"
+        mangled = next((e.name for e in module.entries if kernel.entry in e.name), None)
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{origin}` has no entry `{kernel.entry}`.",
+            expected=f"one of the entries it has: {names}",
+            next_step=f'declare the function `extern "C"`, or give entry="{mangled}".'
+            if mangled
+            else "correct the kernel's name, or the __global__ function's.",
+        )
+    check_parameters(
+        kernel.name, kernel.abi, tuple(map(_describe, entry.parameters)), f"`{origin}`"
+    )
+    _check_pointer_kinds(kernel, entry, origin)
+    check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
+
+
+def _check_target(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
+    found = module.target[0] if module.target else "nothing"
+    try:
+        built_for = Arch.parse(found)
+    except ValueError:
+        built_for = None
+    # PTX of an earlier architecture also runs on a later one; `a` and `f` PTX does not move.
+    if built_for is None or not (built_for == arch or built_for.runs_on_target(arch)):
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{origin}` is PTX for {found}, but is given for {arch}.",
+            expected=f"PTX for {arch}, or plain PTX for an earlier architecture",
+            next_step=f"build it with -arch={arch}, or give it for the target it was built for.",
+        )
+    if module.address_size != 64:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{origin}` has .address_size {module.address_size}.",
+            expected=".address_size 64",
+            next_step="build it for a 64-bit host (-m64).",
+        )
+
+
+def _describe(parameter: Parameter) -> tuple[str, int]:
+    array = "" if parameter.count is None else f"[{parameter.count}]"
+    return f".{parameter.type}{array}", parameter.size_bytes
+
+
+def check_parameters(
+    kernel: str, abi: Abi, found: tuple[tuple[str, int], ...], origin: str
+) -> None:
+    """Compare an entry's parameters with a declaration's.
+
+    Parameters
+    ----------
+    found
+        A description and a size in bytes, for every parameter in order.
+
+    Raises
+    ------
+    PtxError
+        The number or a size differs.
+    """
+    wanted = abi.parameters
+    if len(found) != len(wanted):
+        declared = ", ".join(parameter.operand.name for parameter in wanted)
+        raise PtxError(
+            f"Kernel `{kernel}`: its entry in {origin} takes {len(found)} parameters.",
+            expected=f"{len(wanted)}, as declared: {declared}",
+            next_step="make the declaration's operands and the C signature agree.",
+        )
+    for parameter, (description, size) in zip(wanted, found, strict=True):
+        if size == parameter.size_bytes:
+            continue
+        kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
+        raise PtxError(
+            f"Kernel `{kernel}`: parameter {parameter.index} in {origin} is {description}, "
+            f"{size} bytes, where operand `{parameter.operand.name}` is declared.",
+            expected=f"{kind} of {parameter.size_bytes} bytes",
+            next_step="make the declaration's operands and the C signature agree in order and "
+            "type.",
+        )
+
+
+def _check_pointer_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
+    """A pointer is .u64 or .b64 and no array; a scalar is no array either."""
+    for parameter, found in zip(kernel.abi.parameters, entry.parameters, strict=True):
+        wrong = found.count is not None
+        if parameter.is_binding:
+            wrong = wrong or found.type not in ("u64", "b64", "s64")
+        elif found.type.startswith("f") and not parameter.operand.dtype.is_float:
+            wrong = True
+        elif found.type in ("f32", "f64") and TYPE_BITS[found.type] != parameter.operand.dtype.bits:
+            wrong = True
+        if wrong:
+            kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
+            raise PtxError(
+                f"Kernel `{kernel.name}`: parameter {parameter.index} in `{origin}` is "
+                f"{_describe(found)[0]}, where operand `{parameter.operand.name}` is declared.",
+                expected=kind,
+                next_step="make the declaration's operands and the C signature agree in order "
+                "and type.",
+            )
+
+
+def check_block(
+    kernel: Kernel,
+    max_threads: tuple[int, int, int] | None,
+    required_threads: tuple[int, int, int] | None,
+    origin: str,
+) -> None:
+    """Compare a declared block with the limits compiled into an object.
+
+    Raises
+    ------
+    PtxError
+        The block exceeds `.maxntid` or differs from `.reqntid` (PTX ISA, "Performance-Tuning
+        Directives").
+    """
+    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    if max_threads is not None:
+        limit = max_threads[0] * max_threads[1] * max_threads[2]
+        if threads > limit:
+            raise PtxError(
+                f"Kernel `{kernel.name}`: block {kernel.block} has {threads} threads, but "
+                f"{origin} was compiled for at most {limit} (.maxntid, __launch_bounds__).",
+                expected=f"a block of at most {limit} threads",
+                next_step="use a smaller block, or raise __launch_bounds__ in the source.",
+            )
+    if required_threads is not None and kernel.block != required_threads:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: block is {kernel.block}, but {origin} was compiled for "
+            f"exactly {required_threads} (.reqntid).",
+            expected=f"block={required_threads}",
+            next_step="correct the block, or the __block_size__ attribute in the source.",
+        )
