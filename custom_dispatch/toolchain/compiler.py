@@ -131,6 +131,12 @@ def read_source(path: Path) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
+def source_name(path: Path) -> str:
+    """The path as a compiler takes it: a name that begins with `-` would be read as an option."""
+    text = str(path)
+    return f"./{text}" if text.startswith("-") else text
+
+
 def does_not_compile(request: CompileRequest, compiler: str, log: str) -> SourceError:
     """The error of a source that the compiler rejects, with the compiler's own message.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from custom_dispatch.errors import (
     CustomDispatchError,
     DeclarationError,
+    SourceError,
     ToolNotFoundError,
 )
 from custom_dispatch.process import run
@@ -23,6 +24,7 @@ from custom_dispatch.toolchain.compiler import (
     CompileRequest,
     does_not_compile,
     read_source,
+    source_name,
     unsupported_arch,
 )
 from custom_dispatch.toolchain.locations import find_tool
@@ -34,6 +36,10 @@ STANDARD = Option("--std", "c++17")
 # These would change what is compiled without any trace in the declaration or in the store's key.
 # What configures the host compiler (NVCC_CCBIN, CPATH) stays: some systems need it to find gcc.
 _HIDDEN_OPTIONS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+# nvcc hands its arguments to gcc through `sh -c`, between double quotes and with nothing escaped:
+# a file named `$(command).cu` would run the command (nvcc 13.0, seen).
+_SHELL_CHARACTERS = re.compile(r'["$`\\\n]')
 
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
 # In the first lines of every PTX file: which cicc (nvidia-nvvm) made it.
@@ -70,6 +76,7 @@ class Nvcc:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)
         read_source(request.source)
+        _refuse_shell_characters(request)
         _require_host_compiler(options)
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
@@ -91,13 +98,9 @@ class Nvcc:
 
     def _arguments(self, request: CompileRequest, options: tuple[Option, ...]) -> list[str]:
         standard = [] if any(option.name == "--std" for option in options) else [str(STANDARD)]
-        # nvcc splits the values of -I at commas, unless escaped.
-        include = [f"-I{str(path).replace(',', chr(92) + ',')}" for path in request.include_dirs]
-        source = str(request.source)
-        # A name that begins with `-` would be read as an option.
-        source = f"./{source}" if source.startswith("-") else source
+        include = [f"-I{path}" for path in request.include_dirs]
         fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
-        return [*fixed, *standard, *for_nvcc(options), *include, source]
+        return [*fixed, *standard, *for_nvcc(options), *include, source_name(request.source)]
 
     def _failure(self, request: CompileRequest, log: str) -> CustomDispatchError:
         label = f"nvcc {self.version.rpartition('.')[0]}"
@@ -151,6 +154,24 @@ def _supported(path: Path) -> list[str]:
     lines = run([path, "--list-gpu-arch"], timeout_seconds=60).stdout.decode().split()
     capabilities = {int(line.removeprefix("compute_")) for line in lines}
     return [f"sm_{capability}" for capability in sorted(capabilities)]
+
+
+def _refuse_shell_characters(request: CompileRequest) -> None:
+    for path in (request.source, *request.include_dirs):
+        # It also splits directories at commas.
+        if _SHELL_CHARACTERS.search(str(path)) or (path != request.source and "," in str(path)):
+            raise SourceError(
+                f"nvcc cannot take the path {str(path)!r}: it would misread a character in it.",
+                expected='a path without any of " $ ` \\, line ends, and commas in directories',
+                next_step="rename it, or use --compiler nvrtc.",
+            )
+    for option in request.options:
+        if _SHELL_CHARACTERS.search(option):
+            raise DeclarationError(
+                f"nvcc cannot take the option {option!r}: it would misread a character in it.",
+                expected="""an option without any of " $ ` \\ and line ends""",
+                next_step="move the definition into the source, or use --compiler nvrtc.",
+            )
 
 
 def _require_host_compiler(options: tuple[Option, ...]) -> None:

@@ -16,6 +16,7 @@ from custom_dispatch.toolchain.compiler import (
     CompileRequest,
     does_not_compile,
     read_source,
+    source_name,
     unsupported_arch,
 )
 from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
@@ -72,7 +73,7 @@ class Nvrtc:
             *(f"--include-path={path}" for path in include_directories()),
             f"--include-path={C_HEADERS}",
         ]
-        outcome = _compile(source, str(request.source), options)
+        outcome = _compile(source, source_name(request.source), options)
         if outcome.status == "NVRTC_ERROR_INVALID_OPTION":
             raise DeclarationError(
                 f"NVRTC refuses the options {' '.join(request.options)}: "

@@ -1,0 +1,76 @@
+"""An object: the device code of one kernel for one target, as bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from custom_dispatch.errors import DeclarationError, OutputError
+from custom_dispatch.files import write_atomically
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.ptxas import KernelResources
+
+KINDS = ("ptx", "cubin", "fatbin")
+
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """The device code of one kernel for one target.
+
+    Raises
+    ------
+    DeclarationError
+        The name could not be part of a file name, or the kind is none.
+    """
+
+    name: str
+    """The kernel's name."""
+    target: Target
+    kind: str
+    """"ptx", "cubin" or "fatbin"."""
+    data: bytes
+    origin: str
+    """The compiler with its version, or the path of a prebuilt image."""
+    log: str = ""
+    """The compiler's warnings."""
+    resources: tuple[KernelResources, ...] = ()
+
+    def __post_init__(self) -> None:
+        if _NAME.fullmatch(self.name) is None:
+            raise DeclarationError(
+                f"{self.name!r} cannot name an object, which becomes a file.",
+                expected="letters, digits and `_`",
+                next_step="rename the kernel.",
+            )
+        if self.kind not in KINDS:
+            raise DeclarationError(
+                f"{self.kind!r} is not a kind of object.",
+                expected=" or ".join(KINDS),
+                next_step="correct the kind.",
+            )
+
+    @property
+    def file_name(self) -> str:
+        """`NAME_sm_90.ptx`."""
+        return f"{self.name}_{self.target.symbol}.{self.kind}"
+
+    def write(self, directory: Path) -> Path:
+        """Write the object as `directory / file_name`, whole or not at all; return that path.
+
+        Raises
+        ------
+        OutputError
+            The directory is a file, may not be written or made, or the disk is full.
+        """
+        path = directory / self.file_name
+        if directory.exists() and not directory.is_dir():
+            raise OutputError(
+                f"`{directory}` is a file.",
+                expected="a directory for the objects",
+                next_step="choose another directory.",
+            )
+        write_atomically(path, self.data)
+        return path

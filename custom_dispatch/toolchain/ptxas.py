@@ -1,0 +1,192 @@
+"""Assembling PTX with ptxas: whether it is right, and what each kernel takes of the GPU.
+
+ptxas is the one judge of PTX without a driver: the driver holds the same assembler.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from custom_dispatch.errors import CustomDispatchError, PtxError
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.process import run
+from custom_dispatch.toolchain.compiler import unsupported_arch
+from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.nvcc import tool_version
+
+NVCC_HINT = "pip install 'custom-dispatch[nvcc]', which brings ptxas and fatbinary as well."
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What one kernel takes of the GPU, in the words of `ptxas -v`."""
+
+    kernel: str
+    registers: int = 0
+    """For each thread."""
+    spill_stores_bytes: int = 0
+    """Bytes of registers that each thread puts into local memory for want of registers."""
+    spill_loads_bytes: int = 0
+    stack_bytes: int = 0
+    """Local memory of each thread, with that of the functions it calls where ptxas says so."""
+    static_shared_bytes: int = 0
+    """For each block; dynamic shared memory comes on top at the launch."""
+    constant_bytes: int = 0
+    """Over all constant banks; ptxas names only some of them for newer architectures."""
+    barriers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What ptxas made of a piece of PTX."""
+
+    cubin: bytes
+    resources: tuple[KernelResources, ...]
+    """One for each `.entry`, in ptxas' order."""
+    log: str
+    """Warnings and performance advice; usually empty."""
+
+
+def assemble(ptx: bytes, arch: Arch) -> Assembly:
+    """Assemble PTX for one architecture.
+
+    Raises
+    ------
+    PtxError
+        It does not assemble; the kernel and line are named, and `log` holds ptxas' message.
+    DeclarationError
+        ptxas does not know the architecture.
+    ToolNotFoundError
+        ptxas is not installed.
+    ToolTimeoutError
+        ptxas ran past its time limit.
+    """
+    ptxas = find_tool("ptxas").require(NVCC_HINT)
+    with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
+        # Names without a directory, so that ptxas' messages hold no temporary path.
+        Path(directory, "kernel.ptx").write_bytes(ptx.rstrip(b"\0"))
+        completed = run(
+            [ptxas, "-v", f"-arch={arch}", "kernel.ptx", "-o", "kernel.cubin"], cwd=Path(directory)
+        )
+        # ptxas says most on stdout, some on stderr.
+        log = completed.stdout.decode("utf-8", "replace") + completed.stderr
+        if completed.returncode != 0:
+            raise _failure(ptx, arch, ptxas, log)
+        cubin = Path(directory, "kernel.cubin").read_bytes()
+    return Assembly(cubin, parse_resources(log), _remarks(log))
+
+
+_ENTRY = re.compile(r"Compiling entry function '([^']*)'")
+_PROPERTIES = re.compile(r"Function properties for (\S+)")
+_STACK = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.ASCII
+)
+_USED = re.compile(r"Used (\d+) registers", re.ASCII)
+_AMOUNT = re.compile(
+    r"(?:used (?P<barriers>\d+) barriers|(?P<stack>\d+) bytes cumulative stack"
+    r"|(?P<shared>\d+) bytes smem|(?P<constant>\d+) bytes cmem\[\d+\])",
+    re.ASCII,
+)
+_NOISE = re.compile(r"ptxas info\s*: (?:Compile time = .*|\d+ bytes gmem.*)", re.ASCII)
+
+
+def parse_resources(log: str) -> tuple[KernelResources, ...]:
+    """Read what `ptxas -v`, or nvcc and NVRTC with it, printed; other lines are passed over."""
+    kernels: list[KernelResources] = []
+    function = ""
+    for line in log.splitlines():
+        if (match := _ENTRY.search(line)) is not None:
+            kernels.append(KernelResources(match[1]))
+            function = match[1]
+        elif (match := _PROPERTIES.search(line)) is not None:
+            # Functions that kernels call follow the kernels, under their own names.
+            function = match[1]
+        elif not kernels or function != kernels[-1].kernel:
+            continue
+        elif (match := _STACK.search(line)) is not None:
+            kernels[-1] = replace(
+                kernels[-1],
+                stack_bytes=int(match[1]),
+                spill_stores_bytes=int(match[2]),
+                spill_loads_bytes=int(match[3]),
+            )
+        elif (match := _USED.search(line)) is not None:
+            kernels[-1] = _with_amounts(replace(kernels[-1], registers=int(match[1])), line)
+    return tuple(kernels)
+
+
+def _with_amounts(kernel: KernelResources, line: str) -> KernelResources:
+    amounts = {"barriers": 0, "stack": kernel.stack_bytes, "shared": 0, "constant": 0}
+    for match in _AMOUNT.finditer(line):
+        key = str(match.lastgroup)
+        previous = amounts["constant"] if key == "constant" else 0
+        amounts[key] = previous + int(match[key])
+    return replace(
+        kernel,
+        barriers=amounts["barriers"],
+        stack_bytes=amounts["stack"],
+        static_shared_bytes=amounts["shared"],
+        constant_bytes=amounts["constant"],
+    )
+
+
+def _remarks(log: str) -> str:
+    patterns = (_ENTRY, _PROPERTIES, _STACK, _USED, _NOISE)
+    lines = (line for line in log.splitlines() if not any(p.search(line) for p in patterns))
+    return "\n".join(lines).strip()
+
+
+_LINE = re.compile(r"ptxas kernel\.ptx, line (\d+);", re.ASCII)
+_ABORTED = "Ptx assembly aborted due to errors"
+
+
+def _failure(ptx: bytes, arch: Arch, ptxas: Path, log: str) -> CustomDispatchError:
+    log = "\n".join(line for line in log.splitlines() if _ABORTED not in line).strip()
+    if f"Value '{arch}' is not defined" in log:
+        help_text = run([ptxas, "--help"], timeout_seconds=60).stdout.decode("utf-8", "replace")
+        known = {int(capability) for capability in re.findall(r"'sm_(\d+)'", help_text)}
+        names = [f"sm_{capability}" for capability in sorted(known)]
+        return unsupported_arch(arch, f"ptxas {tool_version(ptxas)}", names)
+    if ".target is higher than" in log:
+        return PtxError(
+            f"The PTX's `.target` is of a later architecture than {arch}.",
+            next_step=f"compile the source for {arch} or an earlier architecture.",
+            log=log,
+        )
+    if "Unsupported .version" in log:
+        return PtxError(
+            f"The PTX is of a later CUDA release than ptxas {tool_version(ptxas)}.",
+            next_step="compile it with the compiler of the same release: "
+            "pip install 'custom-dispatch[cuda]'.",
+            log=log,
+        )
+    return PtxError(
+        f"The PTX does not assemble for {arch}{_where(ptx, log)}.",
+        next_step="correct it where ptxas' message points (usually an `asm` in the source):",
+        log=log,
+    )
+
+
+def _where(ptx: bytes, log: str) -> str:
+    match = _LINE.search(log)
+    if match is None:
+        return ""
+    line = int(match[1])
+    function = ""
+    for number, name in _functions(ptx):
+        if number > line:
+            break
+        function = name
+    return f": kernel `{function}`, line {line}" if function else f": line {line}"
+
+
+def _functions(ptx: bytes) -> Iterator[tuple[int, str]]:
+    text = ptx.decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.search(r"\.entry\s+([\w$%]+)", line)
+        if match is not None:
+            yield number, match[1]

@@ -1,0 +1,42 @@
+"""Sources and tools that the tests of this room share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cuda_sources import SCALE, Write, skip_without_gcc
+
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain import Compiler, CompileRequest, find_compiler
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a file below tmp_path and return its path."""
+
+    def write(name: str, text: str | bytes = SCALE) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+@pytest.fixture(params=["nvrtc", "nvcc"])
+def compiler(request: pytest.FixtureRequest) -> Compiler:
+    """Each compiler in turn: what one promises, both do."""
+    if request.param == "nvcc":
+        skip_without_gcc()
+    return find_compiler(request.param)
+
+
+@pytest.fixture(scope="session")
+def scale_ptx(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bytes]:
+    """The PTX of SCALE for an architecture."""
+    source = tmp_path_factory.mktemp("scale") / "scale.cu"
+    source.write_text(SCALE)
+    nvrtc = find_compiler("nvrtc")
+    return lambda arch: nvrtc.compile(CompileRequest(source, Arch.parse(arch))).ptx
