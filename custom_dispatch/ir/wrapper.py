@@ -64,21 +64,28 @@ class Wrapper:
         self.signature = signature
         self.entry_points = entry_points
         self.body = Emitter(1)
-        self.arguments = {
-            operand.name: self.body.fresh(operand.name) for operand in kernel.inputs
-        }
+        self.arguments = {operand.name: self.body.fresh(operand.name) for operand in kernel.inputs}
         self.dims: dict[str, str | int] = {}
+        self.dim_sources: dict[str, str] = {}
         self.tensors: dict[str, Tensor] = {}
         self.scalars: dict[str, str] = {}
         self.arithmetic = Arithmetic(self.body, self.dims)
 
     def write(
-        self, *, symbol: str, visibility: str = "private", attributes: str = "", keep: bool = False
+        self,
+        *,
+        symbol: str,
+        dialect: str = "func",
+        visibility: str = "private",
+        attributes: str = "",
+        keep: bool = False,
     ) -> str:
         """The function as text.
 
         Parameters
         ----------
+        dialect
+            "func" or "util": the dialect that the model's calls are of.
         keep
             Keep the operands of in-place updates alive to the end, so that the update works on a
             copy. A function that is called from outside needs it; within a model the calling
@@ -102,7 +109,7 @@ class Wrapper:
                         f"util.optimization_barrier {tensor.value} : {tensor.type}", "keep"
                     )
         types = comma(result.type for result in results)
-        self.body.line(f"return {comma(returned)} : {types}")
+        self.body.line(f"{dialect}.return {comma(returned)} : {types}")
         parameters = comma(
             f"{self.arguments[operand.name]}: {kind}"
             for operand, kind in zip(
@@ -111,7 +118,7 @@ class Wrapper:
         )
         arrow = types if len(results) == 1 else f"({types})"
         attribute = f" attributes {{{attributes}}}" if attributes else ""
-        head = f"func.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
+        head = f"{dialect}.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
         return "\n".join([head, *self.body.lines, "}"]) + "\n"
 
     # -- operands and dims
@@ -135,11 +142,11 @@ class Wrapper:
         # A dim that any operand has statically is known everywhere.
         for static in (True, False):
             for operand in self._input_buffers():
-                for size, value in zip(
-                    operand.shape, self.tensors[operand.name].sizes, strict=True
-                ):
-                    if isinstance(size, Dim) and isinstance(value, int) == static:
-                        self.dims.setdefault(size.name, value)
+                sizes = self.tensors[operand.name].sizes
+                for axis, (expr, value) in enumerate(zip(operand.shape, sizes, strict=True)):
+                    if isinstance(expr, Dim) and isinstance(value, int) == static:
+                        self.dims.setdefault(expr.name, value)
+                        self.dim_sources.setdefault(expr.name, f"`{operand.name}`.shape[{axis}]")
 
     def _input_buffers(self) -> list[Buffer]:
         return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
@@ -167,7 +174,11 @@ class Wrapper:
         right = self.arithmetic.value(size)
         if left != right:
             holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
-            self._require(Check(holds, f"{what} is not {size}, as {self._declared()} has it"))
+            if isinstance(size, Dim):
+                message = f"{self.dim_sources[size.name]} and {what} disagree on dim {size}"
+            else:
+                message = f"{what} is not {size}"
+            self._require(Check(holds, f"{message}: declared are {self._declared()}"))
 
     def _declared(self) -> str:
         return comma(

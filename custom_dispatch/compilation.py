@@ -1,0 +1,250 @@
+"""From kernels and a model to one `.vmfb`, or to the `.mlir` that stock `iree-compile` takes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from custom_dispatch.errors import ModelError
+from custom_dispatch.files import write_atomically
+from custom_dispatch.frontends.mlir import Model, link
+from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.ir.cpu_target import cpu_flags
+from custom_dispatch.ir.executable import by_path, embedded
+from custom_dispatch.ir.library_module import write_library_module
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.build import build
+from custom_dispatch.toolchain.fatbin import make_fatbin
+from custom_dispatch.toolchain.library import Library
+
+# The architectures IREE 3.13 generates code for; any other leaves it without a target
+# ("missing GPU target"). Code for one of them also runs on every later GPU.
+_CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
+_LOWEST_CODEGEN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledModule:
+    """A compiled module: a `.vmfb` that the stock IREE runtime runs by itself."""
+
+    bytes: bytes
+    """The file's content."""
+    targets: tuple[Target, ...]
+    """What it runs on, the best first."""
+    kernels: tuple[str, ...]
+    """The kernels in it."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file, whole or not at all, and return its path.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written.
+        """
+        file = Path(path)
+        write_atomically(file, self.bytes)
+        return file
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedModule:
+    """An `.mlir` file and its objects, for stock `iree-compile`."""
+
+    path: Path
+    objects: tuple[Path, ...]
+    """The object files it refers to; empty where they are embedded."""
+    command: tuple[str, ...]
+    """The `iree-compile` command, as arguments."""
+
+    @property
+    def command_line(self) -> str:
+        """The command, to be pasted into a shell."""
+        return shlex.join(self.command)
+
+
+def device_flags(library: Library) -> tuple[str, ...]:
+    """The `iree-compile` flags that a library's targets need.
+
+    - `cuda,local` makes one device of both: the first that is present when the file is loaded.
+    - The architecture is that of the code IREE generates itself: the latest it knows that runs
+      on every CUDA target asked for.
+    - Linking executables crashes the compiler on external variants beside CPU code, and drops the
+      CPU half of generated code, so it is off as soon as there is a CPU target.
+    - Without the last flag the compiler turns every f64 into f32.
+    """
+    cuda, cpu = library.cuda_targets, library.cpu_target
+    flags = []
+    devices = (["cuda"] if cuda else []) + (["local"] if cpu else [])
+    flags.append(f"--iree-hal-target-device={','.join(devices)}")
+    if cuda:
+        lowest = min(target.arch.compute_capability for target in cuda if target.arch)
+        fitting = [arch for arch in _CODEGEN_ARCHS if arch <= lowest]
+        flags.append(f"--iree-cuda-target=sm_{max(fitting, default=_LOWEST_CODEGEN)}")
+    if cpu is not None:
+        flags += [*cpu_flags(cpu), "--iree-hal-link-executables=false"]
+    return (*flags, "--iree-input-demote-f64-to-f32=false")
+
+
+def compile(  # noqa: A001 - the public name is cd.compile
+    model: Model | None,
+    kernels: Kernel | Iterable[Kernel] | Library,
+    targets: Sequence[str | Target] = (),
+    *,
+    compiler: str = "auto",
+    objects: Path | str | None = None,
+    include_dirs: Sequence[Path | str] = (),
+    flags: Sequence[str] = (),
+) -> CompiledModule:
+    """Link kernels into a model and compile it for every target, into one file.
+
+    Parameters
+    ----------
+    model
+        A path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a module
+        of the kernels alone, each a public function.
+    kernels
+        Declared kernels, or a library that `cd.build` returned (then without targets).
+    targets
+        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+    compiler, objects, include_dirs
+        As for `cd.build`.
+    flags
+        Further flags for `iree-compile`.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid MLIR, or IREE cannot compile it.
+    LinkError
+        The model and the kernels do not fit together.
+    CustomDispatchError
+        Building the kernels failed; see `cd.build`.
+    """
+    library = _library(kernels, targets, compiler, objects, include_dirs)
+    if model is None:
+        source = write_library_module(library, embedded, "executable").encode()
+        names = tuple(kernel.name for kernel in library.kernels)
+    else:
+        linked = link(model, library, embedded)
+        source, names = linked.bytecode, tuple(kernel.name for kernel in linked.kernels)
+    content = compile_mlir(source, [*device_flags(library), *flags])
+    return CompiledModule(content, library.targets, names)
+
+
+def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
+    """Compile MLIR text or bytecode with `iree-compile`.
+
+    Raises
+    ------
+    ModelError
+        The compiler refused it, or crashed; its message follows.
+    """
+    done = run_compiler(["-", "-o", "-", *flags], source)
+    if done.returncode == 0 and done.stdout:
+        return done.stdout
+    crashed = done.returncode < 0
+    raise ModelError(
+        "IREE's compiler crashed." if crashed else "IREE's compiler refused the model.",
+        next_step="compile the model without kernels to see whether they matter, and report it:"
+        if crashed
+        else "correct the model where the compiler's message points:",
+        log=_first_lines(done.stderr),
+    )
+
+
+def _first_lines(log: str, limit: int = 40) -> str:
+    lines = log.splitlines()
+    rest = len(lines) - limit
+    return "\n".join(lines[:limit] + ([f"... and {rest} more lines"] if rest > 0 else []))
+
+
+def emit(
+    kernels: Kernel | Iterable[Kernel] | Library,
+    targets: Sequence[str | Target] = (),
+    *,
+    output: str | os.PathLike[str],
+    into: Model | None = None,
+    form: str = "executable",
+    embed: bool = False,
+    compiler: str = "auto",
+    objects: Path | str | None = None,
+    include_dirs: Sequence[Path | str] = (),
+) -> EmittedModule:
+    """Write one `.mlir` that stock `iree-compile` takes, and say how.
+
+    Parameters
+    ----------
+    output
+        The `.mlir` file. Objects are written beside it, unless they are embedded.
+    into
+        A model to link the kernels into; without one each kernel is a public function.
+    form
+        "executable": `hal.executable` with a conditioned variant a target. "source":
+        `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
+    embed
+        Put the objects' bytes into the file.
+
+    Raises
+    ------
+    DeclarationError
+        The form cannot hold the targets.
+    OutputError
+        A file cannot be written.
+    CustomDispatchError
+        As for `compile`.
+    """
+    library = _library(kernels, targets, compiler, objects, include_dirs)
+    if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
+        library = _as_fatbin(library)
+    reference = embedded if embed else by_path
+    if into is None:
+        text = _checked(write_library_module(library, reference, form))
+    else:
+        text = link(into, library, reference, form).text
+    path = Path(output)
+    written: tuple[Path, ...] = ()
+    command = ["iree-compile", str(path), "-o", str(path.with_suffix(".vmfb"))]
+    command += device_flags(library)
+    if not embed and library.cuda_targets:
+        written = library.write(path.parent)
+        command.append(f"--iree-hal-executable-object-search-path={path.parent}")
+    write_atomically(path, text.encode())
+    return EmittedModule(path, written, tuple(command))
+
+
+def _checked(text: str) -> str:
+    """The text as IREE's parser prints it: proof that it parses and verifies."""
+    from custom_dispatch.frontends.mlir import parse_model
+
+    parse_model(text)
+    return text
+
+
+def _as_fatbin(library: Library) -> Library:
+    """Each unit's objects in one fatbin image, of which the driver picks the best part."""
+    units = []
+    for unit in library.units:
+        images = [(item.target.arch, item.data) for item in unit.objects if item.target.arch]
+        lowest = unit.objects[-1]
+        fatbin = replace(lowest, kind="fatbin", data=make_fatbin(images), resources=())
+        units.append(replace(unit, objects=(fatbin,)))
+    return Library(tuple(units), library.targets)
+
+
+def _library(
+    kernels: Kernel | Iterable[Kernel] | Library,
+    targets: Sequence[str | Target],
+    compiler: str,
+    objects: Path | str | None,
+    include_dirs: Sequence[Path | str],
+) -> Library:
+    if isinstance(kernels, Library):
+        return kernels
+    return build(
+        kernels, targets, compiler=compiler, objects=objects, include_dirs=include_dirs
+    )

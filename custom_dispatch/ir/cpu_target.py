@@ -1,0 +1,54 @@
+"""The executable target of a CPU, as the IREE compiler itself describes it."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.kernel.target import Target
+
+CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
+
+_TARGET = re.compile(r'#hal\.executable\.target<"llvm-cpu".*?>(?=\]>)', re.DOTALL)
+_PROBE = b"module { util.func public @probe() { util.return } }"
+
+
+def cpu_flags(target: Target) -> tuple[str, ...]:
+    """The compiler flags that choose a CPU for the code that IREE generates itself."""
+    return (*CPU_DEVICE_FLAGS, f"--iree-llvmcpu-target-cpu={target.cpu}")
+
+
+@functools.cache
+def cpu_executable_target(target: Target) -> str:
+    """The `#hal.executable.target` attribute of a CPU.
+
+    The compiler is asked for it (it resolves features, data layout and triple), once a process.
+
+    Raises
+    ------
+    DeclarationError
+        The compiler does not know the CPU.
+    """
+    done = run_compiler(
+        [
+            "-",
+            "-o",
+            "-",
+            "--compile-to=preprocessing",
+            "--iree-hal-target-device=local",
+            *cpu_flags(target),
+        ],
+        _PROBE,
+    )
+    found = _TARGET.search(done.stdout.decode("utf-8", "replace"))
+    if done.returncode != 0 or found is None or "is not a recognized processor" in done.stderr:
+        raise DeclarationError(
+            f"CPU {target.cpu!r} is not known to the IREE compiler.",
+            expected="an LLVM CPU name of this machine's architecture, such as generic, host, "
+            "x86-64-v3 or znver4",
+            next_step="use cpu for code that runs on every CPU of this architecture, or cpu:host "
+            "for this machine's.",
+        )
+    return found[0]

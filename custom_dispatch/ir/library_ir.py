@@ -1,0 +1,104 @@
+"""A built library as executables, ready to be written as IR."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+
+from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.ir.cpu_target import cpu_executable_target
+from custom_dispatch.ir.emitter import quote
+from custom_dispatch.ir.executable import CpuVariant, Executable
+from custom_dispatch.ir.layout import layout_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.ptx.reader import read_module
+from custom_dispatch.toolchain.library import Library, Unit
+from custom_dispatch.toolchain.object import Object
+
+SYMBOL_PREFIX = "custom_dispatch_"
+"""Executables are named after their unit with this before it, apart from a model's own symbols."""
+MANIFEST_KEY = "custom_dispatch.manifest"
+"""The key, in a function's `iree.reflection`, under which a module says what was built in."""
+MANIFEST_VERSION = 1
+
+
+def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
+    """The executables of the kernels that a module uses.
+
+    Raises
+    ------
+    UnsupportedInstructionError
+        The CPU is a target, and a kernel cannot run on it.
+    """
+    cpu_target = library.cpu_target
+    found = []
+    for unit in library.units:
+        used = tuple(kernel for kernel in unit.kernels if kernel in kernels)
+        if used:
+            cpu = None if cpu_target is None else _cpu_variant(unit, used, cpu_target)
+            found.append(Executable(SYMBOL_PREFIX + unit.name, used, unit.objects, cpu))
+    return tuple(found)
+
+
+def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> CpuVariant:
+    assert unit.cpu_ptx is not None  # noqa: S101 - `build` makes one for every CPU target
+    module = read_module(unit.cpu_ptx.data.decode("utf-8"))
+    body = lower(
+        module,
+        [
+            CpuKernel(
+                entry=kernel.entry,
+                symbol=kernel.entry,
+                block=kernel.block,
+                bindings=len(kernel.abi.bindings),
+                constants=len(kernel.abi.constants),
+                layout=layout_of(kernel.abi),
+            )
+            for kernel in kernels
+        ],
+    )
+    return CpuVariant(target.symbol, cpu_executable_target(target), body)
+
+
+def manifest(library: Library, kernels: Sequence[Kernel]) -> str:
+    """What a module holds, as JSON: kernels, targets and objects."""
+    units = [unit for unit in library.units if any(kernel in kernels for kernel in unit.kernels)]
+    return json.dumps(
+        {
+            "version": MANIFEST_VERSION,
+            "targets": [str(target) for target in library.targets],
+            "kernels": [_describe_kernel(kernel) for kernel in kernels],
+            "objects": [_describe_object(item) for unit in units for item in unit.objects],
+        },
+        separators=(",", ":"),
+    )
+
+
+def _describe_kernel(kernel: Kernel) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        "entry": kernel.entry,
+        "operands": [str(operand) for operand in kernel.operands],
+        "block": list(kernel.block),
+        "grid": [str(size) for size in kernel.grid],
+    }
+
+
+def _describe_object(item: Object) -> dict[str, object]:
+    described: dict[str, object] = {
+        "file": item.file_name,
+        "target": str(item.target),
+        "origin": item.origin.rpartition("/")[2],
+        "sha256": sha256(item.data).hexdigest(),
+    }
+    if item.kind == "ptx":
+        version = read_module(item.data.decode("utf-8")).version
+        described["ptx"] = f"{version[0]}.{version[1]}"
+    return described
+
+
+def manifest_attribute(library: Library, kernels: Sequence[Kernel]) -> str:
+    """The manifest as a function attribute."""
+    return f"iree.reflection = {{{MANIFEST_KEY} = {quote(manifest(library, kernels))}}}"

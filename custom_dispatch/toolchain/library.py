@@ -1,0 +1,63 @@
+"""A library: kernels together with the objects built for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.object import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Kernels that come from one source with the same options, and so share their objects."""
+
+    name: str
+    """Names its objects' files and its executable: the source's stem, as an identifier."""
+    kernels: tuple[Kernel, ...]
+    objects: tuple[Object, ...]
+    """One a CUDA target, the best target first."""
+    cpu_ptx: Object | None
+    """The PTX that the CPU target runs, where that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What `cd.build` returns: everything that is needed to put the kernels into a model."""
+
+    units: tuple[Unit, ...]
+    targets: tuple[Target, ...]
+    """The CUDA targets, best first, and then the CPU."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel, in the order they were given."""
+        return tuple(kernel for unit in self.units for kernel in unit.kernels)
+
+    @property
+    def cuda_targets(self) -> tuple[Target, ...]:
+        """The CUDA targets, best first."""
+        return tuple(target for target in self.targets if target.is_cuda)
+
+    @property
+    def cpu_target(self) -> Target | None:
+        """The CPU target, if there is one."""
+        return next((target for target in self.targets if not target.is_cuda), None)
+
+    @property
+    def objects(self) -> Iterator[Object]:
+        """Every object for a CUDA target."""
+        return (item for unit in self.units for item in unit.objects)
+
+    def write(self, directory: Path | str) -> tuple[Path, ...]:
+        """Write every object into a directory as NAME_sm_XX.ptx; return the files.
+
+        Raises
+        ------
+        OutputError
+            The directory cannot be made or written.
+        """
+        return tuple(item.write(Path(directory)) for item in self.objects)
