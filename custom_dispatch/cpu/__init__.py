@@ -1,1 +1,9 @@
-"""TODO"""
+"""The CPU target: a kernel's PTX as MLIR that IREE compiles for a CPU.
+
+``lower(module, kernels)`` is the way in. It loads neither IREE nor CUDA.
+"""
+
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
+
+__all__ = ["CpuKernel", "lower"]

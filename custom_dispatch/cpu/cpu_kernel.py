@@ -1,0 +1,33 @@
+"""What the CPU target has to know of a kernel besides its PTX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CpuKernel:
+    """A kernel to lower for the CPU.
+
+    Attributes
+    ----------
+    entry
+        The PTX entry's name.
+    symbol
+        Name of the `func.func` to emit: letters, digits and ``_``.
+    block
+        Threads of a block in x, y and z.
+    bindings
+        Number of buffer bindings; their pointers come first in the PTX parameters.
+    constants
+        Number of push constants: scalars of at most 32 bits, one i32 each (low bytes), last.
+    layout
+        Text of the `#hal.pipeline.layout<...>` attribute, or an alias of it.
+    """
+
+    entry: str
+    symbol: str
+    block: tuple[int, int, int]
+    bindings: int
+    constants: int
+    layout: str

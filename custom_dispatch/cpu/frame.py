@@ -1,0 +1,337 @@
+"""One thread's registers and parameters while its instructions are lowered.
+
+Registers live in stack slots that LLVM turns into SSA values. A slot holds an integer of the
+register's width, whatever its declared type, as PTX lets ``.b32`` hold a float; pointers have
+pointer slots (`custom_dispatch.cpu.pointers`). A slot starts as zero: a register read before it is
+written has no value in PTX, and zero keeps the result the same at every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from custom_dispatch.cpu.builder import POINTER, Builder, int_type
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.unsupported import unsupported
+from custom_dispatch.errors import PtxError
+from custom_dispatch.ptx import (
+    TYPE_BITS,
+    Address,
+    Entry,
+    Float,
+    Instruction,
+    Integer,
+    Operand,
+    Register,
+    SpecialRegister,
+    Symbol,
+)
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The values that tell a thread where it is, each (x, y, z) of type i32."""
+
+    thread: tuple[str, str, str]
+    block: tuple[str, str, str]
+    grid: tuple[str, str, str]
+
+
+class Frame:
+    """What instruction lowerings read and write.
+
+    Parameters
+    ----------
+    builder
+        Where operations go.
+    entry, kernel
+        The kernel.
+    ids
+        Its thread, block and grid.
+    pointers
+        Names of the registers kept as pointers.
+    globals_
+        Symbols of the module's variables by PTX name.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        entry: Entry,
+        kernel: CpuKernel,
+        ids: Ids,
+        pointers: frozenset[str],
+        globals_: Mapping[str, str],
+    ) -> None:
+        self.b = builder
+        self.entry = entry
+        self.kernel = kernel
+        self.ids = ids
+        self._pointers = pointers
+        self._globals = globals_
+        self._slots: dict[str, tuple[str, int]] = {}
+        self._variables: dict[str, str] = {}
+        self._parameters = {
+            parameter.name: index for index, parameter in enumerate(entry.parameters)
+        }
+        self.slot_prefix = "r"
+        """Start of the slots' names; two frames of one function need two."""
+        self.used_globals: set[str] = set()
+        self.current: Instruction | None = None
+        """The instruction being lowered, which errors name."""
+
+    # ---- what the kernel declares
+
+    def declare_register(self, register: Register) -> None:
+        """Give a register its slot, set to zero."""
+        bits = TYPE_BITS.get(register.type)
+        if bits is None:
+            raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+        slot = f"%{self.slot_prefix}{len(self._slots)}"
+        one = self.b.const(1, 32)
+        if register.name in self._pointers:
+            self.b.line(f"{slot} = llvm.alloca {one} x {POINTER} : (i32) -> {POINTER}")
+            null = self.b.value(f"llvm.mlir.zero : {POINTER}")
+            self.b.line(f"llvm.store {null}, {slot} : {POINTER}, {POINTER}")
+        else:
+            self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
+            self.b.line(f"llvm.store {self.b.const(0, bits)}, {slot} : i{bits}, {POINTER}")
+        self._slots[register.name] = (slot, bits)
+
+    def declare_carry(self) -> None:
+        """Give the thread its carry flag (`add.cc` and the like)."""
+        one = self.b.const(1, 32)
+        self.b.line(f"%carry = llvm.alloca {one} x i1 : (i32) -> {POINTER}")
+        self.set_carry(self.b.const(0, 1))
+
+    def declare_variable(self, name: str, size: int, align: int) -> None:
+        """Give a local variable its stack memory."""
+        one = self.b.const(1, 32)
+        self._variables[name] = self.b.value(
+            f"llvm.alloca {one} x !llvm.array<{size} x i8> "
+            f"{{alignment = {max(align, 16)} : i64}} : (i32) -> {POINTER}"
+        )
+
+    def carry(self) -> str:
+        """The carry flag as i1."""
+        return self.b.value(f"llvm.load %carry : {POINTER} -> i1")
+
+    def set_carry(self, value: str) -> None:
+        """Write the carry flag."""
+        self.b.line(f"llvm.store {value}, %carry : i1, {POINTER}")
+
+    # ---- errors
+
+    def unsupported(self, instruction: Instruction, reason: str = "") -> Exception:
+        """The error for an instruction that cannot be lowered."""
+        return unsupported(self.entry.name, instruction, reason)
+
+    def _malformed(self, what: str) -> PtxError:
+        place = "" if self.current is None else f", PTX line {self.current.line}"
+        return PtxError(
+            f"kernel `{self.entry.name}`{place}: {what}",
+            expected="PTX that ptxas assembles, in 64-bit addresses",
+            next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets",
+        )
+
+    def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
+        """An instruction's operands when there are as many as there must be."""
+        if len(instruction.operands) != count:
+            raise self._malformed(
+                f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
+            )
+        return instruction.operands
+
+    def check_modifiers(
+        self, instruction: Instruction, modifiers: tuple[str, ...], known: frozenset[str]
+    ) -> None:
+        """Refuse an instruction with a modifier its lowering does not know."""
+        if not known.issuperset(modifiers):
+            raise self.unsupported(instruction)
+
+    # ---- reading
+
+    def integer(self, operand: Operand, bits: int, *, signed: bool = False) -> str:
+        """An operand's low bits as an integer; a narrower register is extended."""
+        b = self.b
+        if isinstance(operand, Register):
+            slot, width = self._slot(operand)
+            if operand.name in self._pointers:
+                pointer = b.value(f"llvm.load {slot} : {POINTER} -> {POINTER}")
+                value = b.value(f"llvm.ptrtoint {pointer} : {POINTER} to i64")
+            else:
+                value = b.value(f"llvm.load {slot} : {POINTER} -> i{width}")
+            if operand.negated:
+                value = b.binary("xor", value, b.const(1, width), int_type(width))
+            return b.resize(value, width, bits, signed=signed)
+        if isinstance(operand, Integer):
+            return b.const(operand.value, bits)
+        if isinstance(operand, Float):
+            return b.const(operand.bits, bits)
+        if isinstance(operand, SpecialRegister):
+            return b.resize(self._special(operand), 32, bits)
+        if isinstance(operand, Symbol):
+            address = b.value(f"llvm.ptrtoint {self.pointer(operand)} : {POINTER} to i64")
+            return b.resize(address, 64, bits)
+        raise self._malformed(f"the operand `{_shown(operand)}` has no lowering")
+
+    def predicate(self, operand: Operand) -> str:
+        """A predicate operand as i1, negated if written so."""
+        return self.integer(operand, 1)
+
+    def float(self, operand: Operand, type_name: str) -> str:
+        """An operand as ``f32``, ``f64`` or ``f16``; a bfloat16 comes as f32."""
+        bits = FLOAT_BITS[type_name]
+        if isinstance(operand, Float) and operand.width != bits:
+            raise self._malformed(f"a {operand.width}-bit literal stands for a .{type_name}")
+        value = self.integer(operand, bits)
+        if type_name == "bf16":
+            wide = self.b.resize(value, 16, 32)
+            shifted = self.b.binary("shl", wide, self.b.const(16, 32), "i32")
+            return self.b.cast("bitcast", shifted, "i32", "f32")
+        return self.b.cast("bitcast", value, int_type(bits), type_name)
+
+    def pointer(self, operand: Operand) -> str:
+        """An operand's value as a pointer."""
+        b = self.b
+        if isinstance(operand, Register) and operand.name in self._pointers:
+            return b.value(f"llvm.load {self._slot(operand)[0]} : {POINTER} -> {POINTER}")
+        if isinstance(operand, Symbol):
+            if operand.name in self._variables:
+                return b.offset(self._variables[operand.name], operand.offset)
+            if operand.name in self._globals:
+                self.used_globals.add(operand.name)
+                base = b.value(f"llvm.mlir.addressof @{self._globals[operand.name]} : {POINTER}")
+                return b.offset(base, operand.offset)
+            raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
+        return b.value(f"llvm.inttoptr {self.integer(operand, 64)} : i64 to {POINTER}")
+
+    def address(self, operand: Operand) -> str:
+        """The pointer of a memory operand."""
+        if not isinstance(operand, Address) or operand.base is None or operand.extra:
+            raise self._malformed(f"`{_shown(operand)}` is no address of memory")
+        return self.b.offset(self.pointer(operand.base), operand.offset)
+
+    def parameter(self, operand: Operand, bits: int, offset: int = 0) -> str:
+        """Bits of a kernel parameter, from an operand of `ld.param`."""
+        b = self.b
+        if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+            raise self._malformed(f"`{_shown(operand)}` is no parameter")
+        index = self._parameters.get(operand.base.name)
+        if index is None:
+            raise self._malformed(f"`{operand.base.name}` is no parameter of the kernel")
+        start = 8 * (operand.offset + operand.base.offset + offset)
+        width = 64 if index < self.kernel.bindings else 32
+        if start < 0 or start + bits > width:
+            raise self._malformed(
+                f"`{_shown(operand)}` reads past parameter {index}, which has {width} bits"
+            )
+        value = f"%p{index}"
+        if index < self.kernel.bindings:
+            value = b.value(f"llvm.ptrtoint {value} : {POINTER} to i64")
+        if start:
+            value = b.binary("lshr", value, b.const(start, width), int_type(width))
+        return b.resize(value, width, bits)
+
+    def parameter_pointer(self, operand: Operand) -> str:
+        """A binding's pointer, from an operand of `ld.param` that reads all of it."""
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            return f"%p{self._parameters[operand.base.name]}"
+        raise self._malformed(f"`{_shown(operand)}` is no parameter")
+
+    # ---- writing
+
+    def holds_pointer(self, operand: Operand) -> bool:
+        """Whether an operand is a register kept as a pointer."""
+        return isinstance(operand, Register) and operand.name in self._pointers
+
+    def is_pointer(self, operand: Operand) -> bool:
+        """Whether an operand is known to be a pointer."""
+        return isinstance(operand, Symbol) or self.holds_pointer(operand)
+
+    def set_pointer(self, operand: Operand, value: str) -> None:
+        """Write a pointer to a register kept as one."""
+        if not isinstance(operand, Register):
+            raise self._malformed(f"`{_shown(operand)}` is no register to write")
+        self.b.line(f"llvm.store {value}, {self._slot(operand)[0]} : {POINTER}, {POINTER}")
+
+    def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
+        """Write an integer; a wider register gets it extended by its sign or with zeros."""
+        if isinstance(operand, Symbol) and operand.name == "_":
+            return
+        if not isinstance(operand, Register):
+            raise self._malformed(f"`{_shown(operand)}` is no register to write")
+        slot, width = self._slot(operand)
+        value = self.b.resize(value, bits, width, signed=signed)
+        if operand.name in self._pointers:
+            pointer = self.b.value(f"llvm.inttoptr {value} : i64 to {POINTER}")
+            self.b.line(f"llvm.store {pointer}, {slot} : {POINTER}, {POINTER}")
+        else:
+            self.b.line(f"llvm.store {value}, {slot} : i{width}, {POINTER}")
+
+    def set_float(self, operand: Operand, value: str, type_name: str) -> None:
+        """Write an ``f16``, ``f32`` or ``f64``."""
+        bits = FLOAT_BITS[type_name]
+        self.set_integer(operand, self.b.cast("bitcast", value, type_name, int_type(bits)), bits)
+
+    # ---- inside
+
+    def _slot(self, register: Register) -> tuple[str, int]:
+        return self._slots[register.name]
+
+    def _special(self, register: SpecialRegister) -> str:
+        b = self.b
+        name, _, axis = register.name[1:].partition(".")
+        block = self.kernel.block
+        if axis in _AXES:
+            index = _AXES[axis]
+            if name == "ntid":
+                return b.const(block[index], 32)
+            values = {"tid": self.ids.thread, "ctaid": self.ids.block, "nctaid": self.ids.grid}
+            if name in values:
+                return values[name][index]
+        if name in ("laneid", "warpid") or name.startswith("lanemask_"):
+            x, y, z = self.ids.thread
+            rows = b.binary("add", b.binary("mul", z, b.const(block[1], 32), "i32"), y, "i32")
+            linear = b.binary("mul", rows, b.const(block[0], 32), "i32")
+            linear = b.binary("add", linear, x, "i32")
+            if name == "warpid":
+                return b.binary("lshr", linear, b.const(5, 32), "i32")
+            lane = b.binary("and", linear, b.const(31, 32), "i32")
+            return lane if name == "laneid" else self._lane_mask(name[9:], lane, register)
+        if name == "nwarpid":
+            return b.const((block[0] * block[1] * block[2] + 31) // 32, 32)
+        raise self._no_special(register)
+
+    def _no_special(self, register: SpecialRegister) -> Exception:
+        reason = f"the CPU target has no special register `{register.name}`"
+        return (
+            self._malformed(reason)
+            if self.current is None
+            else self.unsupported(self.current, reason)
+        )
+
+    def _lane_mask(self, kind: str, lane: str, register: SpecialRegister) -> str:
+        b = self.b
+        equal = b.binary("shl", b.const(1, 32), lane, "i32")
+        below = b.binary("sub", equal, b.const(1, 32), "i32")
+        if kind == "eq":
+            return equal
+        if kind == "lt":
+            return below
+        to_lane = b.binary("or", below, equal, "i32")
+        if kind == "le":
+            return to_lane
+        if kind in ("gt", "ge"):
+            inverted = to_lane if kind == "gt" else below
+            return b.binary("xor", inverted, b.const(-1, 32), "i32")
+        raise self._no_special(register)
+
+
+def _shown(operand: Operand) -> str:
+    text = getattr(operand, "text", None) or getattr(operand, "name", None) or repr(operand)
+    return str(text)[:80]

@@ -1,0 +1,93 @@
+"""Which function lowers which PTX instruction (the sections of PTX ISA 9.0's chapter 9.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.cpu.lower_convert import lower_convert
+from custom_dispatch.cpu.lower_float import lower_float, lower_testp
+from custom_dispatch.cpu.lower_half import lower_half
+from custom_dispatch.cpu.lower_integer import (
+    lower_abs_neg,
+    lower_add_sub,
+    lower_divide,
+    lower_dot_product,
+    lower_min_max,
+    lower_multiply,
+    lower_sad,
+)
+from custom_dispatch.cpu.lower_logic import (
+    lower_bit_field,
+    lower_bitwise,
+    lower_compare,
+    lower_count,
+    lower_funnel_shift,
+    lower_lop3,
+    lower_permute,
+    lower_select,
+    lower_shift,
+)
+from custom_dispatch.cpu.lower_memory import (
+    lower_atomic,
+    lower_cvta,
+    lower_fence,
+    lower_load,
+    lower_move,
+    lower_nothing,
+    lower_store,
+    lower_trap,
+)
+from custom_dispatch.ptx import TYPE_BITS, Instruction
+
+Lowering = Callable[[Frame, Instruction], None]
+
+_BY_BASE: Final[dict[str, Lowering]] = {
+    **dict.fromkeys(("mov",), lower_move),
+    **dict.fromkeys(("cvta",), lower_cvta),
+    **dict.fromkeys(("ld", "ldu"), lower_load),
+    **dict.fromkeys(("st",), lower_store),
+    **dict.fromkeys(("atom", "red"), lower_atomic),
+    **dict.fromkeys(("membar", "fence"), lower_fence),
+    **dict.fromkeys(("prefetch", "prefetchu", "nanosleep", "applypriority"), lower_nothing),
+    **dict.fromkeys(("trap",), lower_trap),
+    **dict.fromkeys(("cvt",), lower_convert),
+    **dict.fromkeys(("and", "or", "xor", "not", "cnot"), lower_bitwise),
+    **dict.fromkeys(("lop3",), lower_lop3),
+    **dict.fromkeys(("shl", "shr"), lower_shift),
+    **dict.fromkeys(("shf",), lower_funnel_shift),
+    **dict.fromkeys(("prmt",), lower_permute),
+    **dict.fromkeys(("popc", "clz", "brev", "bfind"), lower_count),
+    **dict.fromkeys(("bfe", "bfi"), lower_bit_field),
+    **dict.fromkeys(("setp", "set"), lower_compare),
+    **dict.fromkeys(("selp", "slct"), lower_select),
+    **dict.fromkeys(("testp",), lower_testp),
+    **dict.fromkeys(("dp4a", "dp2a"), lower_dot_product),
+}
+_ARITHMETIC_INTEGER: Final[dict[str, Lowering]] = {
+    **dict.fromkeys(("add", "sub", "addc", "subc"), lower_add_sub),
+    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24"), lower_multiply),
+    **dict.fromkeys(("div", "rem"), lower_divide),
+    **dict.fromkeys(("min", "max"), lower_min_max),
+    **dict.fromkeys(("abs", "neg"), lower_abs_neg),
+    **dict.fromkeys(("sad",), lower_sad),
+}
+_ARITHMETIC_FLOAT: Final = frozenset(
+    {"add", "sub", "mul", "div", "fma", "mad", "min", "max", "abs", "neg", "copysign"}
+    | {"sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"}
+)
+
+
+def lowering_of(instruction: Instruction) -> Lowering | None:
+    """The function that lowers an instruction, or None when the CPU target has none."""
+    base, type_name = instruction.parts[0], instruction.parts[-1]
+    if base in _BY_BASE:
+        return _BY_BASE[base]
+    if type_name in ("f32", "f64") and base in _ARITHMETIC_FLOAT:
+        return lower_float
+    if type_name in ("f16", "bf16", "f16x2", "bf16x2") and base in _ARITHMETIC_FLOAT:
+        return lower_half
+    if type_name in TYPE_BITS and base in _ARITHMETIC_INTEGER and type_name[0] in "bsu":
+        return _ARITHMETIC_INTEGER[base]
+    return None

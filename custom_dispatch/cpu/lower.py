@@ -1,0 +1,122 @@
+"""Lowering kernels to what a CPU variant of a `hal.executable` holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from custom_dispatch.cpu.block_function import block_function, whole_function
+from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.graph import build_graph
+from custom_dispatch.cpu.guard import find_guard
+from custom_dispatch.cpu.pointers import pointer_registers
+from custom_dispatch.cpu.thread_function import PLACE, ThreadFunction, parameters_of
+from custom_dispatch.cpu.variables import global_symbols, global_text
+from custom_dispatch.errors import PtxError
+from custom_dispatch.ptx import Entry, Module
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ANY_SIZE = 1 << 40
+
+
+def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
+    """Lower kernels of one PTX module for IREE's llvm-cpu target.
+
+    Each becomes a `func.func` that runs one CUDA block: one block is one IREE workgroup. The same
+    input gives the same text. `.ftz` is ignored and `.approx` results are at least as exact as a
+    GPU's.
+
+    Parameters
+    ----------
+    module
+        The PTX, read.
+    kernels
+        What to lower; their symbols differ.
+
+    Returns
+    -------
+    str
+        The contents of the variant's ``builtin.module { ... }``.
+
+    Raises
+    ------
+    UnsupportedInstructionError
+        A kernel uses an instruction that the CPU target does not lower, such as a barrier.
+    PtxError
+        A kernel is not in the module, or has another number of parameters than declared.
+    """
+    symbols = global_symbols(module)
+    used: set[str] = set()
+    functions: list[str] = []
+    names = [kernel.symbol for kernel in kernels]
+    for kernel in kernels:
+        entry = _entry(module, kernel)
+        if not _IDENTIFIER.fullmatch(kernel.symbol) or names.count(kernel.symbol) > 1:
+            raise PtxError(
+                f"the symbol {kernel.symbol!a} of kernel `{kernel.entry}` cannot be used",
+                expected="letters, digits and `_`, and another symbol for each kernel",
+                next_step="rename the kernel's symbol",
+            )
+        graph = build_graph(entry)
+        pointers = pointer_registers(entry, kernel.bindings)
+        thread = ThreadFunction(entry, kernel, graph, pointers, symbols)
+        guard = find_guard(graph)
+        functions += thread.text(guarded=guard is not None)
+        if guard is not None:
+            functions += whole_function(thread, guard)
+        functions += block_function(thread, guard)
+        functions += _workgroup_function(kernel)
+        used |= thread.used_globals
+    variables = [global_text(module, symbols[name], name) for name in symbols if name in used]
+    return "\n".join(variables + functions) + "\n"
+
+
+def _entry(module: Module, kernel: CpuKernel) -> Entry:
+    entry = module.entry(kernel.entry)
+    if entry is None:
+        listed = ", ".join(f"`{e.name}`" for e in module.entries) or "none"
+        raise PtxError(
+            f"the PTX has no kernel `{kernel.entry}`",
+            expected=f"one of its kernels: {listed}",
+            next_step="check the kernel's name, and that it is `__global__`",
+        )
+    count = kernel.bindings + kernel.constants
+    if len(entry.parameters) != count:
+        raise PtxError(
+            f"kernel `{kernel.entry}` has {len(entry.parameters)} parameters in the PTX (line "
+            f"{entry.line})",
+            expected=f"{kernel.bindings} pointers and {kernel.constants} scalars, as declared",
+            next_step="declare the operands as the kernel takes them",
+        )
+    return entry
+
+
+def _workgroup_function(kernel: CpuKernel) -> list[str]:
+    """The function IREE calls for a workgroup: it fetches what the block function takes."""
+    b = Builder()
+    b.line("%zero = arith.constant 0 : index")
+    b.line(f"%any = arith.constant {_ANY_SIZE} : index")
+    arguments: list[str] = []
+    for index in range(kernel.bindings):
+        buffer = b.value(
+            f"hal.interface.binding.subspan layout({kernel.layout}) binding({index}) alignment(1) "
+            "offset(%zero) : memref<?xi8>{%any}"
+        )
+        address = b.value(
+            f"memref.extract_aligned_pointer_as_index {buffer} : memref<?xi8> -> index"
+        )
+        number = b.value(f"arith.index_cast {address} : index to i64")
+        arguments.append(b.value(f"llvm.inttoptr {number} : i64 to {POINTER}"))
+    for index in range(kernel.constants):
+        arguments.append(
+            b.value(f"hal.interface.constant.load layout({kernel.layout}) ordinal({index}) : i32")
+        )
+    for what in ("id", "count"):
+        for axis in range(3):
+            number = b.value(f"hal.interface.workgroup.{what}[{axis}] : index")
+            arguments.append(b.value(f"arith.index_cast {number} : index to i32"))
+    types = ", ".join(type_name for _, type_name in parameters_of(kernel) + PLACE)
+    b.line(f"llvm.call @{kernel.symbol}.block({', '.join(arguments)}) : ({types}) -> ()")
+    b.line("return")
+    return [f"  func.func @{kernel.symbol}() {{", *b.lines, "  }"]

@@ -1,0 +1,187 @@
+"""`cvt` between integers and floating-point numbers (PTX ISA 9.0, section 9.7.9, "cvt").
+
+Conversions to integers saturate. Directed roundings are lowered where digits are cut off (`.rz`)
+and refused where they are rounded up or down (`.rm`, `.rp`), unless the conversion is exact.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.builder import int_type
+from custom_dispatch.cpu.frame import FLOAT_BITS, Frame
+from custom_dispatch.cpu.lower_float import saturate
+from custom_dispatch.cpu.lower_half import narrow, relu, round_odd, truncate_to_f32
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
+
+_TO_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_MODIFIERS = frozenset({"ftz", "sat", "relu", "rn", "rz", "rm", "rp", *_TO_INTEGRAL})
+_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+
+
+def lower_convert(frame: Frame, instruction: Instruction) -> None:
+    """`cvt`."""
+    _, *modifiers, target, source = (*instruction.parts, "", "")[: len(instruction.parts)]
+    frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
+    if target in ("f16x2", "bf16x2") and source == "f32":
+        _to_pair(frame, instruction, tuple(modifiers), target.removesuffix("x2"))
+        return
+    if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    if target in FLOAT_BITS and source in FLOAT_BITS:
+        _float_to_float(frame, instruction, tuple(modifiers), (target, source), d, a)
+    elif target in FLOAT_BITS:
+        _integer_to_float(frame, instruction, tuple(modifiers), (target, source), d, a)
+    elif source in FLOAT_BITS:
+        _float_to_integer(frame, tuple(modifiers), (target, source), d, a)
+    else:
+        _integer_to_integer(frame, tuple(modifiers), (target, source), d, a)
+
+
+def _to_pair(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], element: str
+) -> None:
+    b = frame.b
+    if not {"rn", "rz", "relu"}.issuperset(modifiers):
+        raise frame.unsupported(instruction)
+    d, upper, lower = frame.operands(instruction, 3)
+    halves = []
+    for source in (upper, lower):
+        value = frame.float(source, "f32")
+        if "relu" in modifiers:
+            value = relu(frame, value)
+        bits = narrow(frame, value, element, towards_zero="rz" in modifiers)
+        halves.append(b.resize(bits, 16, 32))
+    shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
+    frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
+
+
+def _rounding(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], *, exact: bool
+) -> str:
+    rounding = next((m for m in modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
+    if exact:
+        return "rn"
+    if rounding in ("rm", "rp"):
+        raise frame.unsupported(instruction)
+    return rounding
+
+
+def _float_to_float(
+    frame: Frame,
+    instruction: Instruction,
+    modifiers: tuple[str, ...],
+    types: tuple[str, str],
+    d: Operand,
+    a: Operand,
+) -> None:
+    b = frame.b
+    target, source = types
+    value = frame.float(a, source)
+    kind = "f32" if source == "bf16" else source
+    if source == "f16":
+        value, kind = b.cast("fpext", value, "f16", "f32"), "f32"
+    for modifier in modifiers:
+        if modifier in _TO_INTEGRAL:
+            value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[modifier]}", [value], [kind], kind)
+    if "sat" in modifiers:
+        value = saturate(frame, value, kind)
+    if "relu" in modifiers:
+        if kind != "f32":
+            raise frame.unsupported(instruction)
+        value = relu(frame, value)
+    is_exact = FLOAT_BITS[target] > FLOAT_BITS[source] or target == source
+    cut = _rounding(frame, instruction, modifiers, exact=is_exact) == "rz"
+    if target in ("f16", "bf16"):
+        if kind == "f64":
+            value = truncate_to_f32(frame, value) if cut else round_odd(frame, value)
+        frame.set_integer(d, narrow(frame, value, target, towards_zero=cut), 16)
+    elif target == "f32" and kind == "f64":
+        value = truncate_to_f32(frame, value) if cut else b.cast("fptrunc", value, "f64", "f32")
+        frame.set_float(d, value, "f32")
+    else:
+        frame.set_float(d, b.cast("fpext", value, kind, target), target)
+
+
+def _float_to_integer(
+    frame: Frame,
+    modifiers: tuple[str, ...],
+    types: tuple[str, str],
+    d: Operand,
+    a: Operand,
+) -> None:
+    b = frame.b
+    target, source = types
+    bits, signed = TYPE_BITS[target], target.startswith("s")
+    value = frame.float(a, source)
+    kind = "f32" if source == "bf16" else source
+    if source == "f16":
+        value, kind = b.cast("fpext", value, "f16", "f32"), "f32"
+    rounding = next((m for m in modifiers if m in _TO_INTEGRAL), "rzi")
+    if rounding != "rzi":
+        value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[rounding]}", [value], [kind], kind)
+    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
+    result = b.call_intrinsic(name, [value], [kind], int_type(bits))
+    if source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
+        is_nan = b.fcmp("uno", value, value, kind)
+        result = b.select(is_nan, b.const(1 << (bits - 1), bits), result, int_type(bits))
+    frame.set_integer(d, result, bits, signed=signed)
+
+
+def _integer_to_float(
+    frame: Frame,
+    instruction: Instruction,
+    modifiers: tuple[str, ...],
+    types: tuple[str, str],
+    d: Operand,
+    a: Operand,
+) -> None:
+    b = frame.b
+    target, source = types
+    bits, signed = TYPE_BITS[source], source.startswith("s")
+    is_exact = bits - signed <= _DIGITS[target] and target != "f16"
+    cut = _rounding(frame, instruction, modifiers, exact=is_exact) == "rz"
+    value = frame.integer(a, bits)
+    operation = "sitofp" if signed else "uitofp"
+    if target in ("f16", "bf16"):
+        if bits == 64:
+            raise frame.unsupported(instruction)
+        wide = b.cast(operation, value, int_type(bits), "f64")  # exact
+        narrowed = truncate_to_f32(frame, wide) if cut else round_odd(frame, wide)
+        frame.set_integer(d, narrow(frame, narrowed, target, towards_zero=cut), 16)
+        return
+    if cut and (target == "f64" or bits == 64):
+        raise frame.unsupported(instruction)
+    if cut:
+        wide = b.cast(operation, value, int_type(bits), "f64")
+        result = truncate_to_f32(frame, wide)
+    else:
+        result = b.cast(operation, value, int_type(bits), target)
+    if "sat" in modifiers:
+        result = saturate(frame, result, target)
+    frame.set_float(d, result, target)
+
+
+def _integer_to_integer(
+    frame: Frame,
+    modifiers: tuple[str, ...],
+    types: tuple[str, str],
+    d: Operand,
+    a: Operand,
+) -> None:
+    b = frame.b
+    target, source = types
+    target_bits, target_signed = TYPE_BITS[target], target.startswith("s")
+    source_bits, source_signed = TYPE_BITS[source], source.startswith("s")
+    value = frame.integer(a, source_bits)
+    if "sat" in modifiers:
+        # In twice the larger width, every bound of both types is a signed number.
+        wide = 2 * max(source_bits, target_bits)
+        low = -(1 << (target_bits - 1)) if target_signed else 0
+        high = (1 << (target_bits - target_signed)) - 1
+        value = b.resize(value, source_bits, wide, signed=source_signed)
+        for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
+            bounds = [value, b.const(bound, wide)]
+            value = b.call_intrinsic(name, bounds, [int_type(wide)] * 2, int_type(wide))
+        source_bits = wide
+    value = b.resize(value, source_bits, target_bits, signed=source_signed)
+    frame.set_integer(d, value, target_bits, signed=target_signed)

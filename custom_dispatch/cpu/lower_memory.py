@@ -1,0 +1,214 @@
+"""Moving data: registers, parameters and memory (PTX ISA 9.0, section 9.7.9)."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.builder import int_type
+from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
+
+_SPACES = ("global", "local", "const", "param", "shared")
+# Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
+_HINTS = frozenset(
+    {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "cta", "gpu", "sys", "cluster"}
+)
+_HINT_PREFIXES = ("L1::", "L2::")
+_ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
+
+
+def lower_move(frame: Frame, instruction: Instruction) -> None:
+    """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
+    b = frame.b
+    _, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    d, a = frame.operands(instruction, 2)
+    bits = TYPE_BITS[type_name]
+    if isinstance(d, Vector):
+        width = bits // len(d.elements)
+        whole = frame.integer(a, bits)
+        for index, element in enumerate(d.elements):
+            part = whole
+            if index:
+                part = b.binary("lshr", whole, b.const(index * width, bits), int_type(bits))
+            frame.set_integer(element, b.resize(part, bits, width), width)
+    elif isinstance(a, Vector):
+        width = bits // len(a.elements)
+        whole = b.const(0, bits)
+        for index, element in enumerate(a.elements):
+            part = b.resize(frame.integer(element, width), width, bits)
+            if index:
+                part = b.binary("shl", part, b.const(index * width, bits), int_type(bits))
+            whole = b.binary("or", whole, part, int_type(bits))
+        frame.set_integer(d, whole, bits)
+    elif frame.holds_pointer(d):
+        frame.set_pointer(d, frame.pointer(a))
+    else:
+        frame.set_integer(d, frame.integer(a, bits), bits)
+
+
+def lower_cvta(frame: Frame, instruction: Instruction) -> None:
+    """`cvta`: every address is a generic one on a CPU."""
+    _, *modifiers, type_name = instruction.parts
+    if "shared" in modifiers or any(m.startswith("shared::") for m in modifiers):
+        raise frame.unsupported(instruction, "shared memory")
+    frame.check_modifiers(
+        instruction, tuple(modifiers), frozenset({"to", "global", "local", "const"})
+    )
+    d, a = frame.operands(instruction, 2)
+    if frame.holds_pointer(d):
+        frame.set_pointer(d, frame.pointer(a))
+    else:
+        bits = TYPE_BITS[type_name]
+        frame.set_integer(d, frame.integer(a, bits), bits)
+
+
+class Access:
+    """What the modifiers of a load or store say.
+
+    Attributes
+    ----------
+    space
+        State space, ``"generic"`` when none is named.
+    count
+        Elements of a vector, 1 for a scalar.
+    how
+        ``"volatile"``, an atomic ordering, or empty.
+    """
+
+    def __init__(self, frame: Frame, instruction: Instruction) -> None:
+        self.space, self.count, self.how = "generic", 1, ""
+        for modifier in instruction.parts[1:-1]:
+            if modifier.startswith("shared"):
+                raise frame.unsupported(instruction, "shared memory")
+            if modifier in _SPACES:
+                self.space = modifier
+            elif modifier in ("v2", "v4", "v8"):
+                self.count = int(modifier[1:])
+            elif modifier == "volatile":
+                self.how = "volatile"
+            elif modifier in _ORDERS:
+                self.how = _ORDERS[modifier]
+            elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
+                raise frame.unsupported(instruction)
+        self.type_name = instruction.parts[-1]
+        if self.type_name == "b128":
+            raise frame.unsupported(instruction)
+        self.bits = TYPE_BITS[self.type_name]
+        self.signed = self.type_name.startswith("s")
+
+
+def lower_load(frame: Frame, instruction: Instruction) -> None:
+    """`ld` and `ldu`."""
+    b = frame.b
+    access = Access(frame, instruction)
+    # a cache-policy operand, third, is a hint like the others
+    d, source = (
+        instruction.operands[:2]
+        if len(instruction.operands) == 3
+        else frame.operands(instruction, 2)
+    )
+    bits = access.bits
+    if access.space == "param" and frame.holds_pointer(d):
+        frame.set_pointer(d, frame.parameter_pointer(source))
+        return
+    targets = d.elements if isinstance(d, Vector) else (d,)
+    base = "" if access.space == "param" else frame.address(source)
+    for index, target in enumerate(targets):
+        if isinstance(target, Symbol) and target.name == "_":
+            continue
+        place = index * bits // 8
+        if access.space == "param":
+            value = frame.parameter(source, bits, place)
+        else:
+            value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
+        frame.set_integer(target, value, bits, signed=access.signed)
+
+
+def lower_store(frame: Frame, instruction: Instruction) -> None:
+    """`st`."""
+    b = frame.b
+    access = Access(frame, instruction)
+    if access.space in ("param", "const"):
+        raise frame.unsupported(instruction)
+    target, source = (
+        instruction.operands[:2]
+        if len(instruction.operands) == 3
+        else frame.operands(instruction, 2)
+    )
+    sources = source.elements if isinstance(source, Vector) else (source,)
+    base = frame.address(target)
+    for index, element in enumerate(sources):
+        place = index * access.bits // 8
+        value = frame.integer(element, access.bits)
+        b.store(value, b.offset(base, place), int_type(access.bits), access.bits // 8, access.how)
+
+
+_ATOMICS = {
+    "add": "add",
+    "and": "_and",
+    "or": "_or",
+    "xor": "_xor",
+    "exch": "xchg",
+    "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+}
+_ATOMIC_MODIFIERS = frozenset(
+    {"global", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster"}
+)
+
+
+def lower_atomic(frame: Frame, instruction: Instruction) -> None:
+    """`atom` and `red` on global memory; every one is sequentially consistent here."""
+    b = frame.b
+    base, *modifiers, type_name = instruction.parts
+    if any(modifier.startswith("shared") for modifier in modifiers):
+        raise frame.unsupported(instruction, "shared memory")
+    operation = next((m for m in modifiers if m in (*_ATOMICS, "min", "max", "cas")), "")
+    others = tuple(m for m in modifiers if m != operation)
+    frame.check_modifiers(instruction, others, _ATOMIC_MODIFIERS)
+    sources = 2 if operation == "cas" else 1
+    operands = frame.operands(instruction, sources + (2 if base == "atom" else 1))
+    is_float = type_name in ("f32", "f64")
+    if not operation or type_name not in TYPE_BITS or type_name[-2:] in ("x2", "28"):
+        raise frame.unsupported(instruction)
+    if type_name in ("f16", "bf16") or (is_float and operation != "add"):
+        raise frame.unsupported(instruction)
+    bits = TYPE_BITS[type_name]
+    integer = int_type(bits)
+    place = operands[-1 - sources]
+    pointer = frame.address(place)
+    values = [frame.integer(source, bits) for source in operands[-sources:]]
+    if operation == "cas":
+        pair = b.value(
+            f"llvm.cmpxchg {pointer}, {values[0]}, {values[1]} seq_cst seq_cst : "
+            f"!llvm.ptr, {integer}"
+        )
+        value = b.value(f"llvm.extractvalue {pair}[0] : !llvm.struct<({integer}, i1)>")
+    elif is_float:
+        addend = b.cast("bitcast", values[0], integer, type_name)
+        value = b.value(f"llvm.atomicrmw fadd {pointer}, {addend} seq_cst : !llvm.ptr, {type_name}")
+        value = b.cast("bitcast", value, type_name, integer)
+    else:
+        name = _ATOMICS.get(operation) or ("" if type_name[0] == "s" else "u") + operation
+        value = b.value(
+            f"llvm.atomicrmw {name} {pointer}, {values[0]} seq_cst : !llvm.ptr, {integer}"
+        )
+    if base == "atom":
+        frame.set_integer(operands[0], value, bits, signed=type_name.startswith("s"))
+
+
+def lower_fence(frame: Frame, instruction: Instruction) -> None:
+    """`membar` and `fence`."""
+    if "proxy" in instruction.parts or any(p.startswith("mbarrier") for p in instruction.parts):
+        raise frame.unsupported(instruction)
+    frame.b.line("llvm.fence seq_cst")
+
+
+def lower_nothing(frame: Frame, instruction: Instruction) -> None:
+    """Prefetches, waits and hints, which change no value."""
+    del frame, instruction
+
+
+def lower_trap(frame: Frame, instruction: Instruction) -> None:
+    """`trap`: ends the process, as there is no device to put into an error state."""
+    del instruction
+    frame.b.line('"llvm.intr.trap"() : () -> ()')

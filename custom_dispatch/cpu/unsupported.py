@@ -1,0 +1,53 @@
+"""The error for an instruction the CPU target does not run."""
+
+from __future__ import annotations
+
+from custom_dispatch.errors import UnsupportedInstructionError
+from custom_dispatch.ptx import Instruction
+
+_NEXT_STEP = (
+    "leave `cpu` out of the targets, or write this part of the kernel without the instruction"
+)
+_NOT_YET = {
+    "bar": "barriers",
+    "barrier": "barriers",
+    "mbarrier": "barriers",
+    "shfl": "warp operations",
+    "vote": "warp operations",
+    "match": "warp operations",
+    "redux": "warp operations",
+    "activemask": "warp operations",
+    "elect": "warp operations",
+    "mma": "warp operations",
+    "wmma": "warp operations",
+    "wgmma": "warp operations",
+    "ldmatrix": "warp operations",
+    "stmatrix": "warp operations",
+    "call": "function calls",
+}
+
+
+def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exception:
+    """The error naming an instruction, its kernel and its place.
+
+    Parameters
+    ----------
+    kernel
+        The entry's name.
+    instruction
+        What cannot be lowered.
+    reason
+        Why, when it is not the instruction as such: ``"shared memory"``.
+    """
+    where = f"PTX line {instruction.line}"
+    if instruction.location is not None:
+        where += f", {instruction.location}"
+    found = f"kernel `{kernel}` uses `{instruction.opcode}` ({where})"
+    missing = reason or _NOT_YET.get(instruction.opcode.partition(".")[0], "")
+    if missing in {"shared memory", *_NOT_YET.values()}:
+        found += f", and the CPU target does not run kernels with {missing} yet"
+    elif missing:
+        found += f": {missing}"
+    return UnsupportedInstructionError(
+        found, expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
+    )
