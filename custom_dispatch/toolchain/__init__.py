@@ -9,5 +9,23 @@ from custom_dispatch.toolchain.compiler import (
     CompileRequest,
     find_compiler,
 )
+from custom_dispatch.toolchain.fatbin import make_fatbin
+from custom_dispatch.toolchain.image import ImageInfo, describe_image
+from custom_dispatch.toolchain.locations import Search
+from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.ptxas import Assembly, KernelResources, assemble
 
-__all__ = ["CompileRequest", "CompiledPtx", "Compiler", "find_compiler"]
+__all__ = [
+    "Assembly",
+    "CompileRequest",
+    "CompiledPtx",
+    "Compiler",
+    "ImageInfo",
+    "KernelResources",
+    "Object",
+    "Search",
+    "assemble",
+    "describe_image",
+    "find_compiler",
+    "make_fatbin",
+]

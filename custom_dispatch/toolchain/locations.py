@@ -69,7 +69,7 @@ def find_nvrtc() -> Search:
     if importlib.util.find_spec("cuda") is None or not _has_bindings():
         missing = (f"cuda.bindings in {sys.prefix}", "the package cuda-bindings is not installed")
         return Search("NVRTC", None, "", (missing,))
-    return _search("NVRTC", _nvrtc_in, lambda: (None, "has no libraries"))
+    return _search("NVRTC", _nvrtc_in, lambda: (None, "holds programs, not libraries"))
 
 
 def find_headers() -> Search:
