@@ -10,7 +10,7 @@ from pathlib import Path
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import write_atomically
-from custom_dispatch.frontends.mlir import Model, link
+from custom_dispatch.frontends.mlir import Model, link, parse_model
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
@@ -82,7 +82,7 @@ def device_flags(library: Library) -> tuple[str, ...]:
     devices = (["cuda"] if cuda else []) + (["local"] if cpu else [])
     flags.append(f"--iree-hal-target-device={','.join(devices)}")
     if cuda:
-        lowest = min(target.arch.compute_capability for target in cuda if target.arch)
+        lowest = min(target.cuda_arch.compute_capability for target in cuda)
         fitting = [arch for arch in _CODEGEN_ARCHS if arch <= lowest]
         flags.append(f"--iree-cuda-target=sm_{max(fitting, default=_LOWEST_CODEGEN)}")
     if cpu is not None:
@@ -219,8 +219,6 @@ def emit(
 
 def _checked(text: str) -> str:
     """The text as IREE's parser prints it: proof that it parses and verifies."""
-    from custom_dispatch.frontends.mlir import parse_model
-
     parse_model(text)
     return text
 
@@ -229,7 +227,7 @@ def _as_fatbin(library: Library) -> Library:
     """Each unit's objects in one fatbin image, of which the driver picks the best part."""
     units = []
     for unit in library.units:
-        images = [(item.target.arch, item.data) for item in unit.objects if item.target.arch]
+        images = [(item.target.cuda_arch, item.data) for item in unit.objects]
         lowest = unit.objects[-1]
         fatbin = replace(lowest, kind="fatbin", data=make_fatbin(images), resources=())
         units.append(replace(unit, objects=(fatbin,)))
@@ -245,6 +243,4 @@ def _library(
 ) -> Library:
     if isinstance(kernels, Library):
         return kernels
-    return build(
-        kernels, targets, compiler=compiler, objects=objects, include_dirs=include_dirs
-    )
+    return build(kernels, targets, compiler=compiler, objects=objects, include_dirs=include_dirs)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from custom_dispatch.cpu.builder import POINTER, Builder, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.unsupported import unsupported
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import (
@@ -30,6 +31,11 @@ from custom_dispatch.ptx import (
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+
+
+def value_type(type_name: str) -> str:
+    """The type a PTX floating-point number is computed with: f32 for the 16-bit ones."""
+    return "f64" if type_name == "f64" else "f32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +190,13 @@ class Frame:
         return self.integer(operand, 1)
 
     def float(self, operand: Operand, type_name: str) -> str:
-        """An operand as ``f32``, ``f64`` or ``f16``; a bfloat16 comes as f32."""
+        """An operand as its `value_type`: ``f32`` or ``f64``."""
         bits = FLOAT_BITS[type_name]
         if isinstance(operand, Float) and operand.width != bits:
             raise self._malformed(f"a {operand.width}-bit literal stands for a .{type_name}")
         value = self.integer(operand, bits)
-        if type_name == "bf16":
-            wide = self.b.resize(value, 16, 32)
-            shifted = self.b.binary("shl", wide, self.b.const(16, 32), "i32")
-            return self.b.cast("bitcast", shifted, "i32", "f32")
+        if bits == 16:
+            return widen(self.b, value, type_name)
         return self.b.cast("bitcast", value, int_type(bits), type_name)
 
     def pointer(self, operand: Operand) -> str:
@@ -274,7 +278,7 @@ class Frame:
             self.b.line(f"llvm.store {value}, {slot} : i{width}, {POINTER}")
 
     def set_float(self, operand: Operand, value: str, type_name: str) -> None:
-        """Write an ``f16``, ``f32`` or ``f64``."""
+        """Write an ``f32`` or ``f64``."""
         bits = FLOAT_BITS[type_name]
         self.set_integer(operand, self.b.cast("bitcast", value, type_name, int_type(bits)), bits)
 

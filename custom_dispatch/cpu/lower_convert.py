@@ -7,9 +7,9 @@ and refused where they are rounded up or down (`.rm`, `.rp`), unless the convers
 from __future__ import annotations
 
 from custom_dispatch.cpu.builder import int_type
-from custom_dispatch.cpu.frame import FLOAT_BITS, Frame
+from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
 from custom_dispatch.cpu.lower_float import saturate
-from custom_dispatch.cpu.lower_half import narrow, relu, round_odd, truncate_to_f32
+from custom_dispatch.cpu.rounding import narrow, relu, round_odd, truncate_to_f32
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
 
 _TO_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
@@ -48,8 +48,8 @@ def _to_pair(
     for source in (upper, lower):
         value = frame.float(source, "f32")
         if "relu" in modifiers:
-            value = relu(frame, value)
-        bits = narrow(frame, value, element, towards_zero="rz" in modifiers)
+            value = relu(b, value)
+        bits = narrow(b, value, element, towards_zero="rz" in modifiers)
         halves.append(b.resize(bits, 16, 32))
     shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
     frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
@@ -77,9 +77,7 @@ def _float_to_float(
     b = frame.b
     target, source = types
     value = frame.float(a, source)
-    kind = "f32" if source == "bf16" else source
-    if source == "f16":
-        value, kind = b.cast("fpext", value, "f16", "f32"), "f32"
+    kind = value_type(source)
     for modifier in modifiers:
         if modifier in _TO_INTEGRAL:
             value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[modifier]}", [value], [kind], kind)
@@ -88,15 +86,15 @@ def _float_to_float(
     if "relu" in modifiers:
         if kind != "f32":
             raise frame.unsupported(instruction)
-        value = relu(frame, value)
+        value = relu(b, value)
     is_exact = FLOAT_BITS[target] > FLOAT_BITS[source] or target == source
     cut = _rounding(frame, instruction, modifiers, exact=is_exact) == "rz"
     if target in ("f16", "bf16"):
         if kind == "f64":
-            value = truncate_to_f32(frame, value) if cut else round_odd(frame, value)
-        frame.set_integer(d, narrow(frame, value, target, towards_zero=cut), 16)
+            value = truncate_to_f32(b, value) if cut else round_odd(b, value)
+        frame.set_integer(d, narrow(b, value, target, towards_zero=cut), 16)
     elif target == "f32" and kind == "f64":
-        value = truncate_to_f32(frame, value) if cut else b.cast("fptrunc", value, "f64", "f32")
+        value = truncate_to_f32(b, value) if cut else b.cast("fptrunc", value, "f64", "f32")
         frame.set_float(d, value, "f32")
     else:
         frame.set_float(d, b.cast("fpext", value, kind, target), target)
@@ -113,9 +111,7 @@ def _float_to_integer(
     target, source = types
     bits, signed = TYPE_BITS[target], target.startswith("s")
     value = frame.float(a, source)
-    kind = "f32" if source == "bf16" else source
-    if source == "f16":
-        value, kind = b.cast("fpext", value, "f16", "f32"), "f32"
+    kind = value_type(source)
     rounding = next((m for m in modifiers if m in _TO_INTEGRAL), "rzi")
     if rounding != "rzi":
         value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[rounding]}", [value], [kind], kind)
@@ -146,14 +142,14 @@ def _integer_to_float(
         if bits == 64:
             raise frame.unsupported(instruction)
         wide = b.cast(operation, value, int_type(bits), "f64")  # exact
-        narrowed = truncate_to_f32(frame, wide) if cut else round_odd(frame, wide)
-        frame.set_integer(d, narrow(frame, narrowed, target, towards_zero=cut), 16)
+        narrowed = truncate_to_f32(b, wide) if cut else round_odd(b, wide)
+        frame.set_integer(d, narrow(b, narrowed, target, towards_zero=cut), 16)
         return
     if cut and (target == "f64" or bits == 64):
         raise frame.unsupported(instruction)
     if cut:
         wide = b.cast(operation, value, int_type(bits), "f64")
-        result = truncate_to_f32(frame, wide)
+        result = truncate_to_f32(b, wide)
     else:
         result = b.cast(operation, value, int_type(bits), target)
     if "sat" in modifiers:

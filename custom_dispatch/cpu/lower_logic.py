@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from custom_dispatch.cpu.builder import int_type
-from custom_dispatch.cpu.frame import FLOAT_BITS, Frame
+from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Integer, Operand, Pair
 
 _FLOAT_CONDITIONS = {
@@ -258,9 +258,8 @@ def compare(
     if type_name in FLOAT_BITS:
         if condition not in _FLOAT_CONDITIONS:
             raise frame.unsupported(instruction)
-        kind = "f32" if type_name == "bf16" else type_name
         x, y = frame.float(a, type_name), frame.float(c, type_name)
-        return frame.b.fcmp(_FLOAT_CONDITIONS[condition], x, y, kind)
+        return frame.b.fcmp(_FLOAT_CONDITIONS[condition], x, y, value_type(type_name))
     if type_name not in TYPE_BITS or type_name in ("f16x2", "bf16x2"):
         raise frame.unsupported(instruction)
     bits = TYPE_BITS[type_name]

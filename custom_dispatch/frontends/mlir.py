@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from iree.compiler import ir
 
@@ -33,8 +33,8 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut
 from custom_dispatch.toolchain.library import Library
 
-Model = str | os.PathLike[str] | ir.Module
-"""A path, MLIR text, or a parsed module (which stays as it is)."""
+Model: TypeAlias = "str | os.PathLike[str] | Any"
+"""A path, MLIR text, or a parsed `iree.compiler.ir.Module` (which stays as it is)."""
 
 _FUNCTIONS = ("func.func", "util.func")
 _RETURNS = ("func.return", "util.return")
@@ -182,8 +182,9 @@ def _is_declaration(op: ir.Operation) -> bool:
 
 
 def _is_public(op: ir.Operation) -> bool:
-    visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
-    return visibility is None or ir.StringAttr(visibility).value == "public"
+    if "sym_visibility" not in op.attributes:
+        return True
+    return str(ir.StringAttr(op.attributes["sym_visibility"]).value) == "public"
 
 
 def _declarations(module: ir.Module) -> dict[str, ir.Operation]:

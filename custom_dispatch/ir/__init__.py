@@ -1,1 +1,1 @@
-"""TODO"""
+"""Intermediate representation: objects as executables, and the typed functions around them."""

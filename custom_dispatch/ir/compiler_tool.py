@@ -53,6 +53,4 @@ def run_compiler(
     ToolTimeoutError
         It ran past the time limit (an hour: large models take many minutes).
     """
-    return run(
-        [find_compiler_tool(), *arguments], stdin=source, timeout_seconds=timeout_seconds
-    )
+    return run([find_compiler_tool(), *arguments], stdin=source, timeout_seconds=timeout_seconds)

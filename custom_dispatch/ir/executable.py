@@ -85,13 +85,12 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
     out = Emitter(0)
     out.line(f"hal.executable private @{executable.symbol} {{")
     for item in executable.objects:
-        assert item.target.arch is not None
         inner = out.nested()
         inner.line(
             f"hal.executable.variant public @{item.target.symbol} target({CUDA_FORMAT}) "
             f"objects([{reference(item)}]) {{"
         )
-        _write_condition(inner, item.target.arch)
+        _write_condition(inner, item.target.cuda_arch)
         _write_exports(inner, executable.kernels, on_cpu=False)
         inner.line("}")
         out.absorb(inner)

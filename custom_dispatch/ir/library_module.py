@@ -38,9 +38,7 @@ def write_library_module(library: Library, reference: ObjectReference, form: str
         )
         attributes = manifest_attribute(library, kernels) if index == 0 else ""
         parts.append(
-            wrapper.write(
-                symbol=kernel.name, visibility="public", attributes=attributes, keep=True
-            )
+            wrapper.write(symbol=kernel.name, visibility="public", attributes=attributes, keep=True)
         )
     return "\n".join(parts)
 

@@ -141,24 +141,24 @@ class Wrapper:
             self.tensors[operand.name] = Tensor(value, kind, tuple(actual))
         # A dim that any operand has statically is known everywhere.
         for static in (True, False):
-            for operand in self._input_buffers():
-                sizes = self.tensors[operand.name].sizes
-                for axis, (expr, value) in enumerate(zip(operand.shape, sizes, strict=True)):
-                    if isinstance(expr, Dim) and isinstance(value, int) == static:
-                        self.dims.setdefault(expr.name, value)
+            for operand in self._buffers():
+                found = self.tensors[operand.name].sizes
+                for axis, (expr, size_found) in enumerate(zip(operand.shape, found, strict=True)):
+                    if isinstance(expr, Dim) and isinstance(size_found, int) == static:
+                        self.dims.setdefault(expr.name, size_found)
                         self.dim_sources.setdefault(expr.name, f"`{operand.name}`.shape[{axis}]")
 
-    def _input_buffers(self) -> list[Buffer]:
+    def _buffers(self) -> list[Buffer]:
         return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
 
     def _check_operands(self) -> None:
-        for operand in self._input_buffers():
+        for operand in self._buffers():
             for axis, size in enumerate(operand.shape):
                 actual = self.tensors[operand.name].sizes[axis]
                 self._require_equal(actual, size, f"`{operand.name}`.shape[{axis}]")
 
     def _require_equal(self, actual: str | int, size: Expr, what: str) -> None:
-        """Require a size to be what the declaration says, now if both are known, else at run time."""
+        """Require a size to be as declared: now if both are known, else at run time."""
         wanted = self.arithmetic.known(size)
         if isinstance(actual, int) and wanted is not None:
             if actual != wanted:

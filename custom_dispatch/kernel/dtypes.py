@@ -45,7 +45,8 @@ class ElementType:
         if self.numpy_name in _ML_DTYPES:
             import ml_dtypes
 
-            return numpy.dtype(getattr(ml_dtypes, self.numpy_name))
+            extended: numpy.dtype[Any] = numpy.dtype(getattr(ml_dtypes, self.numpy_name))
+            return extended
         return numpy.dtype(self.numpy_name)
 
 

@@ -158,6 +158,13 @@ class Target:
         return self.backend == "cuda"
 
     @property
+    def cuda_arch(self) -> Arch:
+        """The architecture of a target that is known to be CUDA's."""
+        if self.arch is None:
+            raise TypeError(f"target {self} has no GPU architecture")
+        return self.arch
+
+    @property
     def symbol(self) -> str:
         """A name for this target that is safe in IR and in file names: `sm_90a`, `cpu`."""
         if self.arch is not None:

@@ -107,9 +107,8 @@ class _Sources:
             return _declared_object(plan, target)
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
-        assert target.arch is not None
         compiled = self._compiler.compile(
-            CompileRequest(kernel.source, target.arch, kernel.options, self._include_dirs)
+            CompileRequest(kernel.source, target.cuda_arch, kernel.options, self._include_dirs)
         )
         item = Object(
             name=plan.name,
@@ -172,8 +171,7 @@ def _plain_ptx(target: Target) -> bool:
 
 
 def _arch(target: Target) -> Arch:
-    assert target.arch is not None
-    return target.arch
+    return target.cuda_arch
 
 
 def _check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:

@@ -74,7 +74,7 @@ class Found:
                 expected=f"`{self.stem}_sm_80.ptx`, say: the CPU runs a kernel's PTX",
                 next_step="build it, or drop the target cpu.",
             )
-        return min(plain, key=lambda target: target.arch or Arch(0))
+        return min(plain, key=lambda target: target.cuda_arch)
 
 
 def find_in_directory(directory: Path, stem: str) -> Found:

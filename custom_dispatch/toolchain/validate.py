@@ -34,8 +34,7 @@ def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
     PtxError
         The object is not what the declarations say, or does not assemble.
     """
-    arch = item.target.arch
-    assert arch is not None
+    arch = item.target.cuda_arch
     if item.kind == "ptx":
         return _validate_ptx(item, kernels, arch, label)
     _check_image_arch(item, kernels[0], arch, label)

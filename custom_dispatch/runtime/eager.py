@@ -1,0 +1,151 @@
+"""Calling a kernel at once: built, compiled and loaded on its first call, then kept."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import numpy
+
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar
+from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.runtime.declaration import ValueType
+from custom_dispatch.runtime.devices import check_device_name, devices, why_not
+from custom_dispatch.runtime.function import Function, host_array, scalar_value
+from custom_dispatch.runtime.program import load
+
+_lock = threading.Lock()
+
+
+def call(kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Run a kernel on arrays.
+
+    Raises
+    ------
+    CallError
+        The arguments do not fit the declaration.
+    DeviceError
+        The device is not here, or failed.
+    CustomDispatchError
+        The kernel cannot be built; see `cd.build`.
+    """
+    values = _match_arguments(kernel, arguments, keywords)
+    checked = [
+        _check_value(kernel, operand, value)
+        for operand, value in zip(kernel.inputs, values, strict=True)
+    ]
+    dims = bind_dims(
+        kernel,
+        {
+            operand.name: value.shape
+            for operand, value in zip(kernel.inputs, checked, strict=True)
+            if isinstance(operand, Buffer)
+        },
+    )
+    _check_launch(kernel, dims)
+    results = _function(kernel, _kind(device))(*checked)
+    return _as_declared(kernel, results)
+
+
+def _match_arguments(
+    kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> list[Any]:
+    names = [operand.name for operand in kernel.inputs]
+    signature = f"{kernel.name}({', '.join(names)})"
+    if len(arguments) > len(names):
+        raise CallError(
+            f"Kernel `{kernel.name}` is called with {len(arguments)} arguments.",
+            expected=f"{len(names)}: {signature}",
+            next_step="results are returned: pass only what the kernel reads or updates.",
+        )
+    values = dict(zip(names, arguments, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            raise CallError(
+                f"Kernel `{kernel.name}` has no input `{name}`.",
+                expected=signature,
+                next_step="correct the keyword.",
+            )
+        if name in values:
+            raise CallError(
+                f"Kernel `{kernel.name}` is given `{name}` twice.",
+                expected=signature,
+                next_step="pass it once, by position or by keyword.",
+            )
+        values[name] = value
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise CallError(
+            f"Kernel `{kernel.name}` is called without `{'`, `'.join(missing)}`.",
+            expected=signature,
+            next_step="pass every input.",
+        )
+    return [values[name] for name in names]
+
+
+def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
+    what = f"operand `{operand.name}` of kernel `{kernel.name}`"
+    if isinstance(operand, Scalar):
+        return scalar_value(value, operand.dtype, what)
+    sizes = (None,) * operand.rank
+    return host_array(value, ValueType(operand.dtype, sizes), what)
+
+
+def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
+    """The checks that the compiled wrapper makes too, here with the values in the message."""
+    try:
+        grid = grid_for(kernel, dims)
+        shapes = output_shapes(kernel, dims)
+    except DeclarationError as error:
+        raise CallError(error.found, expected=error.expected, next_step=error.next_step) from None
+    if 0 in grid:
+        for operand in kernel.outputs:
+            if isinstance(operand, Out) and 0 not in shapes[operand.name]:
+                raise CallError(
+                    f"Kernel `{kernel.name}`: the grid {grid} is empty for these sizes, so "
+                    f"nothing would write `{operand.name}`, which has shape "
+                    f"{list(shapes[operand.name])}.",
+                    expected="a grid of at least one block wherever there is something to write",
+                    next_step="write cd.maximum(..., 1) in the grid, or do not call it for "
+                    "empty arrays.",
+                )
+
+
+def _kind(device: str) -> str:
+    check_device_name(device)
+    if device != "auto":
+        return device
+    return "cpu" if why_not("cuda") is not None else "cuda"
+
+
+def _function(kernel: Kernel, kind: str) -> Function:
+    with _lock:  # one build, however many threads call first
+        return _build(kernel, kind)
+
+
+@functools.cache
+def _build(kernel: Kernel, kind: str) -> Function:
+    target = Target("cpu", cpu="host")
+    if kind == "cuda":
+        capability = devices()[0].compute_capability or 0
+        given = [item for item, _ in kernel.objects if item.cuda_arch.runs_on(capability)]
+        best = max((item.cuda_arch for item in given), default=Arch(capability))
+        target = Target("cuda", best)
+    program = load(compile_module(None, kernel, [target]), device=kind)
+    return program.function(kernel.name)
+
+
+def _as_declared(kernel: Kernel, results: Any) -> Any:
+    """Give integers the signedness that the declaration says; IR has none."""
+    outputs = kernel.outputs
+    several = results if isinstance(results, tuple) else (results,)
+    typed = tuple(
+        result.view(operand.dtype.to_numpy()) if isinstance(result, numpy.ndarray) else result
+        for operand, result in zip(outputs, several, strict=True)
+    )
+    return typed if len(typed) > 1 else typed[0]

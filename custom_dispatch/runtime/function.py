@@ -1,0 +1,245 @@
+"""A function of a loaded module, to be called with arrays."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy
+from iree import runtime as rt
+
+from custom_dispatch.errors import CallError, DeviceError
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.runtime.arrays import to_device, to_host
+from custom_dispatch.runtime.declaration import FunctionType, ValueType
+
+_KERNEL_CHECK = re.compile(r"(INVALID_ARGUMENT|FAILED_PRECONDITION); (kernel `[^`]+`: .*?);?\s*$")
+# Once the driver has reported one of these, every later call in this process fails too.
+_LOST = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ASSERT")
+
+
+class Function:
+    """A function of a loaded module.
+
+    Call it with numpy arrays, anything that offers DLPack on the CPU, or IREE device arrays.
+    Results are numpy arrays, or device arrays when an argument was one.
+    """
+
+    def __init__(self, name: str, kind: FunctionType, context: Any, function: Any, device: Any):
+        self.name = name
+        self.type = kind
+        self._context = context
+        self._function = function
+        self._device = device
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the function.
+
+        Raises
+        ------
+        CallError
+            The arguments do not fit: their number, dtype, rank or sizes.
+        DeviceError
+            The device failed.
+        """
+        if len(arguments) != len(self.type.inputs):
+            raise CallError(
+                f"`{self.name}` is called with {len(arguments)} arguments.",
+                expected=f"{len(self.type.inputs)}: {self.type}",
+                next_step="correct the call.",
+            )
+        inputs = rt.VmVariantList(len(arguments))
+        on_device = False
+        for index, (argument, kind) in enumerate(zip(arguments, self.type.inputs, strict=True)):
+            what = f"argument {index} of `{self.name}`"
+            if kind.sizes is None:
+                value = scalar_value(argument, kind.dtype, what)
+                (inputs.push_float if kind.dtype.is_float else inputs.push_int)(value)
+            elif isinstance(argument, rt.DeviceArray):
+                on_device = True
+                inputs.push_ref(argument._buffer_view)
+            else:
+                array = host_array(argument, kind, what)
+                inputs.push_ref(to_device(self._device, array, kind.dtype))
+        outputs = rt.VmVariantList(len(self.type.outputs))
+        self._invoke(inputs, outputs)
+        results = tuple(
+            self._result(outputs, index, kind, on_device)
+            for index, kind in enumerate(self.type.outputs)
+        )
+        if len(results) == 1:
+            return results[0]
+        return results or None
+
+    def _invoke(self, inputs: Any, outputs: Any) -> None:
+        try:
+            self._context.invoke(self._function, inputs, outputs)
+        except (RuntimeError, ValueError) as error:
+            raise translate_failure(self.name, error) from error
+
+    def _result(self, outputs: Any, index: int, kind: ValueType, on_device: bool) -> Any:
+        if kind.sizes is None:
+            return outputs.get_variant(index)
+        view = outputs.get_as_object(index, rt.HalBufferView)
+        if on_device:
+            return rt.DeviceArray(self._device, view, implicit_host_transfer=True)
+        try:
+            return to_host(self._device, view, kind.dtype)
+        except (RuntimeError, ValueError) as error:
+            raise translate_failure(self.name, error) from error
+
+    def __repr__(self) -> str:
+        return f"Function({self.name}: {self.type})"
+
+
+def translate_failure(name: str, error: Exception) -> CallError | DeviceError:
+    """What an IREE failure means to the caller."""
+    text = str(error)
+    check = _KERNEL_CHECK.search(text.replace("\n", " "))
+    if check is not None:
+        return CallError(
+            f"`{name}` refused the call: {check[2]}.",
+            next_step="pass arrays whose sizes fit the kernel's declaration.",
+        )
+    if "INVALID_ARGUMENT" in text and "mismatch" in text:
+        return CallError(
+            f"`{name}` refused an argument.",
+            next_step="correct the argument; IREE says:",
+            log=text.split("; while")[0],
+        )
+    lost = next((word for word in _LOST if word in text), None)
+    if lost is not None:
+        return DeviceError(
+            f"`{name}` failed on the GPU with {lost}; this process can no longer use CUDA.",
+            next_step="start a new process; run it under compute-sanitizer to find the kernel's "
+            "wrong access.",
+            log=text,
+        )
+    return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
+
+
+def scalar_value(value: Any, kind: ElementType, what: str) -> float | int:
+    """A number for a scalar argument.
+
+    Raises
+    ------
+    CallError
+        It is no number, or the type does not hold it.
+    """
+    try:
+        number = float(value) if kind.is_float else int(value)
+        exact = kind.is_float or number == value
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+        number = 0
+    if not exact or isinstance(value, str):
+        raise CallError(
+            f"{what[0].upper()}{what[1:]} is {value!r}.",
+            expected=f"a number for {kind}",
+            next_step="pass a Python or numpy number.",
+        )
+    if kind.is_float:
+        if kind.bits <= 32 and math.isfinite(number):
+            with numpy.errstate(over="ignore"):
+                held = bool(numpy.isfinite(numpy.asarray(number).astype(kind.to_numpy())))
+            if not held:
+                raise _out_of_range(what, value, kind)
+        return number
+    low, high = _integer_range(kind)
+    if not low <= number <= high:
+        raise _out_of_range(what, value, kind)
+    return int(number)
+
+
+def _integer_range(kind: ElementType) -> tuple[int, int]:
+    if kind.name == "bool":
+        return 0, 1
+    if kind.name[0] == "u":
+        return 0, 2**kind.bits - 1
+    return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
+
+
+def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
+    return CallError(
+        f"{what[0].upper()}{what[1:]} is {value!r}, which {kind} does not hold.",
+        expected=f"a value of type {kind}",
+        next_step="pass a smaller value, or declare a larger type.",
+    )
+
+
+def host_array(value: Any, kind: ValueType, what: str) -> numpy.ndarray[Any, Any]:
+    """A numpy array for a tensor argument, of exactly its dtype, rank and static sizes.
+
+    Raises
+    ------
+    CallError
+        It is none, or differs in one of them. Nothing is converted silently.
+    """
+    array = as_numpy(value, what)
+    check_dtype(array.dtype, kind.dtype, what)
+    sizes = kind.sizes or ()
+    if array.ndim != len(sizes):
+        raise CallError(
+            f"{what[0].upper()}{what[1:]} has shape {list(array.shape)}, which is rank "
+            f"{array.ndim}.",
+            expected=f"rank {len(sizes)}: {kind}",
+            next_step="reshape the array.",
+        )
+    for axis, (size, actual) in enumerate(zip(sizes, array.shape, strict=True)):
+        if size is not None and size != actual:
+            raise CallError(
+                f"{what[0].upper()}{what[1:]} has size {actual} in dimension {axis}.",
+                expected=f"{size}: {kind}",
+                next_step="pass an array of that size.",
+            )
+    return array
+
+
+def as_numpy(value: Any, what: str) -> numpy.ndarray[Any, Any]:
+    """A numpy view of an array, without copying what is on the host already.
+
+    Raises
+    ------
+    CallError
+        It is no array, or is on a GPU.
+    """
+    if isinstance(value, numpy.ndarray):
+        return value
+    if isinstance(value, numpy.generic):
+        return numpy.asarray(value)
+    if isinstance(value, rt.DeviceArray):
+        return numpy.asarray(value.to_host())
+    if hasattr(value, "__dlpack__"):
+        try:
+            return numpy.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise CallError(
+                f"{what[0].upper()}{what[1:]} cannot be read as an array: {error}.",
+                expected="a dense array in host memory",
+                next_step="move it to the CPU and make it contiguous first.",
+            ) from error
+    raise CallError(
+        f"{what[0].upper()}{what[1:]} is {type(value).__name__}.",
+        expected="a numpy array, or one that offers DLPack",
+        next_step="make it an array with the declared dtype: numpy.asarray(value, dtype=...).",
+    )
+
+
+def check_dtype(found: numpy.dtype[Any], kind: ElementType, what: str) -> None:
+    """Require a dtype; for integers any signedness of the same size.
+
+    Raises
+    ------
+    CallError
+        It is another.
+    """
+    wanted = kind.to_numpy()
+    same_integer = found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
+    if found == wanted or same_integer:
+        return
+    raise CallError(
+        f"{what[0].upper()}{what[1:]} has dtype {found}.",
+        expected=f"{wanted} ({kind})",
+        next_step=f'convert it: array.astype("{wanted}").',
+    )

@@ -1,0 +1,70 @@
+"""Reading a `.vmfb`, before any device is involved."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+from iree import runtime as rt
+
+from custom_dispatch.errors import ModuleFileError
+from custom_dispatch.files import read_bytes
+from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
+from custom_dispatch.runtime.manifest import Manifest, manifest_of
+
+_DECLARATION = "iree.abi.declaration"
+
+
+@functools.cache
+def vm_instance() -> Any:
+    """IREE's VM, made once a process."""
+    return rt.VmInstance()
+
+
+class ModuleFile:
+    """A parsed `.vmfb`: its functions and what it says of itself.
+
+    Raises
+    ------
+    ModuleFileError
+        It is missing, unreadable, or no module that this IREE runtime reads.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+        if isinstance(source, bytes):
+            self.label, content = "the module", source
+        else:
+            path = Path(source)
+            self.label, content = f"`{path.name}`", read_bytes(path, "The module", ModuleFileError)
+        try:
+            self.vm_module = rt.VmModule.copy_buffer(vm_instance(), content)
+            self.name = str(self.vm_module.name)
+            names = [name for name in self.vm_module.function_names if not name.startswith("__")]
+            self._functions = {name: self.vm_module.lookup_function(name) for name in names}
+            self._reflections = {
+                name: dict(function.reflection) for name, function in self._functions.items()
+            }
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise ModuleFileError(
+                f"{self.label[0].upper()}{self.label[1:]} is not a module that this IREE runtime "
+                "reads: it is damaged, or something else than a .vmfb.",
+                expected="a .vmfb that iree-compile or custom-dispatch compile wrote",
+                next_step="compile it again; IREE says:",
+                log=str(error).splitlines()[0] if str(error) else "",
+            ) from error
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What was built in, if this package built it."""
+        return manifest_of(list(self._reflections.values()))
+
+    def functions(self) -> dict[str, tuple[FunctionType, Any]]:
+        """The functions that can be called with arrays: their types and VM functions, by name."""
+        found = {}
+        for name, function in self._functions.items():
+            kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
+            if kind is not None:
+                found[name] = (kind, function)
+        return found

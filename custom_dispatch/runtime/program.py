@@ -1,0 +1,125 @@
+"""A loaded module: its functions, on a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from iree import runtime as rt
+
+from custom_dispatch.compilation import CompiledModule
+from custom_dispatch.errors import DeviceError
+from custom_dispatch.runtime.choice import Choice, choose_device
+from custom_dispatch.runtime.devices import Device, hal_device
+from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.manifest import Manifest
+from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
+
+
+class Program:
+    """A module on a device. Made by `load`; its functions are attributes.
+
+    >>> program = cd.load("mixed_invocation.vmfb")          # doctest: +SKIP
+    >>> program.mixed_invocation(lhs, rhs)                  # doctest: +SKIP
+    """
+
+    def __init__(self, file: ModuleFile, choice: Choice) -> None:
+        self.device: Device = choice.device
+        self.device_reason: str = choice.reason
+        self.manifest: Manifest | None = file.manifest
+        self.label = file.label
+        device = hal_device(choice.device.kind)
+        try:
+            hal = rt.create_hal_module(vm_instance(), device)
+            # The context keeps the module; functions keep the context.
+            context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+        except (RuntimeError, ValueError) as error:
+            raise _cannot_load(file.label, choice.device, error) from error
+        self._functions = {
+            name: Function(name, kind, context, function, device)
+            for name, (kind, function) in file.functions().items()
+        }
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """Every function that can be called, by name."""
+        return MappingProxyType(self._functions)
+
+    def function(self, name: str) -> Function:
+        """A function by its name.
+
+        Raises
+        ------
+        DeviceError
+            The module has none of that name; the message lists those it has.
+        """
+        if name not in self._functions:
+            known = ", ".join(self._functions) or "none"
+            raise DeviceError(
+                f"{self.label[0].upper()}{self.label[1:]} has no function `{name}`.",
+                expected=f"one of {known}",
+                next_step="correct the function's name.",
+            )
+        return self._functions[name]
+
+    def __getattr__(self, name: str) -> Function:
+        functions = self.__dict__.get("_functions", {})
+        if name in functions:
+            found: Function = functions[name]
+            return found
+        raise AttributeError(
+            f"the program has no function {name!r}; it has: {', '.join(functions) or 'none'}"
+        )
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __repr__(self) -> str:
+        return f"Program({self.label} on {self.device}: {', '.join(self._functions)})"
+
+
+def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
+    text = str(error)
+    name = f"{label[0].upper()}{label[1:]}"
+    if "does not support any variant" in text:
+        return DeviceError(
+            f"{name} holds no code for {device}.",
+            expected="an object for this device's architecture, or the target cpu",
+            next_step="compile it for this device; IREE says:",
+            log=text.splitlines()[0],
+        )
+    if "not found or unavailable" in text:
+        return DeviceError(
+            f"{name} was compiled for other kinds of device than {device.kind}.",
+            next_step=f"compile it with a target for {device.kind}.",
+        )
+    return DeviceError(
+        f"{name} could not be loaded on {device}.",
+        next_step="run `custom-dispatch inspect` on it; IREE says:",
+        log=text,
+    )
+
+
+def load(module: str | os.PathLike[str] | bytes | CompiledModule, device: str = "auto") -> Program:
+    """Load a `.vmfb` onto a device.
+
+    Parameters
+    ----------
+    module
+        A file, its bytes, or what `cd.compile` returned. Any `.vmfb` loads; one that this package
+        made also explains itself.
+    device
+        "auto" takes CUDA when the module holds something for the GPU that is here, else the CPU;
+        `Program.device_reason` says why. "cuda" and "cpu" take just that.
+
+    Raises
+    ------
+    ModuleFileError
+        The file is missing or no module.
+    DeviceError
+        No device here runs it; the message says what it holds, and what is here.
+    """
+    source = module.bytes if isinstance(module, CompiledModule) else module
+    file = ModuleFile(source)
+    return Program(file, choose_device(device, file.label, file.manifest))
