@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,8 +68,7 @@ class Nvrtc:
             # CCCL's <cmath> repeats INFINITY, with no `#ifndef` and a spelling of its own.
             "--diag-suppress=47",
             *for_nvrtc(declared),
-            # Quoted includes are looked up beside the including file anyway; this is for <...>.
-            f"--include-path={request.source.parent}",
+            # Quoted includes are looked up beside the including file, as with nvcc.
             *(f"--include-path={path}" for path in request.include_dirs),
             *(f"--include-path={path}" for path in include_directories()),
             f"--include-path={C_HEADERS}",
@@ -82,8 +82,27 @@ class Nvrtc:
             )
         if outcome.status != "NVRTC_SUCCESS":
             raise does_not_compile(request, label, outcome.log or outcome.status)
+        ptx = drop_unused_constants(outcome.ptx)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
-        return CompiledPtx(outcome.ptx, request.arch, f"NVRTC {self.version}", outcome.log, command)
+        return CompiledPtx(ptx, request.arch, f"NVRTC {self.version}", outcome.log, command)
+
+
+# One variable on one line, and not `.visible`: nothing outside the module can name it.
+_PRIVATE_VARIABLE = re.compile(
+    rb"^\.global \.align \d+ \.\w+ ([\w$]+)(?:\[\d*\])?(?: = [^;{}]*)?;\n", re.MULTILINE
+)
+_WORD = re.compile(rb"[\w$]+")
+
+
+def drop_unused_constants(ptx: bytes) -> bytes:
+    """Remove the private variables that nothing in the module names, as nvcc does.
+
+    NVRTC keeps each `constexpr` of every header for the host to look up by name. It makes 108 KB
+    of the PTX of an empty kernel that includes <cooperative_groups.h>, all of which the driver
+    would read, and lay out in memory, at each load.
+    """
+    uses = Counter(_WORD.findall(ptx))
+    return _PRIVATE_VARIABLE.sub(lambda match: match[0] if uses[match[1]] > 1 else b"", ptx)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
+from custom_dispatch.toolchain.ptxas import assemble
 
 
 def kernel(body: str, before: str = "") -> str:
@@ -168,6 +169,29 @@ def test_nvrtc_headers_agree_with_cccl(write: Write) -> None:
     assert find_compiler("nvrtc").compile(CompileRequest(source, SM_90)).log == ""
 
 
+@pytest.mark.parametrize("header", ["cooperative_groups.h", "cuda/std/array"])
+def test_headers_leave_nothing_unused_in_the_ptx(
+    header: str, compiler: Compiler, write: Write
+) -> None:
+    source = write("k.cu", kernel("out[0] = 1;", f"#include <{header}>\n"))
+    assert len(compiler.compile(CompileRequest(source, SM_90)).ptx) < 10_000
+
+
+def test_constants_that_a_kernel_uses_stay(write: Write) -> None:
+    tables = (
+        "__device__ const float used[3] = {1, 2, 3};\n"
+        "__device__ float shared_state;\n"
+        "static __device__ float unused[3] = {4, 5, 6};\n"
+        "static __device__ const float *pointer = used;\n"
+        "__constant__ float visible;\n"
+    )
+    source = write("k.cu", kernel("out[0] = used[(int)out[1]] + *pointer + visible;", tables))
+    ptx = find_compiler("nvrtc").compile(CompileRequest(source, SM_90)).ptx
+    assemble(ptx, SM_90)
+    for name in (b"used", b"shared_state", b"pointer", b"visible"):
+        assert re.search(rb"\b\w*" + name, ptx), name
+
+
 def test_a_header_that_nvrtc_lacks_is_explained(write: Write) -> None:
     source = write("k.cu", kernel("", "#include <algorithm>\n"))
     with pytest.raises(SourceError) as caught:
@@ -176,6 +200,14 @@ def test_a_header_that_nvrtc_lacks_is_explained(write: Write) -> None:
         "give the header's directory; NVRTC has no host C++ library, so use <cuda/std/...> in its "
         "place, or compile with nvcc."
     )
+
+
+def test_a_header_beside_the_source_is_not_taken_for_the_librarys(
+    compiler: Compiler, write: Write
+) -> None:
+    write("math.h", "#error mine\n")
+    source = write("k.cu", kernel("out[0] = M_PI;", "#include <math.h>\n"))
+    assert b".entry k(" in compiler.compile(CompileRequest(source, SM_90)).ptx
 
 
 def test_the_users_own_header_wins_over_ours(write: Write) -> None:
