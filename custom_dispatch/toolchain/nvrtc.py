@@ -87,22 +87,22 @@ class Nvrtc:
         return CompiledPtx(ptx, request.arch, f"NVRTC {self.version}", outcome.log, command)
 
 
-# One variable on one line, and not `.visible`: nothing outside the module can name it.
-_PRIVATE_VARIABLE = re.compile(
+# One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.
+_VARIABLE = re.compile(
     rb"^\.global \.align \d+ \.\w+ ([\w$]+)(?:\[\d*\])?(?: = [^;{}]*)?;\n", re.MULTILINE
 )
 _WORD = re.compile(rb"[\w$]+")
 
 
 def drop_unused_constants(ptx: bytes) -> bytes:
-    """Remove the private variables that nothing in the module names, as nvcc does.
+    """Remove the global variables that no kernel names.
 
-    NVRTC keeps each `constexpr` of every header for the host to look up by name. It makes 108 KB
-    of the PTX of an empty kernel that includes <cooperative_groups.h>, all of which the driver
-    would read, and lay out in memory, at each load.
+    NVRTC keeps each `constexpr` of every header for the host to look up by name, which nvcc does
+    not and which IREE has no call for. It would make 107 KB of the PTX of an empty kernel that
+    includes <cooperative_groups.h>, for the driver to read and to lay out at each load.
     """
     uses = Counter(_WORD.findall(ptx))
-    return _PRIVATE_VARIABLE.sub(lambda match: match[0] if uses[match[1]] > 1 else b"", ptx)
+    return _VARIABLE.sub(lambda match: match[0] if uses[match[1]] > 1 else b"", ptx)
 
 
 @dataclass(frozen=True, slots=True)
