@@ -89,7 +89,7 @@ class Nvrtc:
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.
 _VARIABLE = re.compile(
-    rb"^\.global \.align \d+ \.\w+ ([\w$]+)(?:\[\d*\])?(?: = [^;{}]*)?;\n", re.MULTILINE
+    rb"^\.global \.align \d+ \.\w+ ([\w$]+)(?:\[\d*\])?(?: = [^;\n]*)?;\n", re.MULTILINE
 )
 _WORD = re.compile(rb"[\w$]+")
 
