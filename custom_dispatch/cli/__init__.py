@@ -1,1 +1,77 @@
-"""TODO"""
+"""The command line, one module a command."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+from custom_dispatch import __version__
+from custom_dispatch.cli.build import build
+from custom_dispatch.cli.check import check
+from custom_dispatch.cli.cmake_dir import cmake_dir
+from custom_dispatch.cli.compile import compile_command
+from custom_dispatch.cli.demo import demo
+from custom_dispatch.cli.doctor import doctor
+from custom_dispatch.cli.emit import emit
+from custom_dispatch.cli.inspect import inspect
+from custom_dispatch.cli.run import run
+from custom_dispatch.errors import CustomDispatchError
+
+EXIT_INPUT = 2
+"""The exit status for wrong usage or input; click uses it too."""
+EXIT_INTERNAL = 1
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="custom-dispatch")
+@click.option("--verbose", is_flag=True, help="Show a traceback with every error.")
+def group(verbose: bool) -> None:
+    """Hand-written CUDA kernels inside every model that the IREE compiler compiles.
+
+    KERNELS is a Python module or file that declares kernels: cuda_kernels.simple_mul,
+    my/kernels.py.
+    """
+
+
+for command in (build, emit, compile_command, run, inspect, check, doctor, demo, cmake_dir):
+    group.add_command(command)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit status: errors are sentences on stderr."""
+    words = sys.argv[1:] if arguments is None else arguments
+    verbose = "--verbose" in words
+    try:
+        status = group.main(words, prog_name="custom-dispatch", standalone_mode=False)
+    except CustomDispatchError as error:
+        return _fail(f"error: {error}", EXIT_INPUT, verbose)
+    except click.ClickException as error:
+        error.show()
+        return EXIT_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", 130, verbose=False)
+    except BrokenPipeError:
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
+        return _fail(
+            f"error: an internal error: {type(error).__name__}: {error}\n"
+            "  next step: run the command again as `custom-dispatch --verbose ...` and report what "
+            "it prints.",
+            EXIT_INTERNAL,
+            verbose,
+        )
+    return status if isinstance(status, int) else 0
+
+
+def _fail(message: str, status: int, verbose: bool) -> int:
+    if verbose:
+        traceback.print_exc()
+    click.echo(message, err=True)
+    return status
+
+
+def script() -> None:
+    """The `custom-dispatch` program."""
+    sys.exit(main())

@@ -338,3 +338,20 @@ def _verify(module: ir.Module) -> None:
             next_step="report this with the model and the declaration; the verifier says:",
             log=_diagnostic(error),
         ) from None
+
+
+def describe_model(model: Model) -> list[tuple[str, str, str]]:
+    """The functions of a model: name, type, and what they are to linking.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid MLIR.
+    """
+    module = parse_model(model)
+    rows = []
+    for op in _functions(module):
+        kind = str(ir.TypeAttr(op.attributes["function_type"]).value)
+        what = "to be linked" if _is_declaration(op) else "public" if _is_public(op) else "private"
+        rows.append((_name(op), kind, what))
+    return rows

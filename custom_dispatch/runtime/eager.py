@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.compilation import compile as compile_module
-from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.errors import CallError, DeclarationError, DeviceError
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar
@@ -118,9 +118,12 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
 
 def _kind(device: str) -> str:
     check_device_name(device)
-    if device != "auto":
+    if device == "cpu":
         return device
-    return "cpu" if why_not("cuda") is not None else "cuda"
+    problem = why_not("cuda")
+    if problem is not None and device == "cuda":
+        raise DeviceError(problem)
+    return "cuda" if problem is None else "cpu"
 
 
 def _function(kernel: Kernel, kind: str) -> Function:

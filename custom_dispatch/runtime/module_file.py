@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from custom_dispatch.files import read_bytes
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
 from custom_dispatch.runtime.manifest import Manifest, manifest_of
 
+_ZIP_MAGIC = b"PK\x03\x04"
 _DECLARATION = "iree.abi.declaration"
 
 
@@ -32,12 +35,15 @@ class ModuleFile:
         It is missing, unreadable, or no module that this IREE runtime reads.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+    def __init__(
+        self, source: str | os.PathLike[str] | bytes, *, label: str = "the module"
+    ) -> None:
         if isinstance(source, bytes):
-            self.label, content = "the module", source
+            self.label, content = label, source
         else:
             path = Path(source)
             self.label, content = f"`{path.name}`", read_bytes(path, "The module", ModuleFileError)
+        self._check_integrity(content)
         try:
             self.vm_module = rt.VmModule.copy_buffer(vm_instance(), content)
             self.name = str(self.vm_module.name)
@@ -54,6 +60,27 @@ class ModuleFile:
                 next_step="compile it again; IREE says:",
                 log=str(error).splitlines()[0] if str(error) else "",
             ) from error
+
+    def _check_integrity(self, content: bytes) -> None:
+        """Check the file's own checksums: IREE does not, and runs or crashes on damaged code.
+
+        A `.vmfb` is a zip archive with a CRC-32 of every part (IREE, compiler/src/iree/compiler/
+        Dialect/VM/Target/Bytecode/ArchiveWriter.cpp, the polyglot zip that is written by default).
+        """
+        if not content.startswith(_ZIP_MAGIC):
+            return
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                damaged = archive.testzip()
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+            damaged = str(error)
+        if damaged is not None:
+            raise ModuleFileError(
+                f"{self.label[0].upper()}{self.label[1:]} is damaged: its checksums do not agree "
+                f"with its content ({damaged}).",
+                expected="the file as iree-compile or custom-dispatch compile wrote it",
+                next_step="copy it again from where it was made, or compile it again.",
+            )
 
     @property
     def manifest(self) -> Manifest | None:

@@ -1,0 +1,49 @@
+"""`custom-dispatch build`: sources to objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from custom_dispatch.cli.options import (
+    compiler_option,
+    include_option,
+    progress,
+    split_targets,
+    target_option,
+)
+
+
+@click.command()
+@click.argument("kernels", nargs=-1, required=True)
+@target_option
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Where objects go.")
+@compiler_option
+@include_option
+@click.option("--report", is_flag=True, help="Show registers, spills and shared memory.")
+def build(
+    kernels: tuple[str, ...],
+    targets: tuple[str, ...],
+    out: Path,
+    compiler: str,
+    include_dirs: tuple[Path, ...],
+    report: bool,
+) -> None:
+    """Build KERNELS for each target and write NAME_sm_XX.ptx into a directory."""
+    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.cli.report import show_resources
+    from custom_dispatch.toolchain.build import build as build_library
+
+    declared = load_kernels(kernels)
+    with progress("building"):
+        library = build_library(
+            declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
+        )
+    for item in library.objects:
+        if item.log.strip():
+            click.echo(item.log.rstrip(), err=True)
+    for path in library.write(out):
+        click.echo(path)
+    if report:
+        show_resources(library)

@@ -1,0 +1,70 @@
+"""`custom-dispatch doctor`: what this machine can build and run, and why not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+
+import click
+
+
+@click.command()
+def doctor() -> None:
+    """Say what this machine can build and run, and what to do about the rest."""
+    from custom_dispatch.cli.report import show_table
+
+    packages = ("custom-dispatch", "iree-base-compiler", "iree-base-runtime")
+    rows = [("Python", platform.python_version(), "")]
+    rows += [_package(name) for name in packages]
+    rows += _compilers()
+    rows += _devices()
+    note = "add it to CMAKE_MODULE_PATH, then include(CustomDispatch)"
+    rows.append(("CMake function", str(_cmake()), note))
+    show_table(("what", "found", "note"), rows)
+
+
+def _package(name: str) -> tuple[str, str, str]:
+    try:
+        return name, importlib.metadata.version(name), ""
+    except importlib.metadata.PackageNotFoundError:
+        return name, "no", f"pip install {name}"
+
+
+def _compilers() -> list[tuple[str, str, str]]:
+    from custom_dispatch.errors import CustomDispatchError
+    from custom_dispatch.toolchain.compiler import find_compiler
+    from custom_dispatch.toolchain.locations import find_tool
+
+    rows = []
+    for name in ("nvrtc", "nvcc"):
+        try:
+            rows.append((name, find_compiler(name).version, ""))
+        except CustomDispatchError as error:
+            rows.append((name, "no", f"{error.found} {error.next_step}"))
+    ptxas = find_tool("ptxas")
+    if ptxas.found is not None:
+        rows.append(("ptxas", str(ptxas.found), "checks every object"))
+    else:
+        rows.append(("ptxas", "no", "pip install 'custom-dispatch[cuda]'"))
+    return rows
+
+
+def _devices() -> list[tuple[str, str, str]]:
+    from custom_dispatch.runtime import devices, why_not
+    from custom_dispatch.runtime.driver import driver_state
+
+    version = driver_state().cuda_version
+    note = "" if version is None else f"driver for CUDA {version[0]}.{version[1]}"
+    rows = [
+        (device.kind, str(device), note if device.kind == "cuda" else "") for device in devices()
+    ]
+    problem = why_not("cuda")
+    if problem is not None:
+        rows.insert(0, ("cuda", "no", problem))
+    return rows
+
+
+def _cmake() -> object:
+    from custom_dispatch.resources import resource
+
+    return resource("cmake")

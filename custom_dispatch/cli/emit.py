@@ -1,0 +1,64 @@
+"""`custom-dispatch emit`: the .mlir that stock iree-compile takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from custom_dispatch.cli.options import (
+    compiler_option,
+    include_option,
+    objects_option,
+    progress,
+    split_targets,
+    target_option,
+)
+
+
+@click.command()
+@click.argument("kernels", nargs=-1, required=True)
+@target_option
+@click.option("--into", type=click.Path(path_type=Path), help="A model to link the kernels into.")
+@click.option(
+    "--form",
+    type=click.Choice(["executable", "source"]),
+    default="executable",
+    show_default=True,
+    help="hal.executable with conditioned variants; or hal.executable.source, which serves one "
+    "CUDA target, or several through one fatbin image.",
+)
+@click.option("--embed", is_flag=True, help="Put the objects into the .mlir itself.")
+@objects_option
+@compiler_option
+@include_option
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path))
+def emit(
+    kernels: tuple[str, ...],
+    targets: tuple[str, ...],
+    into: Path | None,
+    form: str,
+    embed: bool,
+    objects: Path | None,
+    compiler: str,
+    include_dirs: tuple[Path, ...],
+    output: Path,
+) -> None:
+    """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
+    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.compilation import emit as emit_module
+
+    declared = load_kernels(kernels)
+    with progress("building and writing"):
+        emitted = emit_module(
+            declared,
+            split_targets(targets),
+            output=output,
+            into=into,
+            form=form,
+            embed=embed,
+            compiler=compiler,
+            objects=objects,
+            include_dirs=include_dirs,
+        )
+    click.echo(emitted.command_line)

@@ -1,0 +1,102 @@
+"""Inputs on the command line, written as iree-run-module takes them: 8xf32=2, 2x3xi32=1 2 3 4 5 6,
+@file.npy; and scalars: f32=1.5, or 3.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+
+_FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
+_MAX_BYTES = 2**40
+
+
+def parse_input(text: str) -> Any:
+    """Read one input: an array, or a number.
+
+    Raises
+    ------
+    CallError
+        It has another form, a value is no number of its type, or a file cannot be read.
+    """
+    if text.startswith("@"):
+        return _read_file(Path(text[1:]))
+    number = _number(text)
+    if number is not None:
+        return number
+    match = _FORM.fullmatch(text)
+    kind = ELEMENT_TYPES.get(match["dtype"].replace("i1", "bool", 1)
+                             if match and match["dtype"] == "i1" else match["dtype"]
+                             ) if match else None  # fmt: skip
+    if match is None or kind is None:
+        raise CallError(
+            f"{text!r} is not an input.",
+            expected="sizes, dtype and values, such as 8xf32=2 or 2x2xi32=1 2 3 4; a number; or "
+            "@file.npy",
+            next_step=f"use one of the dtypes {', '.join(ELEMENT_TYPES)}.",
+        )
+    sizes = tuple(int(size) for size in match["sizes"].split("x")[:-1])
+    dtype = kind.to_numpy()
+    count = 1
+    for size in sizes:
+        count *= size
+    if count * kind.bytes > _MAX_BYTES:
+        raise CallError(
+            f"The input {text[:60]!r} has {count} elements.",
+            expected=f"at most {_MAX_BYTES} bytes",
+            next_step="correct the sizes.",
+        )
+    words = re.split(r"[\s,\[\]]+", match["values"] or "0")
+    values = [_value(word, kind.is_float, text) for word in words if word]
+    if len(values) not in (1, count):
+        raise CallError(
+            f"The input {text[:60]!r} has {len(values)} values.",
+            expected=f"one for all, or {count}",
+            next_step="correct the sizes or the values.",
+        )
+    try:
+        if len(values) == 1:
+            return numpy.full(sizes, values[0], dtype)
+        return numpy.array(values, dtype).reshape(sizes)
+    except (OverflowError, ValueError) as error:
+        raise CallError(
+            f"The input {text[:60]!r} has a value that {kind} does not hold: {error}.",
+            next_step="correct the value or the dtype.",
+        ) from None
+
+
+def _number(text: str) -> float | int | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _value(word: str, is_float: bool, text: str) -> float | int:
+    value = _number(word)
+    if value is None or (not is_float and not isinstance(value, int)):
+        raise CallError(
+            f"The input {text[:60]!r} has the value {word!r}.",
+            expected="a number" if is_float else "an integer",
+            next_step="correct the value.",
+        )
+    return value
+
+
+def _read_file(path: Path) -> Any:
+    try:
+        return numpy.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise CallError(
+            f"The input `@{path}` cannot be read: {error}.",
+            expected="a .npy file with one array",
+            next_step="write it with numpy.save.",
+        ) from None

@@ -1,0 +1,106 @@
+"""`custom-dispatch inspect`: what is in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.kernel.target import Arch
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def inspect(file: Path) -> None:
+    """Say what is in FILE (.ptx .cubin .fatbin .mlir .vmfb), and for which architectures."""
+    from custom_dispatch.files import read_bytes
+
+    content = read_bytes(file, "The file", CustomDispatchError)
+    if content.startswith(b"PK\x03\x04") or file.suffix == ".vmfb":
+        _module(content, file)
+    elif file.suffix in (".mlir", ".mlirbc"):
+        _model(file)
+    else:
+        _image(content)
+
+
+def _image(content: bytes) -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.ptx import read_module
+    from custom_dispatch.toolchain.cubin import read_cubin
+    from custom_dispatch.toolchain.image import describe_image
+
+    image = describe_image(content)
+    members = ", ".join(f"{kind} for {arch}" for kind, arch in image.members)
+    click.echo(f"{image.kind}: {members}")
+    if image.kind == "cubin":
+        rows = [
+            (name, " ".join(map(str, kernel.parameter_bytes)), str(kernel.max_threads or "-"))
+            for name, kernel in read_cubin(content).items()
+        ]
+        show_table(("kernel", "parameter bytes", "max threads"), rows)
+    if image.kind == "ptx":
+        _ptx(content, image.archs[0])
+        module = read_module(content.decode("utf-8", "replace"))
+        click.echo(f"PTX ISA {module.version[0]}.{module.version[1]}")
+
+
+def _ptx(content: bytes, arch: Arch) -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.ptx import read_module
+    from custom_dispatch.toolchain.ptxas import assemble
+
+    module = read_module(content.decode("utf-8", "replace"))
+    reports = {report.kernel: report for report in assemble(content, arch).resources}
+    rows = []
+    for entry in module.entries:
+        report = reports.get(entry.name)
+        numbers = ("-",) * 4
+        if report is not None:
+            numbers = (
+                str(report.registers),
+                f"{report.spill_stores_bytes} / {report.spill_loads_bytes}",
+                str(report.static_shared_bytes),
+                str(report.barriers),
+            )
+        parameters = " ".join(f".{item.type}" for item in entry.parameters)
+        rows.append((entry.name, parameters, *numbers))
+    columns = ("kernel", "parameters", "registers", "spills st/ld", "shared", "barriers")
+    show_table(columns, rows)
+
+
+def _model(file: Path) -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.frontends.mlir import describe_model
+
+    show_table(("function", "type", ""), describe_model(file))
+
+
+def _module(content: bytes, file: Path) -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.runtime.module_file import ModuleFile
+
+    module = ModuleFile(content, label=f"`{file.name}`")
+    rows = [(name, str(kind)) for name, (kind, _) in module.functions().items()]
+    click.echo(f"module {module.name}")
+    show_table(("function", "type"), rows)
+    manifest = module.manifest
+    if manifest is None:
+        click.echo("It does not say which kernels were built in.")
+        return
+    click.echo(f"kernels: {', '.join(manifest.kernels)}")
+    click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
+    show_table(
+        ("object", "target", "PTX ISA", "origin", "sha256"),
+        [
+            (
+                item.file,
+                str(item.target),
+                f"{item.ptx[0]}.{item.ptx[1]}" if item.ptx else "-",
+                item.origin,
+                item.sha256[:16],
+            )
+            for item in manifest.objects
+        ],
+    )

@@ -1,0 +1,62 @@
+"""Options that several commands share, and progress on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+target_option = click.option(
+    "--target",
+    "-t",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="TARGET",
+    help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
+)
+compiler_option = click.option(
+    "--compiler",
+    type=click.Choice(["auto", "nvrtc", "nvcc"]),
+    default="auto",
+    show_default=True,
+    help="What compiles the sources; auto is NVRTC where installed.",
+)
+objects_option = click.option(
+    "--objects",
+    type=click.Path(path_type=Path),
+    help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake wrote them) instead of "
+    "compiling.",
+)
+include_option = click.option(
+    "--include",
+    "-I",
+    "include_dirs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A directory to search for headers.",
+)
+
+
+def split_targets(targets: tuple[str, ...]) -> list[str]:
+    """Targets given again and again, or with commas, or both."""
+    return [name.strip() for word in targets for name in word.split(",") if name.strip()]
+
+
+@contextmanager
+def progress(message: str) -> Iterator[None]:
+    """Show that something is going on, on a terminal; nothing elsewhere."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield

@@ -1,0 +1,54 @@
+"""`custom-dispatch run`: a function of a .vmfb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("module", type=click.Path(path_type=Path))
+@click.option("--function", "-f", help="The function; may be left out when there is only one.")
+@click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="INPUT",
+    help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; again for each.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+)
+def run(module: Path, function: str | None, inputs: tuple[str, ...], device: str) -> None:
+    """Run a function of MODULE, a .vmfb file, and print its results."""
+    import numpy
+
+    from custom_dispatch.cli.inputs import parse_input
+    from custom_dispatch.errors import CallError
+    from custom_dispatch.runtime import load
+
+    program = load(module, device)
+    if function is None:
+        if len(program.functions) != 1:
+            raise CallError(
+                f"`{module.name}` has {len(program.functions)} functions: "
+                f"{', '.join(program.functions)}.",
+                expected="one of them to be chosen",
+                next_step="give --function NAME.",
+            )
+        function = next(iter(program.functions))
+    chosen = program.function(function)
+    results = chosen(*(parse_input(text) for text in inputs))
+    click.echo(f"{function} on {program.device} ({program.device_reason})", err=True)
+    for result in results if isinstance(results, tuple) else (results,):
+        if isinstance(result, numpy.ndarray):
+            sizes = "".join(f"{size}x" for size in result.shape)
+            values = numpy.array2string(result, threshold=1000, separator=" ")
+            click.echo(f"{sizes}{result.dtype}={values}")
+        elif result is not None:
+            click.echo(result)

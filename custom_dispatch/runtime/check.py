@@ -1,0 +1,120 @@
+"""Conformance of a kernel: on every device here, against its reference, on random inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.kernel.binding import output_shapes
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Operand, Scalar
+
+SIZES = (0, 1, 7, 64, 1000)
+"""The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
+
+# Unit roundoff times a small factor: a reference may round its steps in another order.
+_RELATIVE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+_COARSE_TOLERANCE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How a kernel did on a device, for one choice of dims."""
+
+    kernel: str
+    device: str
+    dims: Mapping[str, int]
+    problem: str
+    """What is wrong; empty if nothing."""
+    largest_difference: float
+    """The largest absolute difference from the reference; 0 for equal results."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the kernel agrees with its reference."""
+        return not self.problem
+
+
+def check_kernel(kernel: Kernel, device: str, *, seed: int = 0) -> Iterator[CheckResult]:
+    """Run a kernel on a device for several sizes and compare it with its reference.
+
+    Raises
+    ------
+    DeclarationError
+        The kernel declares no reference.
+    """
+    if kernel.reference is None:
+        raise DeclarationError(
+            f"Kernel `{kernel.name}` declares no reference.",
+            expected="reference=, a function that computes the same with numpy",
+            next_step="declare one to have the kernel checked.",
+        )
+    generator = numpy.random.default_rng(seed)
+    for size in SIZES:
+        dims = {dim.name: size + index for index, dim in enumerate(kernel.dims)}
+        yield _check_once(kernel, device, dims, generator)
+
+
+def _check_once(
+    kernel: Kernel, device: str, dims: dict[str, int], generator: numpy.random.Generator
+) -> CheckResult:
+    problem, difference = "", 0.0
+    try:
+        arguments = [_random(operand, dims, generator) for operand in kernel.inputs]
+        assert kernel.reference is not None  # noqa: S101 - `check_kernel` has seen to it
+        copies = [numpy.copy(value) for value in arguments]
+        wanted = _several(kernel.reference(*copies))
+        found = _several(kernel.on(device)(*arguments))
+        shapes = output_shapes(kernel, dims)
+        for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
+            if got.shape != shapes[operand.name] or want.shape != got.shape:
+                problem = f"`{operand.name}` has shape {got.shape}, the reference {want.shape}"
+                break
+            wrong, largest = _compare(operand.dtype, got, want)
+            difference = max(difference, largest)
+            if wrong:
+                problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
+                break
+        else:
+            for given, before, after in zip(kernel.inputs, copies, arguments, strict=True):
+                if not numpy.array_equal(before, after, equal_nan=True):
+                    problem = f"the caller's `{given.name}` was changed"
+    except CustomDispatchError as error:
+        problem = error.found
+    return CheckResult(kernel.name, device, dims, problem, difference)
+
+
+def _several(results: Any) -> tuple[numpy.ndarray[Any, Any], ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _random(operand: Operand, dims: dict[str, int], generator: numpy.random.Generator) -> Any:
+    if isinstance(operand, Scalar):
+        return 1.5 if operand.dtype.is_float else 3
+    shape = tuple(evaluate(size, dims) for size in operand.shape)
+    dtype = operand.dtype.to_numpy()
+    if operand.dtype.is_float:
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 2 if operand.dtype.name == "bool" else 100, shape).astype(dtype)
+
+
+def _compare(
+    kind: ElementType, got: numpy.ndarray[Any, Any], want: numpy.ndarray[Any, Any]
+) -> tuple[int, float]:
+    """The number of elements that differ, and the largest difference."""
+    if got.size == 0:
+        return 0, 0.0
+    if not kind.is_float:
+        return int(numpy.count_nonzero(got != want)), 0.0
+    left, right = got.astype(numpy.float64), want.astype(numpy.float64)
+    tolerance = _RELATIVE_TOLERANCE.get(kind.name, _COARSE_TOLERANCE)
+    same = numpy.isclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True)
+    difference = numpy.abs(left - right)
+    finite = difference[numpy.isfinite(difference)]
+    return int(numpy.count_nonzero(~same)), float(finite.max()) if finite.size else 0.0
