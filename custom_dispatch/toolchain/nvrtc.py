@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shlex
 from collections import Counter
@@ -141,14 +142,18 @@ def _checked(answer: tuple[Any, ...]) -> Any:
 
 @cache
 def _library() -> Any:
-    # Found and loaded on the first call of all, by cuda-pathfinder.
+    library = find_nvrtc().require(INSTALL_HINT)
     try:
+        # Loaded from here on, so that the binding, which has a search of its own, takes the one
+        # that `doctor` shows. NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
+        for part in (*sorted(library.parent.glob("libnvrtc-builtins.so.13*")), library):
+            ctypes.CDLL(str(part))
         from cuda.bindings import nvrtc
 
         _checked(nvrtc.nvrtcVersion())
     except (ImportError, OSError, RuntimeError) as problem:
         raise ToolNotFoundError(
-            f"NVRTC cannot be loaded: {str(problem).strip().splitlines()[0]}",
+            f"NVRTC at `{library}` cannot be loaded: {str(problem).strip() or problem!r}",
             next_step=INSTALL_HINT,
         ) from problem
     return nvrtc

@@ -160,6 +160,23 @@ def test_a_search_that_found_something_requires_nothing() -> None:
     assert Search("nvcc", Path("x"), "PATH", ()).require("") == Path("x")
 
 
+def test_a_library_that_does_not_load_is_a_sentence(write: Write) -> None:
+    root = write("cu13/lib/libnvrtc.so.13", "not a library").parents[1]
+    # In a process of its own: the library stays in the one that has loaded it.
+    code = (
+        "import pathlib\n"
+        "from custom_dispatch.errors import ToolNotFoundError\n"
+        "from custom_dispatch.toolchain import find_compiler, locations\n"
+        f"locations.wheel_roots = lambda: (pathlib.Path({str(root)!r}),)\n"
+        "try:\n    find_compiler('nvrtc')\nexcept ToolNotFoundError as error:\n    print(error)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith(f"NVRTC at `{root}/lib/libnvrtc.so.13` cannot be loaded: ")
+    assert "next step: pip install 'custom-dispatch[nvrtc]'" in result.stdout
+
+
 def test_importing_the_toolchain_loads_neither_cuda_nor_iree() -> None:
     code = (
         "import sys, custom_dispatch.toolchain, custom_dispatch.toolchain.nvrtc\n"
