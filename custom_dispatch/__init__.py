@@ -28,7 +28,8 @@ from custom_dispatch.kernel import (
 from custom_dispatch.kernel.launch import install_launcher
 
 if TYPE_CHECKING:
-    from custom_dispatch.compilation import CompiledModule, compile, emit  # noqa: A004 - cd.compile
+    from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
+    from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.runtime import Program, devices, load, why_not
     from custom_dispatch.toolchain.build import build
     from custom_dispatch.toolchain.library import Library
@@ -62,7 +63,7 @@ __all__ = [
 
 # Public names that live in rooms which load IREE or a CUDA compiler.
 _LAZY = {
-    "CompiledModule": "custom_dispatch.compilation",
+    "CompiledModule": "custom_dispatch.compiled",
     "Library": "custom_dispatch.toolchain.library",
     "Program": "custom_dispatch.runtime",
     "build": "custom_dispatch.toolchain.build",

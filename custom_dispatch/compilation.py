@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import write_atomically
 from custom_dispatch.frontends.mlir import Model, link, parse_model
@@ -25,46 +25,6 @@ from custom_dispatch.toolchain.library import Library
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
 _CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
 _LOWEST_CODEGEN = 60
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledModule:
-    """A compiled module: a `.vmfb` that the stock IREE runtime runs by itself."""
-
-    bytes: bytes
-    """The file's content."""
-    targets: tuple[Target, ...]
-    """What it runs on, the best first."""
-    kernels: tuple[str, ...]
-    """The kernels in it."""
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file, whole or not at all, and return its path.
-
-        Raises
-        ------
-        OutputError
-            It cannot be written.
-        """
-        file = Path(path)
-        write_atomically(file, self.bytes)
-        return file
-
-
-@dataclass(frozen=True, slots=True)
-class EmittedModule:
-    """An `.mlir` file and its objects, for stock `iree-compile`."""
-
-    path: Path
-    objects: tuple[Path, ...]
-    """The object files it refers to; empty where they are embedded."""
-    command: tuple[str, ...]
-    """The `iree-compile` command, as arguments."""
-
-    @property
-    def command_line(self) -> str:
-        """The command, to be pasted into a shell."""
-        return shlex.join(self.command)
 
 
 def device_flags(library: Library) -> tuple[str, ...]:

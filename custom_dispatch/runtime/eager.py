@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy
 
-from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.errors import CallError, DeclarationError, DeviceError
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
@@ -133,6 +132,9 @@ def _function(kernel: Kernel, kind: str) -> Function:
 
 @functools.cache
 def _build(kernel: Kernel, kind: str) -> Function:
+    # Loaded here: a program that only loads modules needs no compiler installed.
+    from custom_dispatch.compilation import compile as compile_module
+
     target = Target("cpu", cpu="host")
     if kind == "cuda":
         capability = devices()[0].compute_capability or 0

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from iree import runtime as rt
 
-from custom_dispatch.compilation import CompiledModule
+from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime.choice import Choice, choose_device
 from custom_dispatch.runtime.devices import Device, hal_device
