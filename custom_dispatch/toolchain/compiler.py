@@ -131,6 +131,24 @@ def read_source(path: Path) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
+def check_include_dirs(request: CompileRequest) -> None:
+    """Refuse an include directory that is none: the compilers would pass over it in silence.
+
+    Raises
+    ------
+    SourceError
+        It does not exist, or is a file.
+    """
+    for path in request.include_dirs:
+        if not path.is_dir():
+            raise SourceError(
+                f"The include directory `{path}` of `{request.source.name}` "
+                f"{'is a file' if path.exists() else 'does not exist'}.",
+                expected="a directory that holds headers",
+                next_step="correct the path, or remove it.",
+            )
+
+
 def source_name(path: Path) -> str:
     """The path as a compiler takes it: a name that begins with `-` would be read as an option."""
     text = str(path)

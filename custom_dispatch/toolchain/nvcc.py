@@ -22,6 +22,7 @@ from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
     CompileRequest,
+    check_include_dirs,
     does_not_compile,
     read_source,
     source_name,
@@ -77,6 +78,7 @@ class Nvcc:
         options = check_options(request.options)
         read_source(request.source)
         _refuse_shell_characters(request)
+        check_include_dirs(request)
         _require_host_compiler(options)
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is

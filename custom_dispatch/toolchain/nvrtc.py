@@ -16,6 +16,7 @@ from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
     CompileRequest,
+    check_include_dirs,
     does_not_compile,
     read_source,
     source_name,
@@ -54,6 +55,7 @@ class Nvrtc:
         """Compile to PTX; see `Compiler.compile`."""
         declared = check_options(request.options)
         source = read_source(request.source)
+        check_include_dirs(request)
         label = f"NVRTC {self.version.rpartition('.')[0]}"
         capabilities = _supported()
         if request.arch.compute_capability not in capabilities:

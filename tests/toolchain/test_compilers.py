@@ -96,6 +96,16 @@ def test_headers_are_found_beside_their_includer_and_in_include_dirs(
     assert b".entry k(" in compiler.compile(request).ptx
 
 
+def test_an_include_directory_that_is_none_is_refused(
+    compiler: Compiler, write: Write, tmp_path: Path
+) -> None:
+    source = write("k.cu")
+    for path, problem in ((tmp_path / "no", "does not exist"), (source, "is a file")):
+        with pytest.raises(SourceError) as caught:
+            compiler.compile(CompileRequest(source, SM_90, include_dirs=(path,)))
+        assert caught.value.found == f"The include directory `{path}` of `k.cu` {problem}."
+
+
 def test_cuda_and_cccl_headers_are_there(compiler: Compiler, write: Write) -> None:
     source = write(
         "k.cu",
