@@ -90,6 +90,16 @@ class Frame:
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
 
+        self._added_types = {
+            statement.parts[-1]
+            for statement in entry.body
+            if isinstance(statement, Instruction) and statement.parts[0] in ("add", "sub")
+        }
+
+    def adds(self, type_name: str) -> bool:
+        """Whether the kernel adds or subtracts numbers of a type anywhere."""
+        return type_name in self._added_types
+
     # ---- what the kernel declares
 
     def declare_register(self, register: Register) -> None:

@@ -9,10 +9,16 @@ from __future__ import annotations
 from custom_dispatch.cpu.builder import int_type
 from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
 from custom_dispatch.cpu.lower_float import saturate
-from custom_dispatch.cpu.rounding import narrow, relu, round_odd, truncate_to_f32
+from custom_dispatch.cpu.rounding import (
+    narrow,
+    relu,
+    round_odd,
+    to_integral,
+    truncate_to_f32,
+)
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
 
-_TO_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_TO_INTEGRAL = frozenset({"rni", "rzi", "rmi", "rpi"})
 _MODIFIERS = frozenset({"ftz", "sat", "relu", "rn", "rz", "rm", "rp", *_TO_INTEGRAL})
 _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
@@ -80,7 +86,7 @@ def _float_to_float(
     kind = value_type(source)
     for modifier in modifiers:
         if modifier in _TO_INTEGRAL:
-            value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[modifier]}", [value], [kind], kind)
+            value = to_integral(b, value, modifier, kind)
     if "sat" in modifiers:
         value = saturate(frame, value, kind)
     if "relu" in modifiers:
@@ -114,7 +120,7 @@ def _float_to_integer(
     kind = value_type(source)
     rounding = next((m for m in modifiers if m in _TO_INTEGRAL), "rzi")
     if rounding != "rzi":
-        value = b.call_intrinsic(f"llvm.{_TO_INTEGRAL[rounding]}", [value], [kind], kind)
+        value = to_integral(b, value, rounding, kind)
     name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
     result = b.call_intrinsic(name, [value], [kind], int_type(bits))
     if source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone

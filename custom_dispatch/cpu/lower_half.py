@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.lower_float import compute, saturate
-from custom_dispatch.cpu.rounding import narrow, relu, round_odd, widen
+from custom_dispatch.cpu.rounding import narrow, relu, round_odd, two_sum, widen
 from custom_dispatch.ptx import Instruction
 
 _MODIFIERS = frozenset({"rn", "ftz", "sat", "approx", "NaN", "relu"})
@@ -80,13 +80,7 @@ def _odd_fma(frame: Frame, values: list[str]) -> str:
     b = frame.b
     x, y, z = (b.cast("fpext", value, "f32", "f64") for value in values)
     product = b.binary("fmul", x, y, "f64")  # exact: at most 22 digits
-    total = b.binary("fadd", product, z, "f64")
-    # Knuth's two-sum gives what the addition lost.
-    virtual = b.binary("fsub", total, product, "f64")
-    rest = b.binary("fsub", total, virtual, "f64")
-    error = b.binary(
-        "fadd", b.binary("fsub", product, rest, "f64"), b.binary("fsub", z, virtual, "f64"), "f64"
-    )
+    total, error = two_sum(b, product, z)
     bits = b.cast("bitcast", total, "f64", "i64")
     zero = b.float_const(0, "f64")
     inexact = b.fcmp("one", error, zero, "f64")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.rounding import to_integral
 
 _F64 = "f64"
 
@@ -35,7 +36,7 @@ def exp2(b: Builder, x: str) -> str:
     low, high = b.float_const(-300, _F64), b.float_const(300, _F64)
     x = b.select(b.fcmp("olt", x, low, _F64), low, x, _F64)
     x = b.select(b.fcmp("ogt", x, high, _F64), high, x, _F64)
-    whole = b.call_intrinsic("llvm.rint", [x], [_F64], _F64)
+    whole = to_integral(b, x, "rni", _F64)
     part = b.binary("fsub", x, whole, _F64)
     taylor = [math.log(2) ** k / math.factorial(k) for k in range(11, -1, -1)]
     mantissa = _polynomial(b, part, taylor)
@@ -70,7 +71,7 @@ def log2(b: Builder, x: str) -> str:
 
 
 def _sine(b: Builder, x: str, quarter_turns: int) -> str:
-    quotient = b.call_intrinsic("llvm.rint", [_scale(b, x, 2 / math.pi)], [_F64], _F64)
+    quotient = to_integral(b, _scale(b, x, 2 / math.pi), "rni", _F64)
     # pi/2 in two parts: the first has 33 bits, so that its product with the quotient is exact.
     upper = float.fromhex("0x1.921fb544p+0")
     reduced = b.binary("fsub", x, _scale(b, quotient, upper), _F64)

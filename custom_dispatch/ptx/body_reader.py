@@ -23,7 +23,7 @@ from custom_dispatch.ptx.operand_reader import read_operand
 from custom_dispatch.ptx.scope import MAX_DEPTH, Scope
 from custom_dispatch.ptx.stream import TokenStream, parse_integer
 
-_ENDED_BY_SEMICOLON = (".pragma", ".calltargets", ".callprototype")
+_CALL_TABLES = (".calltargets", ".callprototype")
 
 
 class BodyReader:
@@ -98,7 +98,7 @@ class BodyReader:
             self._loc()
         elif token.text == ".reg":
             self._registers()
-        elif token.text in _ENDED_BY_SEMICOLON:
+        elif token.text == ".pragma":
             self._skip_statement()
         elif token.text == "@" or (token.kind is Kind.WORD and token.text[0].isalpha()):
             self._instruction()
@@ -118,7 +118,7 @@ class BodyReader:
             stream.expect(";", "after the labels to branch to")
             self._unresolved.append((len(self._statements), self._scope))
             self._statements.append(BranchTargets(name, tuple(targets), line))
-        elif stream.peek().text in _ENDED_BY_SEMICOLON:
+        elif stream.peek().text in _CALL_TABLES:
             self._skip_statement()
         else:
             self._statements.append(Label(name, line))

@@ -31,7 +31,7 @@ def read_module(text: str) -> Module:
     PtxError
         The text is not PTX or is cut short; names the line, what was found and what was expected.
     """
-    tokens = tokenize(text.rstrip("\0"))
+    tokens = tokenize(text.rstrip("\0\t\r\n "))
     return _ModuleReader(tokens).read()
 
 

@@ -1,0 +1,172 @@
+"""Compiling CUDA text to PTX, and running kernels that were lowered for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import iree.compiler as iree_compiler
+import iree.runtime as iree_runtime
+import numpy as np
+from cuda.bindings import nvrtc
+
+from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.ptx import read_module
+
+_FEATURES = {
+    "generic": "",
+    "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,"
+    "+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave",
+}
+_ELEMENTS = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "int8": "i8",
+    "uint8": "i8",
+    "int16": "i16",
+    "uint16": "i16",
+    "int32": "i32",
+    "uint32": "i32",
+    "int64": "i64",
+    "uint64": "i64",
+}
+
+
+def compile_cuda(source: str, arch: str = "sm_80", options: Sequence[str] = ()) -> str:
+    """PTX of CUDA C++ text."""
+    error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], [])
+    assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS, error
+    arguments = [f"--gpu-architecture={arch}".encode(), *(o.encode() for o in options)]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(arguments), arguments)
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b" " * size
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    ptx = b" " * size
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return ptx.decode()
+
+
+@dataclass
+class Launch:
+    """One launch of a kernel: every array is a binding, every constant an i32.
+
+    `outputs` are the arrays' indices that are updated in place and compared.
+    """
+
+    entry: str
+    arrays: list[np.ndarray]
+    outputs: list[int]
+    constants: list[int] = field(default_factory=list)
+    block: tuple[int, int, int] = (64, 1, 1)
+    grid: tuple[int, int, int] = (1, 1, 1)
+
+
+def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> str:
+    """MLIR with one function `f<index>` a launch, all in one executable."""
+    kernels = [
+        CpuKernel(
+            entry=launch.entry,
+            symbol=f"k{index}",
+            block=launch.block,
+            bindings=len(launch.arrays),
+            constants=len(launch.constants),
+            layout=_layout(launch),
+        )
+        for index, launch in enumerate(launches)
+    ]
+    body = lower(read_module(ptx), kernels)
+    exports = "\n".join(
+        f"hal.executable.export public @k{index} ordinal({index}) layout({_layout(launch)}) "
+        "count(%d: !hal.device) -> (index, index, index) {\n"
+        + "".join(
+            f"%{axis} = arith.constant {size} : index\n"
+            for axis, size in zip("xyz", launch.grid, strict=True)
+        )
+        + "hal.return %x, %y, %z : index, index, index\n}"
+        for index, launch in enumerate(launches)
+    )
+    functions = "\n".join(_function(index, launch) for index, launch in enumerate(launches))
+    vector = 16 if cpu == "generic" else 32
+    return f"""
+#t = #hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {{
+  cpu = "{cpu}", cpu_features = "{_FEATURES[cpu]}",
+  data_layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128",
+  max_stack_allocation_size = 32768 : i64, native_vector_size = {vector} : i64,
+  target_triple = "x86_64-unknown-unknown-eabi-elf"}}>
+#dev = #hal.device.target<"local", [#t]> : !hal.device
+module @m attributes {{hal.device.targets = [#dev]}} {{
+  hal.executable private @exe {{
+    hal.executable.variant public @cpu target(#t) {{
+{exports}
+      builtin.module {{
+{body}
+      }}
+    }}
+  }}
+{functions}
+}}
+"""
+
+
+def _layout(launch: Launch) -> str:
+    bindings = ", ".join(["#hal.pipeline.binding<storage_buffer>"] * len(launch.arrays))
+    return f"#hal.pipeline.layout<constants = {len(launch.constants)}, bindings = [{bindings}]>"
+
+
+def _tensor(array: np.ndarray) -> str:
+    return f"tensor<{'x'.join(map(str, array.shape))}x{_ELEMENTS[array.dtype.name]}>"
+
+
+def _function(index: int, launch: Launch) -> str:
+    arguments = [f"%a{i}: {_tensor(a)}" for i, a in enumerate(launch.arrays)]
+    constants = "\n".join(
+        f"%c{i} = arith.constant {np.int32(np.uint32(c & 0xFFFFFFFF).view(np.int32))} : i32"
+        for i, c in enumerate(launch.constants)
+    )
+    operands = [f"%c{i}" for i in range(len(launch.constants))]
+    operands += [f"%a{i}" for i in range(len(launch.arrays))]
+    types = ["i32"] * len(launch.constants) + [_tensor(a) for a in launch.arrays]
+    tied = ", ".join(f"%a{i}" for i in launch.outputs)
+    results = ", ".join(_tensor(launch.arrays[i]) for i in launch.outputs)
+    names = ", ".join(f"%r{k}" for k in range(len(launch.outputs)))
+    return f"""
+  func.func @f{index}({", ".join(arguments)}) -> ({results}) {{
+    {constants}
+    {names} = flow.dispatch @exe::@cpu::@k{index}({", ".join(operands)})
+        : ({", ".join(types)}) -> ({tied})
+    return {names} : {results}
+  }}"""
+
+
+def compile_model(text: str) -> bytes:
+    """A `.vmfb`."""
+    return iree_compiler.compile_str(
+        text, extra_args=["--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false"]
+    )
+
+
+def run_launches(vmfb: bytes, launches: Sequence[Launch], driver: str) -> list[list[np.ndarray]]:
+    """The outputs of every launch."""
+    config = iree_runtime.Config(driver)
+    module = iree_runtime.VmModule.copy_buffer(config.vm_instance, vmfb)
+    context = iree_runtime.SystemContext(config=config)
+    context.add_vm_module(module)
+    functions = context.modules[module.name]
+    results = []
+    for index, launch in enumerate(launches):
+        arrays = [iree_runtime.asdevicearray(config.device, a) for a in launch.arrays]
+        out = functions[f"f{index}"](*arrays)
+        listed = out if isinstance(out, (list, tuple)) else [out]
+        results.append(
+            [
+                r.to_host().view(launch.arrays[i].dtype).copy()
+                for i, r in zip(launch.outputs, listed, strict=True)
+            ]
+        )
+    return results
+
+
+Runner = Callable[..., list[list[np.ndarray]]]
