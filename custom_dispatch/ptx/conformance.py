@@ -110,11 +110,11 @@ def check_parameters(
 
 
 def _check_pointer_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
-    """A pointer is .u64 or .b64 and no array; a scalar is no array either."""
+    """A pointer is .u64 or .b64. A scalar may be an array of bytes: __half is a struct in C++."""
     for parameter, found in zip(kernel.abi.parameters, entry.parameters, strict=True):
-        wrong = found.count is not None
+        wrong = False
         if parameter.is_binding:
-            wrong = wrong or found.type not in ("u64", "b64", "s64")
+            wrong = found.count is not None or found.type not in ("u64", "b64", "s64")
         elif found.type.startswith("f") and not parameter.operand.dtype.is_float:
             wrong = True
         elif found.type in ("f32", "f64") and TYPE_BITS[found.type] != parameter.operand.dtype.bits:
