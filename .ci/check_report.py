@@ -1,0 +1,46 @@
+"""Judge a JUnit report: a run that collected little, or skipped what it should not, has failed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from xml.etree import ElementTree
+
+# Raised as the suite grows; a run with fewer passes has lost tests on the way.
+LEAST_PASSED = 300
+
+# The only reasons for which a test may be skipped.
+ALLOWED_SKIPS = (
+    r"\bgcc\b|g\+\+|host compiler",  # nvcc preprocesses with gcc, which is no Python package
+    r"\bmake\b|\bninja\b",  # CMake builds with one of them
+    r"\bGPU\b|CUDA device|NVIDIA driver",
+)
+
+
+def main(path: str) -> int:
+    """Print what is wrong with the report; 0 if nothing is."""
+    cases = list(ElementTree.parse(path).iter("testcase"))  # noqa: S314 - our own file
+    skipped = [
+        (f"{case.get('classname')}::{case.get('name')}", skip.get("message") or "no reason")
+        for case in cases
+        for skip in case.iter("skipped")
+    ]
+    failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
+    passed = len(cases) - len(skipped) - failed
+    problems = []
+    if failed:
+        problems.append(f"{failed} tests failed")
+    if passed < LEAST_PASSED:
+        problems.append(f"{passed} tests passed, expected at least {LEAST_PASSED}")
+    for name, reason in skipped:
+        print(f"skipped: {name}: {reason}")
+        if not any(re.search(pattern, reason) for pattern in ALLOWED_SKIPS):
+            problems.append(f"{name} was skipped for another reason than those allowed: {reason}")
+    print(f"{passed} passed, {len(skipped)} skipped")
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
