@@ -98,6 +98,13 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
                 "are not adapted to other signatures yet",
                 next_step="use a 32-bit parameter, pass two halves, or pass it in a buffer.",
             )
+        if scalar.dtype.is_float and scalar.dtype.bits < 8 * CONSTANT_BYTES:
+            raise SignatureError(
+                f"Kernel `{kernel}`: scalar `{scalar.name}` is {scalar.dtype}.",
+                expected="f32, or an integer of at most 32 bits: the host code that IREE "
+                "generates cannot hold smaller floating-point numbers",
+                next_step="take a float in the kernel and convert it there.",
+            )
     for operand, wanted in zip(operands, _required_order(operands), strict=True):
         if operand is not wanted:
             order = ", ".join(item.name for item in _required_order(operands))

@@ -12,7 +12,6 @@ from custom_dispatch.kernel.abi import Abi
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.module import Entry, Module, Parameter
-from custom_dispatch.ptx.types import TYPE_BITS
 
 
 def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
@@ -112,13 +111,10 @@ def check_parameters(
 def _check_pointer_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
     """A pointer is .u64 or .b64. A scalar may be an array of bytes: __half is a struct in C++."""
     for parameter, found in zip(kernel.abi.parameters, entry.parameters, strict=True):
-        wrong = False
         if parameter.is_binding:
             wrong = found.count is not None or found.type not in ("u64", "b64", "s64")
-        elif found.type.startswith("f") and not parameter.operand.dtype.is_float:
-            wrong = True
-        elif found.type in ("f32", "f64") and TYPE_BITS[found.type] != parameter.operand.dtype.bits:
-            wrong = True
+        else:
+            wrong = found.type.startswith("f") and not parameter.operand.dtype.is_float
         if wrong:
             kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
             raise PtxError(

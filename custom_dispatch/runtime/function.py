@@ -54,7 +54,7 @@ class Function:
         for index, (argument, kind) in enumerate(zip(arguments, self.type.inputs, strict=True)):
             what = f"argument {index} of `{self.name}`"
             if kind.sizes is None:
-                value = scalar_value(argument, kind.dtype, what)
+                value = scalar_value(argument, kind.dtype, what, signless=True)
                 (inputs.push_float if kind.dtype.is_float else inputs.push_int)(value)
             elif isinstance(argument, rt.DeviceArray):
                 on_device = True
@@ -119,8 +119,16 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError:
     return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
 
 
-def scalar_value(value: Any, kind: ElementType, what: str) -> float | int:
+def scalar_value(
+    value: Any, kind: ElementType, what: str, *, signless: bool = False
+) -> float | int:
     """A number for a scalar argument.
+
+    Parameters
+    ----------
+    signless
+        Take an integer of either signedness, and return it as the signed one of the same bits:
+        what a model's integer types mean.
 
     Raises
     ------
@@ -147,9 +155,12 @@ def scalar_value(value: Any, kind: ElementType, what: str) -> float | int:
                 raise _out_of_range(what, value, kind)
         return number
     low, high = _integer_range(kind)
+    if signless and kind.name != "bool":
+        low, high = -(2 ** (kind.bits - 1)), 2**kind.bits - 1
     if not low <= number <= high:
         raise _out_of_range(what, value, kind)
-    return int(number)
+    wraps = signless and kind.name != "bool" and number >= 2 ** (kind.bits - 1)
+    return int(number) - (2**kind.bits if wraps else 0)
 
 
 def _integer_range(kind: ElementType) -> tuple[int, int]:
