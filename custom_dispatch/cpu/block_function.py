@@ -1,7 +1,8 @@
 """One CUDA block as a function: the loop over its threads.
 
 The threads of a block without barriers run one after another, x fastest, as a GPU might schedule
-them. The loop along x carries the request to vectorise it, which IREE leaves off by default.
+them. IREE leaves LLVM's loop vectoriser off; the loop along x asks for it where LLVM will succeed,
+because LLVM warns the user where it does not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from custom_dispatch.cpu.thread_function import (
     registers_of,
     signature_text,
 )
+from custom_dispatch.cpu.vectorise import can_vectorise
 from custom_dispatch.ptx import TYPE_BITS
 
 _VECTORISE = "#llvm.loop_annotation<vectorize = <disable = false>>"
@@ -43,16 +45,17 @@ def block_function(thread: ThreadFunction, guard: Guard | None) -> list[str]:
     b.branch("y", (zero, "i32"))
     b.block("y", ("%tid_y", "i32"))
     if guard is None:
-        _row(b, thread, arguments, "row", width, promise=None)
+        _row(b, thread, arguments, "row", width, promise=None, vectorise=False)
     else:
         names = ", ".join(name for name, _ in (*arguments, *THREAD[1:]))
         types = ", ".join(t for _, t in (*arguments, *THREAD[1:]))
         whole = b.value(f"llvm.call @{kernel.symbol}.whole({names}) : ({types}) -> i1")
         b.cond_branch(whole, "whole", "partial")
         b.block("whole")
-        _row(b, thread, arguments, "whole_row", width, promise=True)
+        vectorise = can_vectorise(thread.entry, thread.graph, thread.pointers)
+        _row(b, thread, arguments, "whole_row", width, promise=True, vectorise=vectorise)
         b.block("partial")
-        _row(b, thread, arguments, "partial_row", width, promise=False)
+        _row(b, thread, arguments, "partial_row", width, promise=False, vectorise=False)
     b.block("next_y")
     next_y = b.binary("add", "%tid_y", one, "i32")
     more_y = b.icmp("ult", next_y, height, "i32")
@@ -78,6 +81,7 @@ def _row(
     width: str,
     *,
     promise: bool | None,
+    vectorise: bool,
 ) -> None:
     """The loop over x, going on at ``^next_y``."""
     passed = [*arguments, *THREAD[1:]]
@@ -94,6 +98,9 @@ def _row(
     b.line(f"llvm.call @{thread.kernel.symbol}.thread({names}) : ({types}) -> ()")
     following = b.binary("add", x, one, "i32")
     more = b.icmp("ult", following, width, "i32")
+    if not vectorise:
+        b.line(f"llvm.cond_br {more}, ^{label}({following} : i32), ^next_y")
+        return
     b.line(
         f'"llvm.cond_br"({more}, {following})[^{label}, ^next_y] '
         f"<{{loop_annotation = {_VECTORISE}, operandSegmentSizes = array<i32: 1, 1, 0>}}> : "

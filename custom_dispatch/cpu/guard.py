@@ -8,10 +8,11 @@ could not otherwise. This module decides where that holds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.graph import Graph, opcode_base
-from custom_dispatch.ptx import Instruction, Integer, Operand, Register, SpecialRegister
+from custom_dispatch.ptx import Instruction, Integer, Operand, Register, SpecialRegister, Vector
 
 _MAX_INSTRUCTIONS = 400
 _MAX_SLOPE = 1 << 16
@@ -61,16 +62,15 @@ def find_guard(graph: Graph) -> Guard | None:
         return None
     if sum(len(block.instructions) for block in graph.blocks) > _MAX_INSTRUCTIONS:
         return None
-    slopes: dict[str, int | None] = {}
+    if not all(_is_pure(instruction) for instruction in instructions):
+        return None
     written_by: dict[str, Instruction] = {}
     for instruction in instructions:
-        if not _is_pure(instruction):
-            return None
         target = instruction.operands[0] if instruction.operands else None
         if not isinstance(target, Register) or target.name in written_by:
             return None
-        slopes[target.name] = _slope(instruction, slopes)
         written_by[target.name] = instruction
+    slopes = slopes_of(instructions)
     # The branch is not taken when every comparison fails (joined by `or`), or, for a negated
     # predicate, when every one holds (joined by `and`).
     joined = "and" if branch.predicate.negated else "or"
@@ -102,6 +102,22 @@ def find_guard(graph: Graph) -> Guard | None:
                 return None
             comparisons.append(Comparison(made, left or right, sources[0 if left else 1]))
     return Guard(branch, tuple(comparisons)) if comparisons else None
+
+
+def slopes_of(instructions: Iterable[Instruction]) -> dict[str, int | None]:
+    """How much registers grow from one thread of a row to the next, in straight-line code.
+
+    None stands for what does not grow evenly, or is written more than once.
+    """
+    slopes: dict[str, int | None] = {}
+    for instruction in instructions:
+        target = instruction.operands[0] if instruction.operands else None
+        if isinstance(target, Register):
+            known = _is_pure(instruction) and target.name not in slopes
+            slopes[target.name] = _slope(instruction, slopes) if known else None
+        elif isinstance(target, Vector):
+            slopes.update((e.name, None) for e in target.elements if isinstance(e, Register))
+    return slopes
 
 
 def _is_pure(instruction: Instruction) -> bool:

@@ -86,13 +86,13 @@ class ThreadFunction:
         self.entry = entry
         self.kernel = kernel
         self.graph = graph
-        self._pointers = pointers
+        self.pointers = pointers
         self._globals = globals_
         self.used_globals: set[str] = set()
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
-        return Frame(builder, self.entry, self.kernel, ids, self._pointers, self._globals)
+        return Frame(builder, self.entry, self.kernel, ids, self.pointers, self._globals)
 
     def text(self, *, guarded: bool) -> list[str]:
         """The function's lines.
