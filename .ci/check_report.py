@@ -25,7 +25,9 @@ def main(path: str) -> int:
         for case in cases
         for skip in case.iter("skipped")
     ]
-    failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
+    failed = sum(
+        case.find("failure") is not None or case.find("error") is not None for case in cases
+    )
     passed = len(cases) - len(skipped) - failed
     problems = []
     if failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 
@@ -22,12 +23,19 @@ from custom_dispatch.errors import CustomDispatchError
 EXIT_INPUT = 2
 """The exit status for wrong usage or input; click uses it too."""
 EXIT_INTERNAL = 1
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+"""What a shell reports for a program that ended by SIGINT and SIGPIPE."""
+
+_verbose_option = click.option(
+    "--verbose", is_flag=True, expose_value=False, help="Show a traceback with every error."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="custom-dispatch")
-@click.option("--verbose", is_flag=True, help="Show a traceback with every error.")
-def group(verbose: bool) -> None:
+@_verbose_option
+def group() -> None:
     """Hand-written CUDA kernels inside every model that the IREE compiler compiles.
 
     KERNELS is a Python module or file that declares kernels: cuda_kernels.simple_mul,
@@ -36,7 +44,7 @@ def group(verbose: bool) -> None:
 
 
 for command in (build, emit, compile_command, run, inspect, check, doctor, demo, cmake_dir):
-    group.add_command(command)
+    group.add_command(_verbose_option(command))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,14 +59,15 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return EXIT_INPUT
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted", 130, verbose=False)
+        return _fail("interrupted", EXIT_INTERRUPTED, verbose=False)
     except BrokenPipeError:
-        return 0
+        # Nobody reads on; what is still buffered would fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
         return _fail(
-            f"error: an internal error: {type(error).__name__}: {error}\n"
-            "  next step: run the command again as `custom-dispatch --verbose ...` and report what "
-            "it prints.",
+            f"error: internal error: {type(error).__name__}: {error}\n"
+            "  next step: run the command again with --verbose and report what it prints.",
             EXIT_INTERNAL,
             verbose,
         )

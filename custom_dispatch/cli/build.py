@@ -15,7 +15,7 @@ from custom_dispatch.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Build kernels to objects.")
 @click.argument("kernels", nargs=-1, required=True)
 @target_option
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Where objects go.")

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.options import progress
+from custom_dispatch.cli.options import (
+    compiler_option,
+    include_option,
+    optional_target_option,
+    progress,
+    split_targets,
+)
 
 if TYPE_CHECKING:
     from custom_dispatch.runtime.check import CheckResult
 
 
-@click.command()
+@click.command(short_help="Build kernels and compare them with their references.")
 @click.argument("kernels", nargs=-1, required=True)
-def check(kernels: tuple[str, ...]) -> int:
-    """Build KERNELS, validate them, and compare them with their references on every device here."""
+@optional_target_option
+@compiler_option
+@include_option
+def check(
+    kernels: tuple[str, ...],
+    targets: tuple[str, ...],
+    compiler: str,
+    include_dirs: tuple[Path, ...],
+) -> int:
+    """Build KERNELS for each target and validate them; then compare them with their references,
+    for several sizes, on every device of this machine.
+    """
     from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.cli.report import show_resources, show_table
+    from custom_dispatch.compilation import compile as compile_module
     from custom_dispatch.runtime import devices
     from custom_dispatch.runtime.check import check_kernel
+    from custom_dispatch.toolchain.build import build
 
+    declared = load_kernels(kernels)
+    with progress("building and validating"):
+        library = build(
+            declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
+        )
+        compile_module(None, library)  # the CPU half is made here
+    show_resources(library)
     results: list[CheckResult] = []
     rows = []
-    unchecked = []
-    for kernel in load_kernels(kernels):
+    for kernel in declared:
         if kernel.reference is None:
-            unchecked.append(kernel.name)
+            click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
             continue
         for device in dict.fromkeys(device.kind for device in devices()):
             with progress(f"checking {kernel.name} on {device}"):
@@ -37,14 +62,14 @@ def check(kernels: tuple[str, ...]) -> int:
             largest = max(result.largest_difference for result in found)
             verdict = failed[0].problem if failed else "agrees"
             rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
+    click.echo()
     show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
-    for name in unchecked:
-        click.echo(f"{name}: declares no reference, so its results were not compared", err=True)
     failures = sum(not result.passed for result in results)
-    if failures or not results:
-        click.echo(f"{failures} of {len(results)} checks failed", err=True)
-        return 2
-    return 0
+    if failures:
+        click.echo(f"error: {failures} of {len(results)} comparisons failed", err=True)
+    if not results:
+        click.echo("error: no kernel declares a reference, so nothing was compared", err=True)
+    return 2 if failures or not results else 0
 
 
 def _sizes(result: CheckResult) -> str:

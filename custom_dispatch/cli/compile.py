@@ -16,7 +16,7 @@ from custom_dispatch.cli.options import (
 )
 
 
-@click.command("compile")
+@click.command("compile", short_help="Link kernels into a model; compile one .vmfb.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--kernels", "-k", multiple=True, required=True, help="A module or file; again for each."

@@ -10,10 +10,8 @@ import click
 if TYPE_CHECKING:
     from custom_dispatch.runtime import Program
 
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 
-
-@click.command()
+@click.command(short_help="Go the whole way on two sample kernels.")
 @click.option(
     "--output",
     "-o",
@@ -27,7 +25,7 @@ def demo(output: Path) -> None:
 
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-    from custom_dispatch.cli.options import progress
+    from custom_dispatch.cli.options import TARGETS, progress
     from custom_dispatch.resources import resource
 
     kernels = [simple_mul, simple_mul_inplace]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import shutil
 
 import click
 
 
-@click.command()
+@click.command(short_help="Say what this machine can build and run.")
 def doctor() -> None:
     """Say what this machine can build and run, and what to do about the rest."""
     from custom_dispatch.cli.report import show_table
@@ -41,6 +42,8 @@ def _compilers() -> list[tuple[str, str, str]]:
             rows.append((name, find_compiler(name).version, ""))
         except CustomDispatchError as error:
             rows.append((name, "no", f"{error.found} {error.next_step}"))
+    gcc = shutil.which("gcc")
+    rows.append(("gcc", gcc or "no", "" if gcc else "only nvcc needs it: apt install g++"))
     ptxas = find_tool("ptxas")
     if ptxas.found is not None:
         rows.append(("ptxas", str(ptxas.found), "checks every object"))

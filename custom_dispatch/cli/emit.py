@@ -16,7 +16,7 @@ from custom_dispatch.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Write the .mlir that stock iree-compile takes.")
 @click.argument("kernels", nargs=-1, required=True)
 @target_option
 @click.option("--into", type=click.Path(path_type=Path), help="A model to link the kernels into.")

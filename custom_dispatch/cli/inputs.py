@@ -1,9 +1,10 @@
-"""Inputs on the command line, written as iree-run-module takes them: 8xf32=2, 2x3xi32=1 2 3 4 5 6,
+"""Inputs and results on the command line, written as iree-run-module takes them: 8xf32=2, 2x3xi32=1 2 3 4 5 6,
 @file.npy; and scalars: f32=1.5, or 3.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
-_MAX_BYTES = 2**40
+_OTHER_NAMES = {"i1": "bool"}
 
 
 def parse_input(text: str) -> Any:
@@ -31,9 +32,7 @@ def parse_input(text: str) -> Any:
     if number is not None:
         return number
     match = _FORM.fullmatch(text)
-    kind = ELEMENT_TYPES.get(match["dtype"].replace("i1", "bool", 1)
-                             if match and match["dtype"] == "i1" else match["dtype"]
-                             ) if match else None  # fmt: skip
+    kind = ELEMENT_TYPES.get(_OTHER_NAMES.get(match["dtype"], match["dtype"])) if match else None
     if match is None or kind is None:
         raise CallError(
             f"{text!r} is not an input.",
@@ -46,10 +45,11 @@ def parse_input(text: str) -> Any:
     count = 1
     for size in sizes:
         count *= size
-    if count * kind.bytes > _MAX_BYTES:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if count * kind.bytes > memory:
         raise CallError(
-            f"The input {text[:60]!r} has {count} elements.",
-            expected=f"at most {_MAX_BYTES} bytes",
+            f"The input {text[:60]!r} takes {count * kind.bytes} bytes.",
+            expected=f"at most the {memory} bytes of memory of this machine",
             next_step="correct the sizes.",
         )
     words = re.split(r"[\s,\[\]]+", match["values"] or "0")
@@ -61,14 +61,22 @@ def parse_input(text: str) -> Any:
             next_step="correct the sizes or the values.",
         )
     try:
-        if len(values) == 1:
-            return numpy.full(sizes, values[0], dtype)
-        return numpy.array(values, dtype).reshape(sizes)
-    except (OverflowError, ValueError) as error:
+        with numpy.errstate(over="raise"):
+            if len(values) == 1:
+                return numpy.full(sizes, values[0], dtype)
+            return numpy.array(values, dtype).reshape(sizes)
+    except (OverflowError, ValueError, FloatingPointError, MemoryError) as error:
         raise CallError(
             f"The input {text[:60]!r} has a value that {kind} does not hold: {error}.",
             next_step="correct the value or the dtype.",
         ) from None
+
+
+def format_result(array: numpy.ndarray[Any, Any]) -> str:
+    """A result in the form of an input: 8xf32=[96. 96. ...]; long ones are shortened."""
+    sizes = "".join(f"{size}x" for size in array.shape)
+    names = (kind.name for kind in ELEMENT_TYPES.values() if kind.to_numpy() == array.dtype)
+    return f"{sizes}{next(names, array.dtype)}={numpy.array2string(array, threshold=1000)}"
 
 
 def _number(text: str) -> float | int | None:
@@ -93,10 +101,14 @@ def _value(word: str, is_float: bool, text: str) -> float | int:
 
 def _read_file(path: Path) -> Any:
     try:
-        return numpy.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        loaded = numpy.load(path, allow_pickle=False)
+        problem = "" if isinstance(loaded, numpy.ndarray) else "it holds several arrays"
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        problem = (isinstance(error, OSError) and error.strerror) or str(error)
+    if problem:
         raise CallError(
-            f"The input `@{path}` cannot be read: {error}.",
+            f"The input `@{path}` cannot be read: {problem.rstrip('.')}.",
             expected="a .npy file with one array",
             next_step="write it with numpy.save.",
-        ) from None
+        )
+    return loaded

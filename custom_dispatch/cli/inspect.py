@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.errors import CustomDispatchError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
 
 
-@click.command()
+@click.command(short_help="Say what is in a file.")
 @click.argument("file", type=click.Path(path_type=Path))
 def inspect(file: Path) -> None:
     """Say what is in FILE (.ptx .cubin .fatbin .mlir .vmfb), and for which architectures."""
@@ -52,7 +52,11 @@ def _ptx(content: bytes, arch: Arch) -> None:
     from custom_dispatch.toolchain.ptxas import assemble
 
     module = read_module(content.decode("utf-8", "replace"))
-    reports = {report.kernel: report for report in assemble(content, arch).resources}
+    try:
+        reports = {report.kernel: report for report in assemble(content, arch).resources}
+    except ToolNotFoundError as error:
+        click.echo(f"registers and spills are not known: {error.found}", err=True)
+        reports = {}
     rows = []
     for entry in module.entries:
         report = reports.get(entry.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Run a function of a .vmfb.")
 @click.argument("module", type=click.Path(path_type=Path))
 @click.option("--function", "-f", help="The function; may be left out when there is only one.")
 @click.option(
@@ -28,7 +28,7 @@ def run(module: Path, function: str | None, inputs: tuple[str, ...], device: str
     """Run a function of MODULE, a .vmfb file, and print its results."""
     import numpy
 
-    from custom_dispatch.cli.inputs import parse_input
+    from custom_dispatch.cli.inputs import format_result, parse_input
     from custom_dispatch.errors import CallError
     from custom_dispatch.runtime import load
 
@@ -47,8 +47,6 @@ def run(module: Path, function: str | None, inputs: tuple[str, ...], device: str
     click.echo(f"{function} on {program.device} ({program.device_reason})", err=True)
     for result in results if isinstance(results, tuple) else (results,):
         if isinstance(result, numpy.ndarray):
-            sizes = "".join(f"{size}x" for size in result.shape)
-            values = numpy.array2string(result, threshold=1000, separator=" ")
-            click.echo(f"{sizes}{result.dtype}={values}")
+            click.echo(format_result(result))
         elif result is not None:
             click.echo(result)
