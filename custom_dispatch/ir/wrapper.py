@@ -293,7 +293,13 @@ class Wrapper:
         skip.line(f"scf.yield {comma(skipped)} : {types}")
         self.body.absorb(skip)
         self.body.line("}")
-        return names
+        return [self._with_sizes(name, result) for name, result in zip(names, results, strict=True)]
+
+    def _with_sizes(self, name: str, result: Tensor) -> str:
+        """State a branch's result's sizes: IREE does not see them through the branch itself."""
+        if not result.dynamic:
+            return name
+        return self.body.result(f"flow.tensor.tie_shape {name} : {result.type}{result.dynamic}")
 
     def _check_grid(self, known: list[int | None], grid: list[str]) -> None:
         sizes = zip("xyz", known, grid, MAX_GRID, self.kernel.grid, strict=True)

@@ -1,0 +1,180 @@
+"""What the GPU suite runs: modules, functions, fresh random inputs, and what must come out.
+
+Both halves of the suite read this file, and the running half has nothing but numpy: no kernel is
+declared here, and what a function computes is said once more, in numpy and in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Values = list[Any]
+
+BEST = ("cuda:sm_80", "cuda:sm_90", "cpu")
+
+# Module file: (model or None for the kernels alone, kernels, targets, how).
+MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
+    "mixed": ("mixed_invocation.mlir", "simple_mul", BEST, "compile"),
+    "samples": (None, "samples", BEST, "compile"),
+    "samples_sm_80": (None, "samples", ("cuda:sm_80",), "compile"),
+    "samples_sm_90a": (None, "samples", ("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"), "compile"),
+    "samples_sm_100": (None, "samples", ("cuda:sm_100",), "compile"),
+    "samples_source": (None, "samples", ("cuda:sm_90",), "emit source"),
+    "samples_fatbin": (None, "samples", ("cuda:sm_80", "cuda:sm_90"), "emit source"),
+    "samples_by_path": (None, "samples", BEST, "emit"),
+    "samples_cubin": (None, "samples", ("cuda:sm_90",), "cubin"),
+    "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call and its expected results."""
+
+    module: str
+    function: str
+    inputs: Callable[[np.random.Generator], Values]
+    expected: Callable[..., Array | tuple[Array, ...]]
+    tolerance: float = 0.0
+    """The largest relative difference; 0 for bit equality."""
+
+    @property
+    def name(self) -> str:
+        """Module and function."""
+        return f"{self.module}.{self.function}"
+
+
+def f32(*shape: int) -> Callable[[np.random.Generator], Values]:
+    """One random f32 array."""
+    return lambda rng: [rng.standard_normal(shape, np.float32)]
+
+
+def two_f32(*shape: int) -> Callable[[np.random.Generator], Values]:
+    """Two random f32 arrays."""
+    return lambda rng: [rng.standard_normal(shape, np.float32) for _ in range(2)]
+
+
+def integers(dtype: str, count: int) -> Callable[[np.random.Generator], Values]:
+    """One random array that can be doubled without a loss."""
+    return lambda rng: [rng.integers(0, 60, count).astype(dtype)]
+
+
+def _mixed(lhs: Array, rhs: Array) -> Array:
+    product = lhs * rhs
+    return ((product + rhs) * product).astype(np.float32)
+
+
+def _filled(value: int) -> Callable[..., Array]:
+    return lambda like: np.full(like.shape, value, np.int32)
+
+
+def _coordinates(like: Array, x: Array) -> Array:
+    rows, columns = like.shape
+    return (1000.0 * np.arange(rows)[:, None] + np.arange(columns) + float(x)).astype(np.float32)
+
+
+def _doubled(x: Array) -> Array:
+    return (x + x).astype(x.dtype)
+
+
+def _samples(module: str, arch: int) -> list[Case]:
+    """The sample kernels of one module, of which the variant for `arch` must run."""
+    blocks = {True: 7, False: 3}[arch >= 90]
+    return [
+        Case(module, "report_arch", f32(1000), _filled(arch)),
+        Case(
+            module,
+            "scale",
+            lambda rng: [rng.standard_normal(777, np.float32), 2.5, -3],
+            lambda x, alpha, beta: (alpha * x.astype(np.float64) + beta).astype(np.float32),
+            1e-6,
+        ),
+        Case(
+            module,
+            "narrow_scalars",
+            lambda rng: [rng.standard_normal(100, np.float32), -5, 60000, 1],
+            lambda x, byte, word, flag: (x + np.float32(byte)) + np.float32(word),
+        ),
+        Case(module, "drop_first", f32(1001), lambda x: x[1:]),
+        Case(module, "drop_first", f32(1), lambda x: x[1:]),
+        Case(
+            module,
+            "row_sums",
+            f32(37, 100),
+            lambda x: x.sum(axis=1, dtype=np.float64).astype(np.float32),
+            1e-4,
+        ),
+        # An operand without elements, a grid with blocks: the kernel must run and write zeros.
+        Case(module, "row_sums", f32(5, 0), lambda x: np.zeros(5, np.float32)),
+        Case(
+            module,
+            "sum_and_difference",
+            f32(1000, 2),
+            lambda pairs: (pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]),
+        ),
+        Case(module, "exchange", two_f32(333), lambda left, right: (right, left)),
+        Case(module, "accumulate", two_f32(333), lambda x, total: (total + x, total)),
+        Case(
+            module,
+            "iota",
+            lambda rng: [int(rng.integers(100))],
+            lambda first: np.arange(first, first + 16, dtype=np.int32),
+        ),
+        Case(module, "grid_size", f32(1000), _filled(blocks)),
+        Case(
+            module,
+            "coordinates",
+            lambda rng: [np.zeros((9, 33), np.float32), rng.standard_normal((), np.float32)],
+            _coordinates,
+            1e-6,
+        ),
+        Case(
+            module,
+            "double_f16",
+            lambda rng: [rng.standard_normal(1000).astype(np.float16)],
+            _doubled,
+        ),
+        Case(module, "double_f32", f32(1000), _doubled),
+        Case(module, "double_f64", lambda rng: [rng.standard_normal(1000)], _doubled),
+        *(
+            Case(module, f"double_{name}", integers(dtype, 1000), _doubled)
+            for name, dtype in (
+                ("i8", "i1"),
+                ("u8", "u1"),
+                ("i16", "i2"),
+                ("u16", "u2"),
+                ("i32", "i4"),
+                ("u32", "u4"),
+                ("i64", "i8"),
+                ("u64", "u8"),
+            )
+        ),
+        Case(module, "negate_bool", lambda rng: [rng.integers(0, 2, 999) == 1], np.logical_not),
+    ]
+
+
+def cases(arch: int) -> list[Case]:
+    """Every case, for a device whose best variant is that for `arch` (80 on the CPU)."""
+    every = [
+        Case("mixed", "mixed_invocation", two_f32(100_003), _mixed, 1e-6),
+        Case("in_place", "update_argument", two_f32(1000), lambda lhs, rhs: lhs * rhs),
+        Case("in_place", "update_and_return", two_f32(1000), lambda lhs, rhs: (lhs * rhs, rhs)),
+        Case("in_place", "constants", lambda _: [], lambda: np.arange(8, dtype=np.float32) * 2),
+        Case("in_place", "in_a_loop", two_f32(64), lambda lhs, rhs: rhs * lhs**5, 1e-5),
+        *_samples("samples", arch),
+    ]
+    if arch > 80:
+        every += [
+            *_samples("samples_sm_80", 80)[:1],
+            *_samples("samples_sm_90a", arch)[:1],
+            *_samples("samples_source", arch),
+            *_samples("samples_fatbin", arch),
+            *_samples("samples_by_path", arch),
+            *_samples("samples_cubin", arch),
+        ]
+    return every
