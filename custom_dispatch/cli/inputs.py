@@ -1,5 +1,6 @@
-"""Inputs and results on the command line, written as iree-run-module takes them: 8xf32=2, 2x3xi32=1 2 3 4 5 6,
-@file.npy; and scalars: f32=1.5, or 3.
+"""Inputs and results on the command line, in the form that iree-run-module takes.
+
+8xf32=2, 2x3xi32=1 2 3 4 5 6, @file.npy; and scalars: f32=1.5, or 3.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ def _import(name: str) -> ModuleType:
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
+        problem = "is a directory" if path.is_dir() else "does not exist"
         raise DeclarationError(
-            f"The kernels' file `{path}` {'is a directory' if path.is_dir() else 'does not exist'}.",
+            f"The kernels' file `{path}` {problem}.",
             expected="a Python file that declares kernels",
             next_step="correct the path.",
         )
