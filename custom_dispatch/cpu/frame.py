@@ -8,6 +8,8 @@ written has no value in PTX, and zero keeps the result the same at every run.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,6 +31,7 @@ from custom_dispatch.ptx import (
     Symbol,
 )
 
+_LARGEST_F32 = 3.4028234663852886e38
 _AXES = {"x": 0, "y": 1, "z": 2}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
@@ -187,7 +190,7 @@ class Frame:
         if isinstance(operand, Integer):
             return b.const(operand.value, bits)
         if isinstance(operand, Float):
-            return b.const(operand.bits, bits)
+            return b.const(self._literal(operand, bits), bits)
         if isinstance(operand, SpecialRegister):
             return b.resize(self._special(operand), 32, bits)
         if isinstance(operand, Symbol):
@@ -202,8 +205,6 @@ class Frame:
     def float(self, operand: Operand, type_name: str) -> str:
         """An operand as its `value_type`: ``f32`` or ``f64``."""
         bits = FLOAT_BITS[type_name]
-        if isinstance(operand, Float) and operand.width != bits:
-            raise self._malformed(f"a {operand.width}-bit literal stands for a .{type_name}")
         value = self.integer(operand, bits)
         if bits == 16:
             return widen(self.b, value, type_name)
@@ -293,6 +294,18 @@ class Frame:
         self.set_integer(operand, self.b.cast("bitcast", value, type_name, int_type(bits)), bits)
 
     # ---- inside
+
+    def _literal(self, literal: Float, bits: int) -> int:
+        """A literal's bits in another width: ``1.0`` may stand for an f32."""
+        if literal.width == bits:
+            return literal.bits
+        if bits not in (32, 64):
+            raise self._malformed(f"a {literal.width}-bit literal stands for {bits} bits")
+        source, target = ("<f", "<d") if bits == 64 else ("<d", "<f")
+        (value,) = struct.unpack(source, literal.bits.to_bytes(literal.width // 8, "little"))
+        if bits == 32 and abs(value) > _LARGEST_F32:
+            value = math.copysign(math.inf, value)
+        return int.from_bytes(struct.pack(target, value), "little")
 
     def _slot(self, register: Register) -> tuple[str, int]:
         return self._slots[register.name]

@@ -79,9 +79,28 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 )
 
 
+_TYPELESS: Final = frozenset(
+    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap"}
+)
+_MIN_PARTS: Final = {"setp": 3, "set": 4, "slct": 3, "cvt": 3, "dp2a": 4, "dp4a": 3}
+_TYPES: Final = {"slct": 2, "cvt": 2, "set": 2}
+
+
+def _is_well_formed(parts: tuple[str, ...]) -> bool:
+    """Whether an opcode has the modifiers and types that every lowering takes for granted."""
+    base = parts[0]
+    if base in _TYPELESS:
+        return True
+    if len(parts) < _MIN_PARTS.get(base, 2):
+        return False
+    return TYPE_BITS.keys() >= set(parts[-_TYPES.get(base, 1) :])
+
+
 def lowering_of(instruction: Instruction) -> Lowering | None:
     """The function that lowers an instruction, or None when the CPU target has none."""
     base, type_name = instruction.parts[0], instruction.parts[-1]
+    if not _is_well_formed(instruction.parts):
+        return None
     if base in _BY_BASE:
         return _BY_BASE[base]
     if type_name in ("f32", "f64") and base in _ARITHMETIC_FLOAT:

@@ -22,6 +22,9 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
     frame.check_modifiers(instruction, tuple(modifiers), frozenset())
     d, a = frame.operands(instruction, 2)
     bits = TYPE_BITS[type_name]
+    for vector in (d, a):
+        if isinstance(vector, Vector) and (not vector.elements or bits % len(vector.elements)):
+            raise frame.unsupported(instruction, "a vector that does not divide the type")
     if isinstance(d, Vector):
         width = bits // len(d.elements)
         whole = frame.integer(a, bits)

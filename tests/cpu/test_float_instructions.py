@@ -349,3 +349,14 @@ def test_half_precision(run_ptx: Runner) -> None:
     ]
     for cpu in ("generic", "x86-64-v3"):
         check(run_ptx, cases, cpu)
+
+
+def test_literals_of_another_width_are_converted(run_ptx: Runner) -> None:
+    check(
+        run_ptx,
+        [
+            Case("decimal", "add.f32 %d, %a, 1.5;", (A,), lambda a: a + F32(1.5), F32),
+            Case("huge", "min.f32 %d, %a, 1e300;", (A,), lambda a: np.fmin(a, np.inf), F32),
+            Case("single", "add.f64 %d, %a, 0f3F800000;", (DA,), lambda a: a + 1, F64),
+        ],
+    )

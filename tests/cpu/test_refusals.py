@@ -1,0 +1,174 @@
+"""What the CPU target refuses, and the words it uses."""
+
+from __future__ import annotations
+
+import pytest
+from cpu_harness import compile_cuda
+
+from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.errors import PtxError, UnsupportedInstructionError
+from custom_dispatch.ptx import read_module
+
+_HEADER = ".version 9.0\n.target sm_80\n.address_size 64\n"
+_NEXT_STEP = (
+    "  next step: leave `cpu` out of the targets, or write this part of the kernel without the "
+    "instruction"
+)
+
+
+def kernel_of(entry: str, bindings: int = 1, constants: int = 0, symbol: str = "k") -> CpuKernel:
+    return CpuKernel(entry, symbol, (64, 1, 1), bindings, constants, "#layout")
+
+
+def ptx_of(instruction: str) -> str:
+    return (
+        f"{_HEADER}.visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<9>; .reg .f32 %f<9>; "
+        f".reg .pred %p<9>; .reg .b64 %rd<9>;\n{instruction}\nret;\n}}\n"
+    )
+
+
+def refusal(instruction: str) -> str:
+    with pytest.raises(UnsupportedInstructionError) as caught:
+        lower(read_module(ptx_of(instruction)), [kernel_of("k")])
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "what"),
+    [
+        ("bar.sync 0;", "barriers"),
+        ("barrier.sync.aligned 0;", "barriers"),
+        ("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;", "warp operations"),
+        ("vote.sync.ballot.b32 %r1, %p1, -1;", "warp operations"),
+        ("activemask.b32 %r1;", "warp operations"),
+        ("call.uni f, (%r1);", "function calls"),
+        ("ld.shared.f32 %f1, [%r1];", "shared memory"),
+        ("st.shared::cta.f32 [%r1], %f1;", "shared memory"),
+        ("atom.shared.add.u32 %r1, [%r2], 1;", "shared memory"),
+    ],
+)
+def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
+    instruction: str, what: str
+) -> None:
+    opcode = instruction.split()[0].rstrip(";")
+    assert refusal(instruction) == (
+        f"kernel `k` uses `{opcode}` (PTX line 7), and the CPU target does not run kernels with "
+        f"{what} yet\n  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
+    )
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];",
+        "add.rz.f64 %rd1, %rd2, %rd3;",
+        "div.rz.f32 %f1, %f2, %f3;",
+        "cvt.rp.f32.f64 %f1, %rd1;",
+        "prmt.b32.f4e %r1, %r2, %r3, %r4;",
+        "add.sat.u32 %r1, %r2, %r3;",
+        "atom.global.add.noftz.f16x2 %r1, [%rd1], %r2;",
+        "vadd.s32.s32.s32 %r1, %r2, %r3;",
+        "no.such.instruction %r1;",
+    ],
+)
+def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
+    opcode = instruction.split()[0]
+    assert refusal(instruction) == (
+        f"kernel `k` uses `{opcode}` (PTX line 7)\n"
+        f"  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
+    )
+
+
+def test_a_special_register_without_meaning_is_refused() -> None:
+    assert refusal("mov.u32 %r1, %smid;").splitlines()[0] == (
+        "kernel `k` uses `mov.u32` (PTX line 7): the CPU target has no special register `%smid`"
+    )
+
+
+def test_the_place_in_the_cu_source_is_named_when_known() -> None:
+    ptx = compile_cuda(
+        'extern "C" __global__ void k(float* x) {\n  x[threadIdx.x] = 1;\n  __syncthreads();\n'
+        "  x[threadIdx.x ^ 1] += 1;\n}",
+        options=["-lineinfo"],
+    )
+    with pytest.raises(UnsupportedInstructionError, match=r"`bar\.sync` \(PTX line \d+, \S*:3\)"):
+        lower(read_module(ptx), [kernel_of("k")])
+
+
+def test_an_entry_that_is_not_there_lists_those_that_are() -> None:
+    with pytest.raises(PtxError) as caught:
+        lower(read_module(ptx_of("")), [kernel_of("other")])
+    assert str(caught.value) == (
+        "the PTX has no kernel `other`\n  expected: one of its kernels: `k`\n"
+        "  next step: check the kernel's name, and that it is `__global__`"
+    )
+
+
+def test_a_parameter_count_other_than_declared_is_refused() -> None:
+    with pytest.raises(PtxError, match=r"kernel `k` has 1 parameters in the PTX \(line 4\)"):
+        lower(read_module(ptx_of("")), [kernel_of("k", 2, 1)])
+
+
+@pytest.mark.parametrize("symbols", [("k", "k"), ("a b", "c"), ("", "c"), ('x"', "c")])
+def test_symbols_are_identifiers_and_differ(symbols: tuple[str, str]) -> None:
+    kernels = [kernel_of("k", symbol=symbol) for symbol in symbols]
+    with pytest.raises(PtxError, match="letters, digits and `_`, and another symbol for each"):
+        lower(read_module(ptx_of("")), kernels)
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "add.s32 %r1, %r2;",
+        "ld.param.u64 %rd1, [nowhere];",
+        "ld.param.u64 %rd1, [p+4];",
+        "mov.u64 %rd1, nowhere;",
+        "ld.global.f32 %f1, %rd1;",
+        "add.s32 5, %r1, %r2;",
+        "bra nowhere;",
+        "brx.idx %r1, nowhere;",
+        "add.s32 %r1, %r2, 1+2;",
+        "setp.lt %p1, %r1;",
+        "mov %r1;",
+        "cvt %r1, %r2;",
+        "ld %r1;",
+        "ld.global.u32 %r1;",
+        "selp.b32 %r1;",
+        "add;",
+        "shl.b32 %r1, %r2, {%r3, %r4};",
+        "mov.b64 {%r1, %r2, %r3}, %rd1;",
+        "mov.b64 {}, %rd1;",
+        "lop3.b32 %r1, %r2, %r3, %r4, %r5;",
+        "set.lt.u32 %r1, %r2, %r3;",
+        "slct.b32 %r1, %r2, %r3, %r4;",
+        "testp %p1, %f1;",
+        "atom.global.u32 %r1, [%rd1], %r2;",
+        "bra;",
+        "brx.idx;",
+        "add.xyz %r1, %r2, %r3;",
+        "shr.u7 %r1, %r2, %r3;",
+        "mul.f16x2 %r1, %r2;",
+        "prmt %r1;",
+        "dp4a.u32 %r1, %r2, %r3, %r4;",
+        "mov.f16 %r1, 0f3F800000;",
+        "add.f16 %r1, %r2, 0f3F800000;",
+    ],
+)
+def test_malformed_instructions_give_a_ptx_error(instruction: str) -> None:
+    """No other exception, whatever the text; ptxas is what rejects PTX."""
+    with pytest.raises(PtxError) as caught:
+        lower(read_module(ptx_of(instruction)), [kernel_of("k")])
+    assert caught.value.next_step
+
+
+def test_local_memory_over_the_limit_is_refused() -> None:
+    ptx = ptx_of(".local .align 4 .b8 big[40000];\nmov.u64 %rd1, big;")
+    with pytest.raises(PtxError) as caught:
+        lower(read_module(ptx), [kernel_of("k")])
+    assert "kernel `k` has 40000 bytes of local memory in `big` (PTX line 7)" in str(caught.value)
+
+
+def test_the_same_input_gives_the_same_text() -> None:
+    ptx = ptx_of("ld.param.u64 %rd1, [p];\nld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd1], %f1;")
+    texts = {lower(read_module(ptx), [kernel_of("k"), kernel_of("k", symbol="l")]) for _ in "ab"}
+    assert len(texts) == 1
