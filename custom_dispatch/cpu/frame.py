@@ -90,6 +90,8 @@ class Frame:
         self.slot_prefix = "r"
         """Start of the slots' names; two frames of one function need two."""
         self.used_globals: set[str] = set()
+        self.shared: frozenset[str] = frozenset()
+        """Names of variables in shared memory."""
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
 
@@ -222,6 +224,8 @@ class Frame:
                 self.used_globals.add(operand.name)
                 base = b.value(f"llvm.mlir.addressof @{self._globals[operand.name]} : {POINTER}")
                 return b.offset(base, operand.offset)
+            if operand.name in self.shared and self.current is not None:
+                raise self.unsupported(self.current, "shared memory")
             raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
         return b.value(f"llvm.inttoptr {self.integer(operand, 64)} : i64 to {POINTER}")
 

@@ -61,6 +61,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
         graph = build_graph(entry)
         pointers = pointer_registers(entry, kernel.bindings)
         thread = ThreadFunction(entry, kernel, graph, pointers, symbols)
+        thread.shared |= {v.name for v in module.variables if v.space == "shared"}
         guard = find_guard(graph)
         functions += thread.text(guarded=guard is not None)
         if guard is not None:

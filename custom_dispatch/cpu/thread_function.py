@@ -89,10 +89,13 @@ class ThreadFunction:
         self.pointers = pointers
         self._globals = globals_
         self.used_globals: set[str] = set()
+        self.shared = frozenset(v.name for v in entry.variables if v.space == "shared")
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
-        return Frame(builder, self.entry, self.kernel, ids, self.pointers, self._globals)
+        frame = Frame(builder, self.entry, self.kernel, ids, self.pointers, self._globals)
+        frame.shared = self.shared
+        return frame
 
     def text(self, *, guarded: bool) -> list[str]:
         """The function's lines.

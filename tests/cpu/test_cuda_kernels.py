@@ -269,8 +269,12 @@ def test_a_bounds_check_is_dropped_only_where_it_passes(run_ptx: Runner) -> None
     zeros = np.zeros(1024, np.int32)
     big = 2**31 - 1
     cases = [
-        ("mark", n, first) for n in (0, 1, 63, 64, 65, 2**32 - 10) for first in (0, -5, big - 20)
-    ] + [("below", n, first) for n in (0, 100, big, -big) for first in (0, -400, big - 100)]
+        ("mark", n, first)
+        for n in (0, 1, 63, 64, 65, 2**32 - 10)
+        for first in (0, -5, -40, big - 20)
+    ] + [
+        ("below", n, first) for n in (0, 100, big - 50, big, -big) for first in (0, -400, big - 100)
+    ]
     launches = [
         Launch(name, [zeros], [0], [n & 0xFFFFFFFF, first & 0xFFFFFFFF]) for name, n, first in cases
     ]

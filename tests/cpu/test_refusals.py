@@ -44,6 +44,7 @@ def refusal(instruction: str) -> str:
         ("call.uni f, (%r1);", "function calls"),
         ("ld.shared.f32 %f1, [%r1];", "shared memory"),
         ("st.shared::cta.f32 [%r1], %f1;", "shared memory"),
+        ("mov.u32 %r1, tile; .shared .b32 tile;", "shared memory"),
         ("atom.shared.add.u32 %r1, [%r2], 1;", "shared memory"),
     ],
 )
