@@ -9,7 +9,7 @@ from pathlib import Path
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import ModelError
-from custom_dispatch.files import write_atomically
+from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.frontends.mlir import Model, link, parse_model
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
@@ -158,6 +158,8 @@ def emit(
     CustomDispatchError
         As for `compile`.
     """
+    path = Path(output)
+    check_output(path)
     library = _library(kernels, targets, compiler, objects, include_dirs)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)
@@ -166,7 +168,6 @@ def emit(
         text = _checked(write_library_module(library, reference, form))
     else:
         text = link(into, library, reference, form).text
-    path = Path(output)
     written: tuple[Path, ...] = ()
     command = ["iree-compile", str(path), "-o", str(path.with_suffix(".vmfb"))]
     command += device_flags(library)

@@ -30,7 +30,8 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
     except FileNotFoundError:
         raise error(
             f"{what} `{path}` does not exist.",
-            next_step=f"correct the path (it is looked up from `{_anchor(path)}`).",
+            next_step="correct the path"
+            + ("." if path.is_absolute() else f" (it is looked up from `{Path.cwd()}`)."),
         ) from None
     except IsADirectoryError:
         raise error(
@@ -63,13 +64,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         The directory cannot be made or written, `path` is a directory, or the disk is full.
     """
     directory = path.parent
+    check_output(path)
     make_directory(directory)
-    if path.is_dir():
-        raise OutputError(
-            f"`{path}` cannot be written: it is a directory.",
-            expected="the name of a file",
-            next_step="choose another name.",
-        )
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
@@ -88,6 +84,22 @@ def write_atomically(path: Path, data: bytes) -> None:
                 next_step="choose a directory that you may write to and that has space left.",
             ) from problem
         raise
+
+
+def check_output(path: Path) -> None:
+    """Refuse a directory as an output file, before work is done or other files are written.
+
+    Raises
+    ------
+    OutputError
+        It is one.
+    """
+    if path.is_dir():
+        raise OutputError(
+            f"`{path}` cannot be written: it is a directory.",
+            expected="the name of a file",
+            next_step="choose another name.",
+        )
 
 
 def make_directory(directory: Path) -> None:
@@ -120,10 +132,6 @@ def _umask() -> int:
             if line.startswith("Umask:"):
                 return int(line.split()[1], 8)
     return 0o022
-
-
-def _anchor(path: Path) -> Path:
-    return Path("/") if path.is_absolute() else Path.cwd()
 
 
 def _reason(problem: Exception) -> str:

@@ -45,5 +45,9 @@ def build(
             click.echo(item.log.rstrip(), err=True)
     for path in library.write(out):
         click.echo(path)
+    if not library.cuda_targets:
+        click.echo(
+            "no file is written for the CPU: it runs the PTX, which `compile` translates", err=True
+        )
     if report:
         show_resources(library)

@@ -15,6 +15,8 @@ from types import ModuleType
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.kernel.kernel import Kernel
 
+_PACKAGE = Path(__file__).parents[1]
+
 
 def load_kernels(names: tuple[str, ...]) -> list[Kernel]:
     """Every kernel that the modules or files declare, in their order.
@@ -40,46 +42,63 @@ def load_kernels(names: tuple[str, ...]) -> list[Kernel]:
 
 def _import(name: str) -> ModuleType:
     path = Path(name)
+    is_file = path.suffix == ".py" or "/" in name
+    if is_file:
+        _check_file(path)
+    elif not all(part.isidentifier() for part in name.split(".")):
+        raise _no_module(name)
     try:
-        if path.suffix == ".py" or "/" in name:
+        if is_file:
             return _import_file(path)
         # As `python -m` does: a module of the working directory is found too.
         with _search_first(Path.cwd()):
             return importlib.import_module(name)
-    except CustomDispatchError:
-        raise
+    except CustomDispatchError as error:
+        place = _place(error).strip(" ()")
+        raise type(error)(
+            f"{place}: {error.found}" if place else error.found,
+            expected=error.expected,
+            next_step=error.next_step,
+            log=error.log,
+        ) from error
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise DeclarationError(
-                f"There is no Python module `{name}`.",
-                expected="an importable module such as cuda_kernels.simple_mul, or a .py file",
-                next_step="correct the name; a file is given by its path: my/kernels.py.",
-            ) from None
+            raise _no_module(name) from None
         raise _cannot_import(name, error) from error
     except (Exception, SystemExit) as error:
         raise _cannot_import(name, error) from error
 
 
+def _no_module(name: str) -> DeclarationError:
+    return DeclarationError(
+        f"There is no Python module `{name}`.",
+        expected="an importable module such as cuda_kernels.simple_mul, or a .py file",
+        next_step="correct the name; a file is given by its path: my/kernels.py.",
+    )
+
+
+def _check_file(path: Path) -> None:
+    if path.is_file() and path.suffix == ".py":
+        return
+    problem = "does not exist"
+    if path.exists():
+        problem = "is a directory" if path.is_dir() else "is not a Python file"
+    raise DeclarationError(
+        f"The kernels' file `{path}` {problem}.",
+        expected="a Python file, NAME.py, that declares kernels",
+        next_step="correct the path.",
+    )
+
+
 def _import_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        problem = "is a directory" if path.is_dir() else "does not exist"
-        raise DeclarationError(
-            f"The kernels' file `{path}` {problem}.",
-            expected="a Python file that declares kernels",
-            next_step="correct the path.",
-        )
     file = path.resolve()
     # A name of its own: a file may be called path.py or json.py without taking that module's place.
     name = f"_custom_dispatch_{file.stem}_{hashlib.sha256(bytes(file)).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise DeclarationError(
-            f"`{path}` is not a Python file.",
-            expected="a name that ends in .py",
-            next_step="rename it, or give the module's name.",
-        )
+    assert spec is not None  # noqa: S101 - a name that ends in .py has a loader
+    assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickling look a module up by its name, so it is there while it runs.
     sys.modules[name] = module
@@ -114,7 +133,7 @@ def _message(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The file and line that the reader can correct: the innermost that is no import machinery."""
+    """The file and line that the reader can correct: the innermost that is not this package's."""
     if isinstance(error, SyntaxError):
         return f" ({error.filename}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
@@ -122,6 +141,7 @@ def _place(error: BaseException) -> str:
         frame
         for frame in frames
         if not frame.filename.startswith("<frozen")
-        and frame.filename not in (__file__, importlib.__file__)
+        and frame.filename != importlib.__file__
+        and not Path(frame.filename).is_relative_to(_PACKAGE)
     ]
     return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

@@ -67,9 +67,8 @@ def _check_once(
     problem, difference = "", 0.0
     try:
         arguments = [_random(operand, dims, generator) for operand in kernel.inputs]
-        assert kernel.reference is not None  # noqa: S101 - `check_kernel` has seen to it
         copies = [numpy.copy(value) for value in arguments]
-        wanted = _several(kernel.reference(*copies))
+        wanted = _wanted(kernel, copies)
         found = _several(kernel.on(device)(*arguments))
         shapes = output_shapes(kernel, dims)
         for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
@@ -88,6 +87,26 @@ def _check_once(
     except CustomDispatchError as error:
         problem = error.found
     return CheckResult(kernel.name, device, dims, problem, difference)
+
+
+def _wanted(kernel: Kernel, arguments: list[Any]) -> tuple[numpy.ndarray[Any, Any], ...]:
+    """What the reference returns, as arrays."""
+    assert kernel.reference is not None  # noqa: S101 - `check_kernel` has seen to it
+    try:
+        wanted = tuple(map(numpy.asarray, _several(kernel.reference(*arguments))))
+    except Exception as error:
+        raise DeclarationError(
+            f"the reference fails: {type(error).__name__}: {error}",
+            expected="a function of the kernel's inputs",
+            next_step="correct it.",
+        ) from error
+    if len(wanted) != len(kernel.outputs):
+        raise DeclarationError(
+            f"the reference returns {len(wanted)} results, and the kernel {len(kernel.outputs)}",
+            expected="one an Out or InOut",
+            next_step="correct it.",
+        )
+    return wanted
 
 
 def _several(results: Any) -> tuple[numpy.ndarray[Any, Any], ...]:
