@@ -101,8 +101,8 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
     """`div` and `rem`.
 
     PTX leaves division by zero without a defined value; here the quotient is all ones and the
-    remainder the dividend, as on NVIDIA's GPUs, and the smallest integer divided by -1 is itself:
-    a CPU's divide instruction would trap on both.
+    remainder the dividend, and the smallest integer divided by -1 is itself. A CPU's divide
+    instruction would trap on both.
     """
     b = frame.b
     base, *modifiers, type_name = instruction.parts
