@@ -18,6 +18,9 @@ from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
 
+# Programs that a thread of this process waits for. Adding and discarding are atomic.
+_running: set[subprocess.Popen[bytes]] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class Completed:
@@ -72,6 +75,7 @@ def run(
             f"`{command[0]}` could not be started: {error.strerror or error}.",
             next_step="run `custom-dispatch doctor` to see which tools were found and where.",
         ) from error
+    _running.add(process)
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
     except subprocess.TimeoutExpired as error:
@@ -84,10 +88,26 @@ def run(
     except BaseException:  # KeyboardInterrupt included: never leave a compiler running
         _kill_group(process)
         raise
+    finally:
+        _running.discard(process)
     return Completed(process.returncode, stdout, stderr.decode("utf-8", "replace"))
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def end_all() -> None:
+    """Kill every program that `run` waits for in any thread, and what those programs started.
+
+    Ctrl-C reaches neither the programs, which have sessions of their own, nor the threads that
+    wait for them: it is raised in the main thread alone.
+    """
+    for process in tuple(_running):
+        _signal_group(process)
+
+
+def _signal_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    _signal_group(process)
     process.communicate()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.process import end_all
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.library import Library, Unit
 from custom_dispatch.toolchain.object import Object
@@ -71,13 +72,29 @@ def build(
         work += [(plan, target) for target in needed]
         if len(needed) < len(wanted) and not any(_plain_ptx(t) for t in needed):
             work.append((plan, source.cpu_target(plan)))
-    with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
-        built = list(pool.map(lambda item: source.build(*item), work))
+    built = _build_all(source, work, jobs or os.cpu_count() or 1)
     units = []
     for plan in plans:
         mine = [item for (owner, _), item in zip(work, built, strict=True) if owner is plan]
         units.append(_unit(plan, mine, wanted))
     return Library(tuple(units), tuple(wanted))
+
+
+def _build_all(
+    source: _Sources | _Prebuilt, work: list[tuple[_Plan, Target]], jobs: int
+) -> list[Object]:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = [pool.submit(source.build, plan, target) for plan, target in work]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(futures, timeout=0.05).not_done:  # one may start its next program
+                end_all()
+            raise
+        finally:
+            for future in futures:
+                future.cancel()  # after an error nobody wants the rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,272 @@
+"""Bad input is answered with sentences and status 2, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_harness import CommandLine
+
+BUILD = ("-t", "cuda:sm_90", "--out", "o")
+KERNEL = """\
+import custom_dispatch as cd
+kernel = cd.Kernel(
+    "{name}", source="{source}", operands=[cd.Out("out", "{dtype}", [4])], block=1, grid=1
+)
+"""
+
+
+@pytest.fixture
+def declare(work: Path) -> Callable[..., str]:
+    """Write my.py, which declares one kernel, and return its name."""
+
+    def write(name: str = "kernel", source: str = "my.cu", dtype: str = "f32") -> str:
+        (work / "my.py").write_text(KERNEL.format(name=name, source=source, dtype=dtype))
+        return "my.py"
+
+    return write
+
+
+# -- files that are not there
+
+
+def test_kernels_file_missing(cli: CommandLine) -> None:
+    cli("build", "my/kernels.py", *BUILD).refused("`my/kernels.py` does not exist", "next step")
+
+
+def test_kernels_file_is_a_directory(cli: CommandLine) -> None:
+    cli("build", "../", *BUILD).refused("is a directory", "NAME.py")
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "cuda_kernels.no_such_kernel", ".", "a b", ""])
+def test_kernels_module_missing(name: str, cli: CommandLine) -> None:
+    cli("build", name, *BUILD).refused(f"There is no Python module `{name}`", "my/kernels.py")
+
+
+def test_source_missing(cli: CommandLine, declare: Callable[..., str]) -> None:
+    cli("build", declare(), *BUILD).refused("my.cu` does not exist", "correct the path")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compile", "no.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb"),
+        ("emit", "simple_mul.py", "-t", "cpu", "--into", "no.mlir", "-o", "o.mlir"),
+        ("run", "no.vmfb"),
+        ("inspect", "no.ptx"),
+    ],
+)
+def test_input_file_missing(words: tuple[str, ...], cli: CommandLine) -> None:
+    cli(*words).refused("`no.", "does not exist", "correct the path (it is looked up from `")
+
+
+def test_objects_directory_missing(cli: CommandLine) -> None:
+    words = ("emit", "simple_mul.py", "-t", "cuda:sm_90", "--objects", "no", "-o", "o/k.mlir")
+    cli(*words).refused("`no`", "next step")
+
+
+def test_include_directory_missing(cli: CommandLine) -> None:
+    cli("build", "simple_mul.py", *BUILD, "-I", "no").refused("no", "next step")
+
+
+# -- declarations
+
+
+def test_syntax_error_in_the_kernels_file(cli: CommandLine, work: Path) -> None:
+    (work / "my.py").write_text("x = 1\nkernel = (\n")
+    cli("build", "my.py", *BUILD).refused("SyntaxError", "my.py, line 2", "correct the file")
+
+
+def test_exception_in_the_kernels_file(cli: CommandLine, work: Path) -> None:
+    (work / "my.py").write_text("def fail():\n    return 1 / 0\n\nfail()\n")
+    cli("build", "my.py", *BUILD).refused("ZeroDivisionError", "my.py, line 2")
+
+
+def test_kernels_file_that_exits(cli: CommandLine, work: Path) -> None:
+    (work / "my.py").write_text("raise SystemExit(0)\n")
+    cli("build", "my.py", *BUILD).refused("SystemExit", "my.py, line 1")
+
+
+def test_kernels_file_that_misses_a_module(cli: CommandLine, work: Path) -> None:
+    (work / "my.py").write_text("import no_such_module\n")
+    cli("build", "my.py", *BUILD).refused("No module named 'no_such_module'", "my.py, line 1")
+
+
+def test_kernels_file_without_kernels(cli: CommandLine, work: Path) -> None:
+    (work / "my.py").write_text("x = 1\n")
+    cli("build", "my.py", *BUILD).refused("`my.py` declares no kernel", "cd.Kernel")
+
+
+def test_malformed_declaration(cli: CommandLine, declare: Callable[..., str]) -> None:
+    outcome = cli("build", declare(dtype="float"), *BUILD)
+    outcome.refused("my.py, line 3: ", "'float' is not an element type", 'write "f32"')
+
+
+@pytest.mark.parametrize("name", ["a b", "a;b", "a\\nb", "$(touch pwned)", "../a", "é", "@a"])
+def test_kernel_names_are_identifiers(
+    name: str, cli: CommandLine, declare: Callable[..., str]
+) -> None:
+    cli("build", declare(name=name), *BUILD).refused("my.py, line 2", "next step")
+
+
+def test_unknown_kernel_name(cli: CommandLine, declare: Callable[..., str], work: Path) -> None:
+    (work / "my.cu").write_text('extern "C" __global__ void another(float* out) { *out = 1; }\n')
+    outcome = cli("build", declare(), *BUILD)
+    outcome.refused("has no entry `kernel`", "one of the entries it has: another")
+
+
+def test_model_that_calls_an_unknown_kernel(cli: CommandLine, work: Path) -> None:
+    text = (work / "model.mlir").read_text()
+    (work / "model.mlir").write_text(text.replace("@simple_mul_inplace", "@no_such_kernel"))
+    words = ("compile", "model.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb")
+    cli(*words).refused("`no_such_kernel`", "no kernel has that name")
+
+
+def test_model_that_is_no_mlir(cli: CommandLine, work: Path) -> None:
+    (work / "model.mlir").write_text("this is no MLIR {")
+    words = ("compile", "model.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb")
+    cli(*words).refused("`model.mlir` is not valid MLIR", "custom op 'this' is unknown")
+
+
+# -- targets and options
+
+
+@pytest.mark.parametrize(
+    ("target", "part"),
+    [
+        ("cuda:sm_9", "'sm_9' is not a CUDA architecture"),
+        ("cuda:sm_90x", "sm_90"),
+        ("rocm:gfx942", "rocm"),
+        ("cuda", "next step"),
+        (",", "No target is given"),
+        ("cpu:no-such-cpu; touch pwned", "next step"),
+    ],
+)
+def test_unknown_target(target: str, part: str, cli: CommandLine) -> None:
+    cli("build", "simple_mul.py", "-t", target, "--out", "o").refused(part)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("build", "simple_mul.py", "-t", "cpu"), "Missing option '--out'"),
+        (("build",), "Missing argument"),
+        (("build", "simple_mul.py", *BUILD, "--compiler", "gcc"), "'gcc' is not one of"),
+        (("no-such-command",), "No such command"),
+        (("run", "m.vmfb", "--device", "tpu"), "'tpu' is not one of"),
+        (("run", "m.vmfb", "--no-such-option"), "No such option"),
+    ],
+)
+def test_usage(words: tuple[str, ...], part: str, cli: CommandLine) -> None:
+    cli(*words).refused(part, "Usage: custom-dispatch")
+
+
+# -- the compiler's message
+
+
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_source_that_does_not_compile(
+    compiler: str, command: str, cli: CommandLine, declare: Callable[..., str], work: Path
+) -> None:
+    import shutil
+
+    if compiler == "nvcc" and shutil.which("gcc") is None:
+        pytest.skip("nvcc needs gcc to preprocess, and there is none")
+    source = '// one line\nextern "C" __global__ void kernel(float* out) { *out = missing; }\n'
+    (work / "my.cu").write_text(source)
+    out = ("--out", "o") if command == "build" else ()
+    words = (command, declare(), "-t", "cuda:sm_90", *out, "--compiler", compiler)
+    outcome = cli(*words)
+    outcome.refused("`my.cu` does not compile for sm_90", 'identifier "missing" is undefined')
+    assert f"{work / 'my.cu'}(2): error" in outcome.err
+    # The compiler's message and nothing of ours after it.
+    assert outcome.err.rstrip().endswith(f'compilation of "{work / "my.cu"}".')
+
+
+# -- calling
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parts"),
+    [
+        (("8xf64=2", "8xf32=4"), ("Argument 0", "dtype float64", "float32")),
+        (("8xi32=2", "8xf32=4"), ("Argument 0", "dtype int32", "float32")),
+        (("2x4xf32=2", "8xf32=4"), ("Argument 0", "rank 2", "rank 1")),
+        (("8xf32=2", "7xf32=4"), ("`lhs`", "`rhs`", "disagree on dim n")),
+        (("8xf32=2",), ("called with 1 arguments", "2: ")),
+        (("3", "8xf32=4"), ("Argument 0", "numpy array")),
+        (("8xf32=2", "@no.npy"), ("`@no.npy` cannot be read", "numpy.save")),
+        (("8xf99=2", "8xf32=4"), ("'8xf99=2' is not an input", "f32")),
+    ],
+)
+def test_wrong_arguments(
+    inputs: tuple[str, ...], parts: tuple[str, ...], cli: CommandLine, vmfb: Path
+) -> None:
+    words = [word for text in inputs for word in ("-i", text)]
+    cli("run", vmfb, "--device", "cpu", *words).refused(*parts, "next step")
+
+
+def test_unknown_function(cli: CommandLine, vmfb: Path) -> None:
+    cli("run", vmfb, "-f", "no").refused("has no function `no`", "mixed_invocation")
+
+
+def test_cuda_without_a_driver(cli: CommandLine, vmfb: Path) -> None:
+    from custom_dispatch.runtime import why_not
+
+    if why_not("cuda") is None:
+        pytest.skip("there is a GPU, so CUDA is not refused")
+    outcome = cli("run", vmfb, "--device=cuda", "-i", "8xf32", "-i", "8xf32")
+    outcome.refused(str(why_not("cuda")))
+
+
+# -- damaged files
+
+
+@pytest.mark.parametrize("command", ["run", "inspect"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
+def test_corrupt_module(command: str, damage: str, cli: CommandLine, vmfb: Path) -> None:
+    content = vmfb.read_bytes()
+    middle = len(content) // 2
+    damaged = {
+        "cut": content[:middle],
+        "flipped": content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :],
+        "empty": b"",
+        "other": b"this is no module\n" * 100,
+    }[damage]
+    vmfb.write_bytes(damaged)
+    cli(command, vmfb).refused("`mixed.vmfb`", "next step")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00\x01\x02",
+        b".version 9.0\n.target sm_90\n.address_size 64\n.entry {",
+        b"\x7fELF\x02",
+    ],
+)
+def test_corrupt_object(content: bytes, cli: CommandLine, work: Path) -> None:
+    (work / "k.ptx").write_bytes(content)
+    cli("inspect", "k.ptx").refused("next step")
+
+
+# -- places that cannot be written (permissions would not stop root, so a file is in the way)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build", "simple_mul.py", "-t", "cuda:sm_80,cuda:sm_90", "--out", "model.mlir/o"),
+        ("build", "simple_mul.py", "-t", "cuda:sm_80,cuda:sm_90", "--out", "model.mlir"),
+        ("emit", "simple_mul.py", "-t", "cuda:sm_90", "-o", "model.mlir/o.mlir"),
+        ("emit", "simple_mul.py", "-t", "cuda:sm_90", "-o", "."),
+        ("compile", "model.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "model.mlir/o.vmfb"),
+        ("compile", "model.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "."),
+        ("demo", "-o", "model.mlir/o.vmfb"),
+    ],
+)
+def test_output_that_cannot_be_written(words: tuple[str, ...], cli: CommandLine) -> None:
+    cli(*words).refused("next step: choose another")

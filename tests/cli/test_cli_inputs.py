@@ -1,0 +1,112 @@
+"""Inputs on the command line: every form, and only `CallError` for everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custom_dispatch.cli.inputs import format_result, parse_input
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("8xf32=2", numpy.full(8, 2, numpy.float32)),
+        ("2x2xi32=1 2 3 4", numpy.array([[1, 2], [3, 4]], numpy.int32)),
+        ("2x2xi32=[1,2][3,4]", numpy.array([[1, 2], [3, 4]], numpy.int32)),
+        ("4xf64", numpy.zeros(4)),
+        ("0x3xf16", numpy.zeros((0, 3), numpy.float16)),
+        ("f32=1.5", numpy.array(1.5, numpy.float32)),
+        ("3xi1=1 0 1", numpy.array([True, False, True])),
+        ("2xu8=255", numpy.full(2, 255, numpy.uint8)),
+        ("2xf32=nan inf", numpy.array([numpy.nan, numpy.inf], numpy.float32)),
+    ],
+)
+def test_arrays(text: str, wanted: numpy.ndarray) -> None:
+    found = parse_input(text)
+    assert found.dtype == wanted.dtype
+    numpy.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("3", 3), ("-1", -1), ("1.5", 1.5), ("1e3", 1000.0)])
+def test_numbers(text: str, wanted: float) -> None:
+    found = parse_input(text)
+    assert found == wanted
+    assert type(found) is type(wanted)
+
+
+def test_files(tmp_path: Path) -> None:
+    wanted = numpy.arange(6, dtype=numpy.int16).reshape(2, 3)
+    numpy.save(tmp_path / "a.npy", wanted)
+    numpy.testing.assert_array_equal(parse_input(f"@{tmp_path / 'a.npy'}"), wanted, strict=True)
+
+
+def test_files_that_hold_no_single_array(tmp_path: Path) -> None:
+    numpy.savez(tmp_path / "several.npz", a=numpy.zeros(2))
+    numpy.save(tmp_path / "objects.npy", numpy.array([{}], object), allow_pickle=True)
+    (tmp_path / "text.npy").write_text("no array")
+    for name in ("several.npz", "objects.npy", "text.npy", "missing.npy", "."):
+        with pytest.raises(CallError, match="cannot be read"):
+            parse_input(f"@{tmp_path / name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "is not an input"),
+        ("8yf32=2", "is not an input"),
+        ("8xf31=2", "is not an input"),
+        ("-8xf32=2", "is not an input"),
+        ("4xf32=1 2 3", "has 3 values"),
+        ("4xf32=a", "the value 'a'"),
+        ("4xi32=1.5", "the value '1.5'"),
+        ("4xi8=128", "does not hold"),
+        ("4xu8=-1", "does not hold"),
+        ("4xf16=1e10", "does not hold"),
+        ("4xf32=1e300", "does not hold"),
+        ("1048576x1048576x1048576xf32=0", "bytes of memory"),
+    ],
+)
+def test_refused(text: str, part: str) -> None:
+    with pytest.raises(CallError) as caught:
+        parse_input(text)
+    assert part in str(caught.value)
+    assert "next step: " in str(caught.value)
+
+
+SIZES = st.lists(st.integers(0, 5).map(str), max_size=4).map(lambda sizes: "x".join([*sizes, ""]))
+TYPES = st.sampled_from([*ELEMENT_TYPES, "i1", "f31", "", "complex64"])
+VALUES = st.one_of(
+    st.just(""),
+    st.lists(st.one_of(st.integers(), st.floats(), st.text(max_size=5)), max_size=6).map(
+        lambda values: "=" + " ".join(map(str, values))
+    ),
+)
+NEARLY = st.tuples(SIZES, TYPES, VALUES).map("".join)
+
+
+@given(st.one_of(st.text(), NEARLY, st.text().map("@".__add__)))
+def test_any_text_is_an_input_or_a_call_error(text: str) -> None:
+    try:
+        value = parse_input(text)
+    except CallError:
+        return
+    assert isinstance(value, int | float | numpy.ndarray)
+
+
+@given(
+    st.lists(st.integers(0, 4), max_size=3),
+    st.sampled_from([name for name, kind in ELEMENT_TYPES.items() if name != "bool"]),
+)
+def test_results_read_as_inputs(sizes: list[int], name: str) -> None:
+    wanted = numpy.ones(sizes, ELEMENT_TYPES[name].to_numpy())
+    found = parse_input(format_result(wanted))
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    numpy.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,94 @@
+"""The command line as a process: its exit status, its streams, and signals."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "custom_dispatch"]
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "words", [["--verbose", "run", "no.vmfb"], ["run", "no.vmfb", "--verbose"]]
+)
+def test_verbose_shows_a_traceback(work: Path, words: list[str]) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert "error: The module `no.vmfb` does not exist." in done.stderr
+
+
+def test_an_error_is_all_that_is_printed(work: Path) -> None:
+    done = run("run", "no.vmfb")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "error: The module `no.vmfb` does not exist.\n"
+        f"  next step: correct the path (it is looked up from `{work}`).\n"
+    )
+
+
+def test_the_program_is_installed() -> None:
+    program = Path(sys.executable).parent / "custom-dispatch"
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith("custom-dispatch")
+
+
+def test_a_closed_pipe_is_no_error(work: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "inspect", "model.mlir"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) != 0
+
+
+def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("nvcc needs gcc to preprocess, and there is none")
+    temporary = tmp_path_factory.mktemp("temporary")
+    # The compiler waits for ever for somebody to write its header.
+    slow = 'extern "C" __global__ void kernel(float* out) {}\n#include "endless.h"\n'
+    (work / "my.cu").write_text(slow)
+    os.mkfifo(work / "endless.h")
+    (work / "my.py").write_text(
+        "import custom_dispatch as cd\n"
+        'kernel = cd.Kernel("kernel", source="my.cu", operands=[cd.Out("out", "f32", [4])], '
+        "block=1, grid=1)\n"
+    )
+    before = set(work.iterdir())
+    words = ["build", "my.py", "-t", "cuda:sm_90", "--out", "o", "--compiler", "nvcc"]
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not any(temporary.iterdir()) and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert err.strip() == "interrupted"
+    assert set(work.iterdir()) == before
+    assert not list(temporary.iterdir())
