@@ -23,6 +23,9 @@ class CpuKernel:
         Number of push constants: scalars of at most 32 bits, one i32 each (low bytes), last.
     layout
         Text of the `#hal.pipeline.layout<...>` attribute, or an alias of it.
+    grid_x_ordinal
+        The push constant that holds the grid's x size, where a workgroup runs several blocks of a
+        row: then there are fewer workgroups than blocks. None where each workgroup is one block.
     """
 
     entry: str
@@ -31,3 +34,4 @@ class CpuKernel:
     bindings: int
     constants: int
     layout: str
+    grid_x_ordinal: int | None = None

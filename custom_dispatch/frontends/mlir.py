@@ -19,6 +19,14 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.files import read_bytes
+from custom_dispatch.frontends.empty_guard import (
+    can_be_guarded,
+    has_effects,
+    result_sizes,
+    write_guard,
+    write_sizes_only,
+)
+from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import ObjectReference
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
 from custom_dispatch.ir.library_module import entry_points, write_executables
@@ -141,14 +149,24 @@ def link(
                     next_step="link the original model, or rename the symbol.",
                 )
         parts = [write_executables(executables, reference, form)]
+        sizes_only = []
         for kernel in used:
             declaration = declarations[kernel.name]
             signature = _signature(kernel, declaration)
-            wrapper = Wrapper(kernel, signature, entry_points(executables, kernel, form))
+            wrapper = Wrapper(
+                kernel,
+                signature,
+                entry_points(executables, kernel, form),
+                with_grid=library.cpu_target is not None,
+            )
             dialect = declaration.name.partition(".")[0]
             parts.append(wrapper.write(symbol=kernel.name, dialect=dialect))
+            sizes_only.append(write_sizes_only(kernel, signature, dialect))
+        guards = _guards(module, used, "\n".join(sizes_only)) if library.cuda_targets else []
         added = _parse("\n".join(parts).encode(), "The generated IR")
         _merge(module, declarations, used, added)
+        for original, sizes in guards:
+            _guard(module, original, sizes)
         _keep_arguments(module, used)
         _attach_manifest(module, manifest(library, used))
         _verify(module)
@@ -288,6 +306,47 @@ def _merge(
         declarations[kernel.name].erase()
     for op in list(moved.body.operations):
         module.body.append(op)
+
+
+def _guards(
+    module: ir.Module, used: Sequence[Kernel], sizes_only: str
+) -> list[tuple[ir.Operation, str]]:
+    """The functions to keep from running on empty tensors, each with its sizes' function."""
+    if has_effects(module, [kernel.name for kernel in used]):
+        return []
+    public = {
+        _name(op): op
+        for op in _functions(module)
+        if _is_public(op) and not _is_declaration(op) and can_be_guarded(op)
+    }
+    found = result_sizes(module, sizes_only, list(public)) if public else {}
+    return [(public[name], sizes) for name, sizes in found.items()]
+
+
+def _guard(module: ir.Module, original: ir.Operation, sizes: str) -> None:
+    """Move a function's body into a private one, and put a guarded function in its place."""
+    text, moved = write_guard(original)
+    visibility = {
+        "sym_name": ir.StringAttr.get(moved),
+        "sym_visibility": ir.StringAttr.get("private"),
+    }
+    outer = {name: original.attributes[name] for name in ("arg_attrs", "res_attrs",
+             "iree.reflection") if name in original.attributes}  # fmt: skip
+    name = original.attributes["sym_name"]
+    for attribute in outer:
+        del original.attributes[attribute]
+    for attribute, value in visibility.items():
+        original.attributes[attribute] = value
+    kind = ir.TypeAttr(original.attributes["function_type"]).value
+    body_declaration = f"func.func private @{quote(moved)}{kind}\n"
+    added = ir.Module.parse(text + sizes + "\n" + body_declaration, module.context)
+    for op in list(added.body.operations):
+        if _is_declaration(op.operation):
+            continue
+        module.body.append(op)
+        if op.operation.attributes["sym_name"] == name:
+            for attribute, value in outer.items():
+                op.operation.attributes[attribute] = value
 
 
 def _keep_arguments(module: ir.Module, used: Sequence[Kernel]) -> None:

@@ -7,7 +7,7 @@ the kernels as code. IREE takes the first variant whose condition holds, so orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
@@ -20,6 +20,9 @@ from custom_dispatch.toolchain.object import Object
 
 CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
 """The target of an external CUDA variant. Without a configuration it fits every CUDA device."""
+
+_THREADS_PER_WORKGROUP = 4096
+_MIN_WORKGROUPS = 1024
 
 ObjectReference = Callable[[Object], str]
 """Writes the `#hal.executable.object` attribute of an object."""
@@ -91,7 +94,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"objects([{reference(item)}]) {{"
         )
         _write_condition(inner, item.target.cuda_arch)
-        _write_exports(inner, executable.kernels, on_cpu=False)
+        _write_exports(inner, executable, on_cpu=False)
         inner.line("}")
         out.absorb(inner)
     if executable.cpu is not None:
@@ -100,7 +103,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"hal.executable.variant public @{executable.cpu.symbol} "
             f"target({executable.cpu.target}) {{"
         )
-        _write_exports(inner, executable.kernels, on_cpu=True)
+        _write_exports(inner, executable, on_cpu=True)
         inner.line("  builtin.module {")
         inner.lines.append(executable.cpu.body.rstrip())
         inner.line("  }")
@@ -122,7 +125,7 @@ def write_source(executable: Executable, reference: ObjectReference) -> str:
         f"hal.executable.source private @{executable.symbol} "
         f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>> {{"
     )
-    _write_exports(out, executable.kernels, on_cpu=False)
+    _write_exports(out, executable, on_cpu=False)
     out.line("}")
     return "\n".join(out.lines) + "\n"
 
@@ -148,8 +151,8 @@ def _write_condition(out: Emitter, arch: Arch) -> None:
     out.absorb(body)
 
 
-def _write_exports(out: Emitter, kernels: Sequence[Kernel], *, on_cpu: bool) -> None:
-    for ordinal, kernel in enumerate(kernels):
+def _write_exports(out: Emitter, executable: Executable, *, on_cpu: bool) -> None:
+    for ordinal, kernel in enumerate(executable.kernels):
         body = out.nested()
         inner = Emitter(body.indent + 1)
         inner.reserve("device")
@@ -157,17 +160,36 @@ def _write_exports(out: Emitter, kernels: Sequence[Kernel], *, on_cpu: bool) -> 
         arguments = comma(
             ["%device: !hal.device", *(f"{value}: index" for value in workload.values())]
         )
+        layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
         body.line(
-            f"hal.executable.export public @{kernel.entry} ordinal({ordinal}) "
-            f"layout({layout_of(kernel.abi)}) count({arguments}) -> (index, index, index) {{"
+            f"hal.executable.export public @{kernel.entry} ordinal({ordinal}) layout({layout}) "
+            f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
-        grid = comma([arithmetic.value(size) for size in kernel.grid])
-        inner.line(f"hal.return {grid} : index, index, index")
+        grid = [arithmetic.value(size) for size in kernel.grid]
+        if on_cpu:
+            grid[0] = _workgroups(inner, kernel, grid[0])
+        inner.line(f"hal.return {comma(grid)} : index, index, index")
         body.absorb(inner)
-        # The CPU variant runs a block's threads itself: a workgroup is one block there.
+        # The CPU variant runs a block's threads itself.
         body.line("}" if on_cpu else f"}} <{_launch_attributes(kernel)}>")
         out.absorb(body)
+
+
+def _workgroups(out: Emitter, kernel: Kernel, blocks: str) -> str:
+    """How many CPU workgroups run a row of blocks.
+
+    Small blocks are run several to a workgroup, because starting one costs more than they do; but
+    a row keeps at least `_MIN_WORKGROUPS`, so that no core goes without.
+    """
+    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    most = max(1, _THREADS_PER_WORKGROUP // threads)
+    if most == 1:
+        return blocks
+    spare = out.pure(f"arith.divui {blocks}, {out.index(_MIN_WORKGROUPS)} : index")
+    share = out.pure(f"arith.minui {spare}, {out.index(most)} : index")
+    share = out.pure(f"arith.maxui {share}, {out.index(1)} : index")
+    return out.pure(f"arith.ceildivui {blocks}, {share} : index")
 
 
 def _launch_attributes(kernel: Kernel) -> str:

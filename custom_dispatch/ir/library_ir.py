@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.cpu_target import cpu_executable_target
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
+from custom_dispatch.kernel.abi import MAX_CONSTANTS
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
@@ -43,7 +45,16 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
 
 
 def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> CpuVariant:
-    assert unit.cpu_ptx is not None  # noqa: S101 - `build` makes one for every CPU target
+    if unit.cpu_ptx is None:  # pragma: no cover - `build` makes one for every CPU target
+        raise TypeError(f"unit {unit.name} has no PTX for the CPU")
+    for kernel in kernels:
+        if len(kernel.abi.constants) >= MAX_CONSTANTS:
+            raise DeclarationError(
+                f"Kernel `{kernel.name}` has {len(kernel.abi.constants)} scalars and the target "
+                "cpu.",
+                expected=f"at most {MAX_CONSTANTS - 1}: the CPU variant needs one for the grid",
+                next_step="pass some of them in a buffer, or drop the target cpu.",
+            )
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
     body = lower(
         module,
@@ -54,7 +65,8 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 block=kernel.block,
                 bindings=len(kernel.abi.bindings),
                 constants=len(kernel.abi.constants),
-                layout=layout_of(kernel.abi),
+                layout=layout_of(kernel.abi, with_grid=True),
+                grid_x_ordinal=len(kernel.abi.constants),
             )
             for kernel in kernels
         ],

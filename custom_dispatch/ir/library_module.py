@@ -34,7 +34,10 @@ def write_library_module(library: Library, reference: ObjectReference, form: str
     parts = [write_executables(executables, reference, form)]
     for index, kernel in enumerate(kernels):
         wrapper = Wrapper(
-            kernel, declared_signature(kernel), entry_points(executables, kernel, form)
+            kernel,
+            declared_signature(kernel),
+            entry_points(executables, kernel, form),
+            with_grid=library.cpu_target is not None,
         )
         attributes = manifest_attribute(library, kernels) if index == 0 else ""
         parts.append(

@@ -57,18 +57,24 @@ class Wrapper:
         The function's tensor types.
     entry_points
         The dispatch's entry points: `Executable.entry_points`, or one symbol.
+    with_grid
+        Pass the grid's x size as one more constant; see `layout_of`.
     """
 
-    def __init__(self, kernel: Kernel, signature: Signature, entry_points: str) -> None:
+    def __init__(
+        self, kernel: Kernel, signature: Signature, entry_points: str, *, with_grid: bool
+    ) -> None:
         self.kernel = kernel
         self.signature = signature
         self.entry_points = entry_points
+        self.with_grid = with_grid
         self.body = Emitter(1)
         self.arguments = {operand.name: self.body.fresh(operand.name) for operand in kernel.inputs}
         self.dims: dict[str, str | int] = {}
         self.dim_sources: dict[str, str] = {}
         self.tensors: dict[str, Tensor] = {}
         self.scalars: dict[str, str] = {}
+        self.grid_x = ""
         self.arithmetic = Arithmetic(self.body, self.dims)
 
     def write(
@@ -270,6 +276,9 @@ class Wrapper:
         known = [self.arithmetic.known(size) for size in self.kernel.grid]
         grid = [self._index(size) for size in self.kernel.grid]
         self._check_grid(known, grid)
+        if self.with_grid:
+            narrow = f"arith.index_castui {grid[0]} : index to i32"
+            self.grid_x = self.body.pure(narrow, "grid_x")
         if all(size is not None and size > 0 for size in known):
             return self._dispatch(self.body, results)
         zero = self.body.index(0)
@@ -353,6 +362,9 @@ class Wrapper:
                 value = block.result(f"util.optimization_barrier {value} : {kind}", "opaque")
             operands.append((operand.name, value))
             types.append(kind + dynamic)
+        if self.grid_x:
+            operands.append(("", self.grid_x))
+            types.append("i32")
         values = dict(operands)
         returned = comma(
             (values[operand.name] if result.value else result.type) + result.dynamic
