@@ -1,0 +1,196 @@
+"""What the README's table of checks claims: for each row, making the mistake and what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+import custom_dispatch as cd
+
+n = cd.dim("n")
+X, Y, COUNT = cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("count", "i32", n)
+COPY = """\
+extern "C" __global__ void copy(const float* x, float* y, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) y[i] = x[i];
+}
+"""
+TWICE = """\
+func.func private @copy(tensor<?xf32>) -> tensor<?xf32>
+func.func @twice(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %y = call @copy(%x) : (tensor<?xf32>) -> tensor<?xf32>
+  %sum = arith.addf %x, %y : tensor<?xf32>
+  %z = call @copy(%sum) : (tensor<?xf32>) -> tensor<?xf32>
+  return %z : tensor<?xf32>
+}
+"""
+
+
+class Bench:
+    """A directory with sources in it, and a GPU that is pretended where a row needs one."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.monkeypatch = monkeypatch
+        (root / "copy.cu").write_text(COPY)
+
+    def kernel(self, name: str = "copy", **changed: Any) -> cd.Kernel:
+        settings: dict[str, Any] = {
+            "source": self.root / "copy.cu",
+            "operands": [X, Y, COUNT],
+            "block": 64,
+            "grid": cd.ceildiv(n, 64),
+        }
+        return cd.Kernel(name, **(settings | changed))
+
+    def source(self, name: str, text: str) -> Path:
+        (self.root / name).write_text(text)
+        return self.root / name
+
+    def build(self, name: str = "copy", **changed: Any) -> cd.Library:
+        return cd.build(self.kernel(name, **changed), ["cuda:sm_80"])
+
+    def ptx(self, arch: str) -> str:
+        library = cd.build(self.kernel(), [f"cuda:{arch}"])
+        return next(iter(library.objects)).data.decode()
+
+    def given(self, ptx: str) -> cd.Library:
+        objects = {"cuda:sm_80": self.source("given.ptx", ptx)}
+        return self.build(source=None, objects=objects)
+
+    def load_on_gpu(self, target: str, capability: int, cuda: tuple[int, int]) -> None:
+        """Load a module for a target onto a GPU that is not there."""
+        from custom_dispatch.runtime import choice
+
+        gpu = cd.devices()[-1].__class__("cuda", "A100", capability)
+        self.monkeypatch.setattr(choice, "devices", lambda: (gpu, cd.devices()[-1]))
+        self.monkeypatch.setattr(choice, "why_not", lambda _: None)
+        driver = SimpleNamespace(cuda_version=cuda)
+        self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
+        cd.load(cd.compile(None, self.kernel(), [target]), device="cuda")
+
+
+Row = Callable[[Bench], object]
+ROWS: dict[str, Row] = {}
+
+
+def row(mistake: str) -> Callable[[Row], Row]:
+    def register(function: Row) -> Row:
+        ROWS[mistake] = function
+        return function
+
+    return register
+
+
+ROWS |= {
+    "The source has no function of that name": lambda bench: bench.build("copi"),
+    "Another number of parameters": lambda bench: bench.build(operands=[X, Y]),
+    "Another size of a parameter": lambda bench: bench.build(
+        operands=[X, Y, cd.Scalar("count", "u8")]
+    ),
+    "A name that is no identifier": lambda bench: bench.kernel("my.kernel"),
+    "A block over 1024 threads": lambda bench: bench.kernel(block=2048),
+    "A block over `__launch_bounds__`": lambda bench: bench.build(
+        source=bench.source("bounds.cu", COPY.replace(" void", " void __launch_bounds__(32)", 1))
+    ),
+    "Shared memory over the GPU's limit": lambda bench: bench.build(
+        dynamic_shared_memory=200 * 1024
+    ),
+    "More than 16 buffers": lambda bench: bench.kernel(
+        operands=[*(cd.In(f"x{index}", "f32", [n]) for index in range(16)), Y]
+    ),
+    "A scalar of 64 bits": lambda bench: bench.kernel(
+        operands=[X, Y, cd.Scalar("count", "i64", n)]
+    ),
+    "Another order of parameters than IREE's": lambda bench: bench.kernel(operands=[COUNT, X, Y]),
+    "PTX that does not assemble": lambda bench: bench.given(
+        bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
+    ),
+    "PTX for another GPU": lambda bench: bench.given(bench.ptx("sm_90")),
+    "No object for the GPU that is here": lambda bench: bench.load_on_gpu(
+        "cuda:sm_90", 80, (13, 0)
+    ),
+    "PTX newer than the driver": lambda bench: bench.load_on_gpu("cuda:sm_80", 80, (12, 4)),
+    "A grid over CUDA's limits": lambda bench: bench.kernel(grid=(1, n))(
+        numpy.zeros(70000, numpy.float32)
+    ),
+    "Another dtype or rank": lambda bench: bench.kernel()(numpy.zeros(4)),
+}
+
+
+@row("Operands whose sizes disagree")
+def _sizes(bench: Bench) -> None:
+    source = COPY.replace("float* y", "const float* z, float* y", 1).replace(
+        "const const float* z", "const float* z"
+    )
+    two = bench.kernel(
+        source=bench.source("two.cu", source),
+        operands=[X, cd.In("z", "f32", [n]), Y, COUNT],
+    )
+    program = cd.load(cd.compile(None, two, ["cpu"]))
+    program.copy(numpy.zeros(4, numpy.float32), numpy.zeros(5, numpy.float32))
+
+
+@row("An empty array")
+def _empty(bench: Bench) -> None:
+    assert bench.kernel()(numpy.zeros(0, numpy.float32)).shape == (0,)
+
+
+@row("An in-place kernel on the caller's array")
+def _in_place(bench: Bench) -> None:
+    source = 'extern "C" __global__ void copy(float* x) { x[threadIdx.x] *= 2; }\n'
+    twice = bench.kernel(
+        source=bench.source("twice.cu", source),
+        operands=[cd.InOut("x", "f32", [4])],
+        block=4,
+        grid=1,
+    )
+    given = numpy.ones(4, numpy.float32)
+    assert twice(given).tolist() == [2, 2, 2, 2]
+    assert given.tolist() == [1, 1, 1, 1]
+
+
+@row("Constant operands only")
+def _constants(bench: Bench) -> None:
+    model = """\
+    func.func private @copy(tensor<4xf32>) -> tensor<4xf32>
+    func.func @main() -> tensor<4xf32> {
+      %x = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+      %y = call @copy(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    """
+    module = cd.compile(model, bench.kernel(), ["cuda:sm_80", "cpu"])
+    assert cd.load(module, device="cpu").main().tolist() == [1, 2, 3, 4]
+
+
+@row("f64")
+def _f64(bench: Bench) -> None:
+    copy = bench.kernel(
+        source=bench.source("f64.cu", COPY.replace("float", "double")),
+        operands=[cd.In("x", "f64", [n]), cd.Out("y", "f64", [n]), COUNT],
+    )
+    third = numpy.full(4, 1 / 3)
+    assert copy(third).tolist() == third.tolist()
+
+
+@row("Targets in any order")
+def _order(bench: Bench) -> None:
+    targets = ["cuda:sm_80", "cpu", "cuda:sm_90", "cuda:sm_90a"]
+    emitted = cd.emit(bench.kernel(), targets, output=bench.root / "copy.mlir")
+    text = emitted.path.read_text()
+    places = [text.index(f"@{name}") for name in ("sm_90a", "sm_90 ", "sm_80", "cpu")]
+    assert places == sorted(places)
+    assert text.count("hal.executable.condition") == 3
+
+
+@row("CUDA and CPU in one file")
+def _both(bench: Bench) -> None:
+    module = cd.compile(TWICE, bench.kernel(), ["cuda:sm_80", "cpu"])
+    program = cd.load(module, device="cpu")
+    assert program.twice(numpy.ones(3, numpy.float32)).tolist() == [2, 2, 2]

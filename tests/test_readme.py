@@ -1,0 +1,156 @@
+"""README.md is true: its snippets run, its table of checks holds, its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from readme_checks import ROWS, Bench
+
+import custom_dispatch as cd
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A fenced block and the comment before it: <!-- STORY: WHAT -->."""
+
+    story: str
+    what: str
+    text: str
+
+
+SNIPPETS = [
+    Snippet(*match.groups())
+    for match in re.finditer(r"<!-- ([\w-]+): ([^>]+) -->\n```\w*\n(.*?)```\n", README, re.DOTALL)
+]
+
+
+def play(story: str, directory: Path) -> None:
+    """Write a story's files and run its commands, in order, comparing what they print."""
+    printed = ""
+    for snippet in SNIPPETS:
+        if snippet.story != story:
+            continue
+        what, text = snippet.what, snippet.text
+        if what.startswith("file "):
+            (directory / what.removeprefix("file ")).write_text(text)
+        if what == "prints":
+            assert printed == text
+        if what == "printed, run":
+            assert shlex.split(printed) == shlex.split(text.replace("\\\n", " "))
+        if what in ("run", "printed, run"):
+            printed = run(text, directory)
+
+
+def run(script: str, directory: Path) -> str:
+    programs = Path(sys.executable).parent
+    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def skip_unless_cmake_can_build() -> None:
+    """CMake needs make, and nvcc needs gcc: neither is a Python package."""
+    for program in ("gcc", "make"):
+        if shutil.which(program) is None:
+            pytest.skip(f"building PTX with CMake needs {program}, and there is none")
+
+
+def test_your_own_kernel_in_python(tmp_path: Path) -> None:
+    play("own-kernel", tmp_path)
+
+
+def test_the_same_with_stock_tools(tmp_path: Path) -> None:
+    skip_unless_cmake_can_build()
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    for name in ("cmake", "cuda_kernels", "mlir"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    play("stock-tools", tmp_path)
+
+
+def test_cmake_in_your_own_project(tmp_path: Path) -> None:
+    skip_unless_cmake_can_build()
+    for snippet in SNIPPETS:
+        if snippet.what == "file saxpy.cu":
+            (tmp_path / "saxpy.cu").write_text(snippet.text)
+    play("own-cmake", tmp_path)
+    assert (tmp_path / "build/saxpy_sm_80.ptx").is_file()
+
+
+def test_every_snippet_is_run() -> None:
+    """A block of code without a comment before it would be shown and never run."""
+    assert README.count("\n```") == 2 * len(SNIPPETS)
+    stories = {"own-kernel", "stock-tools", "own-cmake", "command"}
+    assert {snippet.story for snippet in SNIPPETS} == stories
+
+
+def test_both_commands_are_one_line_and_their_extras_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    commands = {snippet.what: snippet.text for snippet in SNIPPETS if snippet.story == "command"}
+    assert set(commands) == {"demo", "tests"}
+    for text in commands.values():
+        assert text.count("\n") == 1
+        extra = re.search(r"'\.\[(\w+)\]'", text)
+        assert extra is not None
+        assert extra[1] in extras
+
+
+# -- the table of checks
+
+TABLE = {
+    cells[0]: cells[2]
+    for line in README[README.index("| Mistake ") :].splitlines()[2:]
+    if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 3
+}
+
+
+def test_the_table_and_its_tests_have_the_same_rows() -> None:
+    assert set(TABLE) == set(ROWS)
+
+
+@pytest.mark.parametrize("mistake", ROWS)
+def test_what_is_checked(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(tmp_path, monkeypatch)
+    claim = TABLE[mistake]
+    if not claim.startswith('"'):
+        ROWS[mistake](bench)
+        return
+    with pytest.raises(cd.CustomDispatchError) as caught:
+        ROWS[mistake](bench)
+    assert claim.strip('"') in str(caught.value)
+
+
+# -- the rest of the documentation
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))],
+)
+def test_links_lead_to_files(document: str) -> None:
+    path = ROOT / document
+    links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    for link in links:
+        if not link.startswith("https://"):
+            assert (path.parent / link).exists(), link
