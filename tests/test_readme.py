@@ -146,7 +146,12 @@ def test_what_is_checked(mistake: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "document",
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    ],
 )
 def test_links_lead_to_files(document: str) -> None:
     path = ROOT / document
@@ -154,3 +159,14 @@ def test_links_lead_to_files(document: str) -> None:
     for link in links:
         if not link.startswith("https://"):
             assert (path.parent / link).exists(), link
+
+
+def test_the_architecture_names_every_room_and_only_files_that_exist() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    rooms = {name for line in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
+             for name in re.findall(r"`(\w+)`", line)}  # fmt: skip
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = " | ".join(contract["contracts"][0]["layers"]).split(" | ")
+    assert rooms == set(layers)
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        assert (ROOT / "custom_dispatch" / name).is_file() or name == "compile.py", name

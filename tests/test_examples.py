@@ -1,0 +1,32 @@
+"""The examples run, and print what the kernels compute."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from custom_dispatch.cli import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_own_kernel(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "own_kernel.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    clamped = numpy.linspace(-8, 8, 6, dtype=numpy.float32).reshape(2, 3).clip(0, 6)
+    assert done.stdout == f"{clamped}\n{clamped * clamped}\n"
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_the_kernels_agree_with_their_references(example: Path) -> None:
+    assert main(["check", str(example), "--target", "cpu"]) == 0
