@@ -18,7 +18,7 @@ from cuda_kernels.simple_mul import n, simple_mul
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.runtime.devices import hal_device
+from custom_dispatch.runtime.device import hal_device
 
 COUNT = 2**24
 REPETITIONS = 41

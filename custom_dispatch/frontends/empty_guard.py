@@ -181,12 +181,15 @@ def _return_sizes(op: ir.Operation, name: str) -> None:
 
 
 def _is_arithmetic(op: ir.Operation) -> bool:
-    """Whether a function computes with sizes alone: no operation has a tensor for its result."""
+    """Whether a function computes with sizes alone: nothing makes a tensor, or reads one."""
     for inner in op.regions[0].blocks[0].operations:
         operation = inner.operation
         if operation.regions or operation.name.endswith(".call"):
             return False
-        if any(isinstance(value.type, ir.ShapedType) for value in operation.results):
+        values = [*operation.results]
+        if operation.name != "tensor.dim":
+            values += operation.operands
+        if any(isinstance(value.type, ir.ShapedType) for value in values):
             return False
     return True
 

@@ -35,12 +35,16 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
         The CPU is a target, and a kernel cannot run on it.
     """
     cpu_target = library.cpu_target
+    names = {kernel.name for kernel in kernels}
     found = []
     for unit in library.units:
         used = tuple(kernel for kernel in unit.kernels if kernel in kernels)
         if used:
             cpu = None if cpu_target is None else _cpu_variant(unit, used, cpu_target)
-            found.append(Executable(SYMBOL_PREFIX + unit.name, used, unit.objects, cpu))
+            symbol = SYMBOL_PREFIX + unit.name
+            while symbol in names:  # a kernel may have that name
+                symbol += "_"
+            found.append(Executable(symbol, used, unit.objects, cpu))
     return tuple(found)
 
 

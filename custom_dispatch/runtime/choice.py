@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeviceError
-from custom_dispatch.runtime.devices import Device, check_device_name, devices, why_not
+from custom_dispatch.runtime.device import Device, check_device_name, devices, why_not
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.manifest import Manifest
 

@@ -14,7 +14,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
-from custom_dispatch.runtime.devices import check_device_name, devices, why_not
+from custom_dispatch.runtime.device import check_device_name, devices, why_not
 from custom_dispatch.runtime.function import Function, host_array, scalar_value
 from custom_dispatch.runtime.program import load
 
@@ -101,7 +101,11 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
         grid = grid_for(kernel, dims)
         shapes = output_shapes(kernel, dims)
     except DeclarationError as error:
-        raise CallError(error.found, expected=error.expected, next_step=error.next_step) from None
+        raise CallError(
+            f"Kernel `{kernel.name}`: {error.found}",
+            expected=error.expected,
+            next_step=error.next_step,
+        ) from None
     if 0 in grid:
         for operand in kernel.outputs:
             if isinstance(operand, Out) and 0 not in shapes[operand.name]:

@@ -11,7 +11,7 @@ from iree import runtime as rt
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime.choice import Choice, choose_device
-from custom_dispatch.runtime.devices import Device, hal_device
+from custom_dispatch.runtime.device import Device, hal_device
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance

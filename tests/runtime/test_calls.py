@@ -1,0 +1,217 @@
+"""Calling kernels and loaded functions: what they take, and what they refuse."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from iree import runtime as rt
+from sample_kernels import samples
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.errors import CallError, DeviceError
+from custom_dispatch.runtime import eager
+from custom_dispatch.runtime.device import hal_device
+
+ONES = np.ones(8, np.float32)
+
+
+class Foreign:
+    """An array of another library: it offers DLPack and nothing else."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+def test_a_kernel_is_called_with_arrays() -> None:
+    lhs, rhs = np.arange(100, dtype=np.float32), np.full(100, 3, np.float32)
+    product = simple_mul.on("cpu")(lhs, rhs)
+    np.testing.assert_array_equal(product, lhs * rhs)
+
+
+def test_operands_are_also_given_by_name() -> None:
+    twos = np.full(8, 2, np.float32)
+    np.testing.assert_array_equal(simple_mul.on("cpu")(rhs=ONES, lhs=twos), twos)
+
+
+def test_an_update_in_place_leaves_the_callers_array_as_it_is() -> None:
+    rhs = np.full(8, 5, np.float32)
+    result = simple_mul_inplace.on("cpu")(np.full(8, 2, np.float32), rhs)
+    np.testing.assert_array_equal(result, np.full(8, 10, np.float32))
+    np.testing.assert_array_equal(rhs, np.full(8, 5, np.float32))
+
+
+def test_an_update_in_place_leaves_the_callers_device_array_as_it_is(
+    mixed: CompiledModule,
+) -> None:
+    program = cd.load(cd.compile(None, [simple_mul_inplace], ["cpu"]), "cpu")
+    device = hal_device("cpu")
+    lhs, rhs = (rt.asdevicearray(device, np.full(8, value, np.float32)) for value in (2, 5))
+    result = program.simple_mul_inplace(lhs, rhs)
+    assert isinstance(result, rt.DeviceArray)
+    np.testing.assert_array_equal(result.to_host(), np.full(8, 10, np.float32))
+    np.testing.assert_array_equal(rhs.to_host(), np.full(8, 5, np.float32))
+
+
+def test_empty_arrays_give_empty_results() -> None:
+    assert simple_mul.on("cpu")(ONES[:0], ONES[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(16, dtype=np.float32)[::2],
+        np.asfortranarray(np.arange(8, dtype=np.float32)),
+        np.arange(8, dtype=np.float32)[::-1],
+        Foreign(np.arange(8, dtype=np.float32)),
+    ],
+    ids=["strided", "fortran", "reversed", "dlpack"],
+)
+def test_arrays_of_any_layout_are_read(array: Any) -> None:
+    values = array._array if isinstance(array, Foreign) else array
+    np.testing.assert_array_equal(simple_mul.on("cpu")(array, ONES), values)
+
+
+def test_results_have_the_declared_signedness() -> None:
+    values = np.array([200, 3], np.uint8)
+    doubled = samples.doubling["u8"].on("cpu")(values // 2)
+    assert doubled.dtype == np.uint8
+    np.testing.assert_array_equal(doubled, np.array([200, 2], np.uint8))
+
+
+def test_several_results_come_as_a_tuple() -> None:
+    pairs = np.arange(10, dtype=np.float32).reshape(5, 2)
+    sums, differences = samples.sum_and_difference.on("cpu")(pairs)
+    np.testing.assert_array_equal(sums, pairs[:, 0] + pairs[:, 1])
+    np.testing.assert_array_equal(differences, pairs[:, 0] - pairs[:, 1])
+
+
+def test_a_kernel_without_inputs_is_called_with_its_scalars() -> None:
+    np.testing.assert_array_equal(samples.iota.on("cpu")(first=-3), np.arange(-3, 13))
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "dtype": (
+        lambda: simple_mul.on("cpu")(ONES.astype(np.float64), ONES),
+        ("Operand `lhs` of kernel `simple_mul` has dtype float64", "float32 (f32)", "astype"),
+    ),
+    "rank": (
+        lambda: simple_mul.on("cpu")(ONES, ONES.reshape(2, 4)),
+        ("Operand `rhs` of kernel `simple_mul` has shape [2, 4], which is rank 2", "rank 1"),
+    ),
+    "dims": (
+        lambda: simple_mul.on("cpu")(ONES, ONES[:3]),
+        ("disagree on dim n: `lhs`.shape[0] = 8, but `rhs`.shape[0] = 3", "the same n"),
+    ),
+    "static size": (
+        lambda: samples.sum_and_difference.on("cpu")(np.ones((4, 3), np.float32)),
+        ("operand `pairs` has size 3 in dimension 1", "expected: 2"),
+    ),
+    "missing": (
+        lambda: simple_mul.on("cpu")(ONES),
+        ("Kernel `simple_mul` is called without `rhs`", "simple_mul(lhs, rhs)"),
+    ),
+    "too many": (
+        lambda: simple_mul.on("cpu")(ONES, ONES, ONES),
+        ("is called with 3 arguments", "results are returned"),
+    ),
+    "twice": (
+        lambda: simple_mul.on("cpu")(ONES, lhs=ONES),
+        ("is given `lhs` twice", "by position or by keyword"),
+    ),
+    "unknown keyword": (
+        lambda: simple_mul.on("cpu")(ONES, out=ONES),
+        ("has no input `out`", "simple_mul(lhs, rhs)"),
+    ),
+    "no array": (
+        lambda: simple_mul.on("cpu")([1.0], ONES),
+        ("Operand `lhs` of kernel `simple_mul` is list", "a numpy array"),
+    ),
+    "scalar range": (
+        lambda: samples.narrow_scalars.on("cpu")(ONES, 128, 0, True),
+        ("Operand `byte` of kernel `narrow_scalars` is 128, which i8 does not hold",),
+    ),
+    "scalar kind": (
+        lambda: samples.scale.on("cpu")(ONES, "two", 1),
+        ("Operand `alpha` of kernel `scale` is 'two'", "a number for f32"),
+    ),
+    "fraction": (
+        lambda: samples.scale.on("cpu")(ONES, 1.0, 1.5),
+        ("Operand `beta` of kernel `scale` is 1.5", "a number for i32"),
+    ),
+    "negative size": (
+        lambda: samples.drop_first.on("cpu")(ONES[:0]),
+        ("Kernel `drop_first`: n - 1 is -1 for n = 0.", "expected: a size from 0"),
+    ),
+    "device name": (
+        lambda: simple_mul.on("gpu")(ONES, ONES),
+        ("'gpu' is not a device", "auto or cuda or cpu"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_call_that_does_not_fit_is_refused(what: str) -> None:
+    call, parts = REFUSED[what]
+    with pytest.raises((CallError, DeviceError)) as caught:
+        call()
+    message = str(caught.value)
+    for part in parts:
+        assert part in message
+    assert "next step: " in message
+
+
+def test_a_loaded_function_refuses_what_does_not_fit(mixed: CompiledModule) -> None:
+    function = cd.load(mixed, "cpu").mixed_invocation
+    kind = "(tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)"
+    for arguments, part in (
+        ((ONES,), f"expected: 2: {kind}"),
+        ((ONES, ONES.astype(np.float16)), "Argument 1 of `mixed_invocation` has dtype float16"),
+        ((ONES.reshape(8, 1), ONES), "which is rank 2"),
+        ((ONES, ONES[:3]), "`lhs`.shape[0] and `rhs`.shape[0] disagree on dim n"),
+    ):
+        with pytest.raises(CallError) as caught:
+            function(*arguments)
+        assert part in str(caught.value)
+        assert "next step: " in str(caught.value)
+
+
+def test_threads_that_call_first_share_one_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = cd.Kernel(
+        "simple_mul",
+        source=str(simple_mul.source),
+        operands=simple_mul.operands,
+        block=simple_mul.block,
+        grid=simple_mul.grid,
+    )
+    built = []
+    build = eager._build.__wrapped__
+
+    def counted(kernel: cd.Kernel, kind: str) -> Any:
+        built.append(kernel)
+        return build(kernel, kind)
+
+    monkeypatch.setattr(eager, "_build", eager.functools.cache(counted))
+    results: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(kernel.on("cpu")(ONES, ONES)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    assert all((result == 1).all() for result in results)
+    assert len(built) == 1

@@ -1,0 +1,60 @@
+"""Comparing kernels with their references."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sample_kernels import samples
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.runtime.check import SIZES, check_kernel
+
+CHECKED = [kernel for kernel in samples.ALL if kernel.reference is not None]
+
+
+def with_reference(reference: object) -> cd.Kernel:
+    return cd.Kernel(
+        "simple_mul",
+        source=str(simple_mul.source),
+        operands=simple_mul.operands,
+        block=simple_mul.block,
+        grid=simple_mul.grid,
+        reference=reference,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("kernel", CHECKED[:8], ids=lambda kernel: kernel.name)
+def test_a_kernel_that_computes_its_reference_passes(kernel: cd.Kernel) -> None:
+    results = list(check_kernel(kernel, "cpu"))
+    assert results
+    assert [result for result in results if not result.passed] == []
+
+
+def test_sizes_that_the_declaration_has_no_shape_for_are_passed_over() -> None:
+    sizes = [result.dims["n"] for result in check_kernel(samples.drop_first, "cpu")]
+    assert sizes == [size for size in SIZES if size > 0]
+
+
+def test_one_wrong_element_fails() -> None:
+    def reference(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        product = lhs * rhs
+        if product.size:
+            product[-1] += 0.01
+        return product
+
+    results = list(check_kernel(with_reference(reference), "cpu"))
+    assert [result.problem for result in results if result.dims["n"] == 7] == [
+        "`product` differs in 1 of 7 elements"
+    ]
+
+
+def test_a_result_of_another_shape_fails() -> None:
+    results = list(check_kernel(with_reference(lambda lhs, _: lhs[:1]), "cpu"))
+    assert results[-1].problem == "`product` has shape (1000,), the reference (1,)"
+
+
+def test_a_kernel_without_a_reference_cannot_be_checked() -> None:
+    with pytest.raises(DeclarationError, match="declares no reference"):
+        list(check_kernel(samples.report_arch, "cpu"))

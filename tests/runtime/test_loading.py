@@ -1,0 +1,239 @@
+"""Loading modules: which device, and what is said when none will do."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.compilation import compile_mlir
+from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.errors import DeviceError, ModuleFileError
+from custom_dispatch.runtime import choice, device, driver
+from custom_dispatch.runtime.choice import choose_device
+from custom_dispatch.runtime.driver import DriverState, Gpu
+from custom_dispatch.runtime.module_file import ModuleFile
+
+H200 = DriverState((Gpu(0, "NVIDIA H200", 90, 141 << 30),), (13, 0), "")
+NO_DRIVER = DriverState((), None, "No NVIDIA driver is installed: libcuda.so.1 was not found.")
+
+
+@pytest.fixture
+def driver_answers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make the driver answer something else; nothing is run on the device it shows."""
+
+    def answer(state: DriverState) -> None:
+        for room in (device, choice):
+            monkeypatch.setattr(room, "driver_state", lambda: state)
+
+    return answer
+
+
+def file_for(*targets: str) -> ModuleFile:
+    return ModuleFile(cd.compile(None, [simple_mul], targets).bytes, label="`model.vmfb`")
+
+
+def chosen(file: ModuleFile, wanted: str = "auto") -> tuple[str, str]:
+    found = choose_device(wanted, file.label, file.manifest)
+    return found.device.kind, found.reason
+
+
+def test_auto_takes_the_gpu_when_the_module_holds_something_for_it(driver_answers: Any) -> None:
+    driver_answers(H200)
+    assert chosen(file_for("cuda:sm_80", "cuda:sm_90", "cpu")) == ("cuda", "objects for cuda:sm_90")
+    assert chosen(file_for("cuda:sm_80", "cpu")) == ("cuda", "objects for cuda:sm_80")
+
+
+def test_auto_takes_the_cpu_otherwise_and_says_why(driver_answers: Any) -> None:
+    driver_answers(H200)
+    kind, reason = chosen(file_for("cuda:sm_100", "cpu"))
+    assert kind == "cpu"
+    assert "holds objects for sm_100, and this GPU (NVIDIA H200) is sm_90" in reason
+    kind, reason = chosen(file_for("cpu"))
+    assert kind == "cpu"
+    assert "holds no object for a GPU" in reason
+    driver_answers(NO_DRIVER)
+    assert chosen(file_for("cuda:sm_80", "cpu")) == ("cpu", NO_DRIVER.problem)
+
+
+def test_a_gpu_without_an_object_is_named_with_both_architectures(driver_answers: Any) -> None:
+    driver_answers(H200)
+    with pytest.raises(DeviceError) as caught:
+        chosen(file_for("cuda:sm_100"), "cuda")
+    assert str(caught.value) == (
+        "`model.vmfb` holds objects for sm_100, and this GPU (NVIDIA H200) is sm_90. Compile it "
+        "with the target cuda:sm_90 or an earlier one."
+    )
+
+
+def test_code_for_one_chip_is_not_taken_for_another(driver_answers: Any) -> None:
+    driver_answers(DriverState((Gpu(0, "NVIDIA B200", 100, 1 << 37),), (13, 0), ""))
+    with pytest.raises(DeviceError, match="holds objects for sm_90a, and this GPU"):
+        chosen(file_for("cuda:sm_90a"), "cuda")
+
+
+def test_a_driver_too_old_for_the_ptx_is_named_with_both_versions(driver_answers: Any) -> None:
+    driver_answers(DriverState(H200.gpus, (12, 4), ""))
+    with pytest.raises(DeviceError) as caught:
+        chosen(file_for("cuda:sm_80"), "cuda")
+    assert "holds PTX 9.0, and this driver (CUDA 12.4) reads PTX up to 8.4" in str(caught.value)
+
+
+def test_a_driver_newer_than_this_package_is_trusted(driver_answers: Any) -> None:
+    driver_answers(DriverState(H200.gpus, (14, 2), ""))
+    assert chosen(file_for("cuda:sm_80"), "cuda")[0] == "cuda"
+
+
+def test_a_file_for_gpus_alone_says_what_it_holds_and_what_is_missing(driver_answers: Any) -> None:
+    driver_answers(NO_DRIVER)
+    file = file_for("cuda:sm_90")
+    with pytest.raises(DeviceError, match="compile it with the target cpu as well"):
+        chosen(file, "cpu")
+    with pytest.raises(DeviceError) as caught:
+        chosen(file)
+    assert "`model.vmfb` runs on no device here." in str(caught.value)
+    assert NO_DRIVER.problem in str(caught.value)
+
+
+def test_hidden_gpus_are_told_apart_from_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        @staticmethod
+        def cuInit(_: int) -> int:  # noqa: N802 - the driver's name
+            return 100
+
+        @staticmethod
+        def cuDriverGetVersion(_: object) -> int:  # noqa: N802
+            return 1
+
+    monkeypatch.setattr(driver.ctypes, "CDLL", lambda _: Library())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert "CUDA_VISIBLE_DEVICES is '-1'" in driver.driver_state.__wrapped__().problem
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert "it found no GPU" in driver.driver_state.__wrapped__().problem
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert cd.devices()[-1].kind == "cpu"
+    assert cd.why_not("cpu") is None
+    with pytest.raises(DeviceError, match="'tpu' is not a device"):
+        cd.why_not("tpu")
+
+
+def test_a_module_knows_what_was_built_in(mixed: CompiledModule) -> None:
+    manifest = cd.load(mixed, "cpu").manifest
+    assert manifest is not None
+    assert manifest.kernels == ("simple_mul", "simple_mul_inplace")
+    assert [str(target) for target in manifest.targets] == ["cuda:sm_90", "cuda:sm_80", "cpu"]
+    assert [item.file for item in manifest.objects] == [
+        "simple_mul_sm_90.ptx",
+        "simple_mul_sm_80.ptx",
+    ]
+
+
+def test_one_file_holds_the_code_for_every_target(mixed: CompiledModule) -> None:
+    content = mixed.bytes
+    assert content.count(b".entry simple_mul(") == 2
+    assert b".target sm_90" in content
+    assert b".target sm_80" in content
+    assert content.count(b"\x7fELF") == 2  # the kernels' CPU half, and that of the compiler's addf
+
+
+def test_a_foreign_module_loads_too() -> None:
+    source = b"""func.func @twice(%a: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = arith.addf %a, %a : tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }"""
+    flags = [
+        "--iree-hal-target-device=local",
+        "--iree-hal-local-target-device-backends=llvm-cpu",
+        "--iree-llvmcpu-target-cpu=generic",
+    ]
+    program = cd.load(compile_mlir(source, flags), "cpu")
+    assert program.manifest is None
+    np.testing.assert_array_equal(program.twice(np.ones(3, np.float32)), np.full(3, 2))
+
+
+def test_an_unknown_function_is_answered_with_those_there_are(mixed: CompiledModule) -> None:
+    program = cd.load(mixed, "cpu")
+    with pytest.raises(DeviceError, match="expected: one of mixed_invocation"):
+        program.function("main")
+    with pytest.raises(AttributeError, match="it has: mixed_invocation"):
+        program.main  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"", "is not a module that this IREE runtime reads"),
+        (b"not a module", "is not a module that this IREE runtime reads"),
+        (b"PK\x03\x04 and then nothing", "is damaged"),
+    ],
+)
+def test_a_file_that_is_no_module_is_refused(tmp_path: Path, content: bytes, part: str) -> None:
+    path = tmp_path / "model.vmfb"
+    path.write_bytes(content)
+    with pytest.raises(ModuleFileError) as caught:
+        cd.load(path)
+    assert f"`model.vmfb` {part}" in str(caught.value)
+    assert "next step: " in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModuleFileError, match=r"nothing\.vmfb` does not exist"):
+        cd.load(tmp_path / "nothing.vmfb")
+
+
+_DAMAGE = """
+import random, sys
+import numpy as np
+import custom_dispatch as cd
+content = open(sys.argv[1], "rb").read()
+random.seed(int(sys.argv[2]))
+two, four = np.full(8, 2, np.float32), np.full(8, 4, np.float32)
+refused = 0
+for _ in range(400):
+    damaged = bytearray(content)
+    for _ in range(random.choice([1, 1, 3])):
+        damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
+    try:
+        result = cd.load(bytes(damaged), "cpu").mixed_invocation(two, four)
+        assert (result == 96).all(), result
+    except cd.CustomDispatchError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_a_damaged_file_is_refused_or_runs_as_it_should(
+    mixed: CompiledModule, tmp_path: Path
+) -> None:
+    """In a process of its own: without the check IREE crashes on such files."""
+    path = mixed.save(tmp_path / "model.vmfb")
+    command = [sys.executable, "-c", _DAMAGE, str(path), str(secrets.randbelow(2**31))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (command[-1], done.stderr[-2000:])
+    assert int(done.stdout) > 300
+
+
+def test_a_truncated_file_is_refused(mixed: CompiledModule) -> None:
+    for length in range(0, len(mixed.bytes) - 1, 997):
+        with pytest.raises(ModuleFileError):
+            cd.load(mixed.bytes[:length])
+
+
+def test_loading_needs_no_compiler(mixed: CompiledModule, tmp_path: Path) -> None:
+    path = mixed.save(tmp_path / "model.vmfb")
+    code = (
+        "import sys, custom_dispatch as cd; cd.load(sys.argv[1], 'cpu');"
+        "print(*[name for name in sys.modules if name in ('iree.compiler', 'cuda')])"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,124 @@
+"""Emitting and compiling: what stock tools take, and the flags they need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.compilation import compile_mlir, device_flags
+from custom_dispatch.errors import DeclarationError, ModelError, OutputError
+
+KERNELS = [simple_mul, simple_mul_inplace]
+MODELS = Path(__file__).resolve().parents[1] / "mlir"
+TOOLS = Path(sys.executable).parent
+
+
+def run_stock(*arguments: str | Path) -> str:
+    tool, *rest = map(str, arguments)
+    done = subprocess.run([TOOLS / tool, *rest], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_stock_tools_take_what_emit_writes(tmp_path: Path, embed: bool) -> None:
+    emitted = cd.emit(
+        KERNELS,
+        ["cuda:sm_80", "cuda:sm_90", "cpu"],
+        output=tmp_path / "out" / "model.mlir",
+        into=MODELS / "mixed_invocation.mlir",
+        embed=embed,
+    )
+    names = [] if embed else ["simple_mul_sm_90.ptx", "simple_mul_sm_80.ptx"]
+    assert [path.name for path in emitted.objects] == names
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(["model.mlir", *names])
+    run_stock(*emitted.command)
+    printed = run_stock(
+        "iree-run-module",
+        "--device=local-task",
+        f"--module={tmp_path / 'out' / 'model.vmfb'}",
+        "--function=mixed_invocation",
+        "--input=8xf32=2",
+        "--input=8xf32=4",
+    )
+    assert "8xf32=96 96 96 96 96 96 96 96" in printed
+
+
+@pytest.mark.parametrize("targets", [["cuda:sm_90"], ["cuda:sm_80", "cuda:sm_90"]])
+def test_stock_iree_compile_takes_the_source_form(tmp_path: Path, targets: list[str]) -> None:
+    emitted = cd.emit(KERNELS, targets, output=tmp_path / "model.mlir", form="source")
+    (item,) = emitted.objects
+    assert item.suffix == (".ptx" if len(targets) == 1 else ".fatbin")
+    run_stock(*emitted.command)
+    assert item.read_bytes()[:64] in (tmp_path / "model.vmfb").read_bytes()
+
+
+def test_objects_that_were_built_elsewhere_are_taken(tmp_path: Path) -> None:
+    cd.build(KERNELS, ["cuda:sm_80", "cuda:sm_90"]).write(tmp_path / "objects")
+    module = cd.compile(
+        MODELS / "mixed_invocation.mlir",
+        KERNELS,
+        ["cuda:sm_80", "cuda:sm_90", "cpu"],
+        objects=tmp_path / "objects",
+    )
+    assert b".target sm_90" in module.bytes
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(None, KERNELS, ["cuda:sm_100"], objects=tmp_path / "objects")
+    message = str(caught.value)
+    assert "holds no object of `simple_mul` for target cuda:sm_100" in message
+    assert "there: simple_mul_sm_80.ptx, simple_mul_sm_90.ptx" in message
+
+
+def test_a_failed_emit_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError):
+        cd.emit(KERNELS, ["cuda:sm_80", "cpu"], output=tmp_path / "a.mlir", form="source")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        cd.emit(KERNELS, ["cuda:sm_80"], output=tmp_path / "file" / "a.mlir")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "flags"),
+    [
+        (["cuda:sm_90"], ["--iree-hal-target-device=cuda", "--iree-cuda-target=sm_89"]),
+        (["cuda:sm_80", "cuda:sm_90"], ["--iree-cuda-target=sm_80"]),
+        (["cuda:sm_100"], ["--iree-cuda-target=sm_89"]),
+        (["cpu"], ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=generic"]),
+        (
+            ["cpu:x86-64-v3", "cuda:sm_86"],
+            [
+                "--iree-hal-target-device=cuda,local",
+                "--iree-cuda-target=sm_86",
+                "--iree-llvmcpu-target-cpu=x86-64-v3",
+                "--iree-hal-link-executables=false",
+            ],
+        ),
+    ],
+)
+def test_flags_follow_from_the_targets(targets: list[str], flags: list[str]) -> None:
+    found = device_flags(cd.build([simple_mul], targets))
+    for flag in [*flags, "--iree-input-demote-f64-to-f32=false"]:
+        assert flag in found
+
+
+def test_an_unknown_cpu_is_refused() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(None, [simple_mul], ["cpu:pentium9"])
+    assert "CPU 'pentium9' is not known to the IREE compiler." in str(caught.value)
+    assert "next step: use cpu for code that runs on every CPU" in str(caught.value)
+
+
+def test_what_the_compiler_refuses_is_shown_with_its_message() -> None:
+    with pytest.raises(ModelError) as caught:
+        compile_mlir(b"func.func @f() -> i32 { return }", ["--iree-hal-target-device=local"])
+    message = str(caught.value)
+    assert message.startswith("IREE's compiler refused the model.")
+    assert "has 0 operands, but enclosing function (@f) returns 1" in message
+    assert "Traceback" not in message
