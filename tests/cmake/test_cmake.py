@@ -38,7 +38,7 @@ class Project:
         self.path = root.parent / "programs"
         self.path.mkdir()
         for name in ("make", "ninja", "gcc", "as"):
-            found = shutil.which(name)
+            found = tool(name)
             if found:
                 (self.path / name).symlink_to(found)
         self.settings = {
@@ -65,7 +65,13 @@ class Project:
         assert CMAKE is not None, "cmake is among the test requirements"
         return subprocess.run(
             [CMAKE, *arguments],
-            env={"PATH": str(self.path), "HOME": "/nonexistent", **self.environment},
+            env={
+                "PATH": str(self.path),
+                "HOME": "/nonexistent",
+                # CMake's default is make, which a machine without compilers does not have.
+                "CMAKE_GENERATOR": "Unix Makefiles" if tool("make") else "Ninja",
+                **self.environment,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -108,7 +114,7 @@ def gcc() -> None:
 @pytest.fixture(params=["Unix Makefiles", "Ninja"])
 def generator(request: pytest.FixtureRequest) -> str:
     program = {"Unix Makefiles": "make", "Ninja": "ninja"}[request.param]
-    if shutil.which(program) is None:
+    if tool(program) is None:
         pytest.skip(f"{program} is not installed")
     return str(request.param)
 
