@@ -38,8 +38,7 @@ def demo(output: Path) -> None:
     click.echo(f"compiled  mixed_invocation.mlir into {path} ({len(module.bytes)} bytes)")
     program = cd.load(path)
     click.echo(f"runs on   {program.device}")
-    if program.device.kind == "cpu":
-        click.echo(f"because   {program.device_reason}")
+    click.echo(f"because   {program.device_reason}")
     _show_variants(program)
     lhs = numpy.full(8, 2.0, numpy.float32)
     rhs = numpy.full(8, 4.0, numpy.float32)
