@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.kernel.expr import Constant, Dim, evaluate, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
@@ -65,13 +65,22 @@ def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[st
     for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
         if isinstance(size, Dim):
             continue
-        wanted = evaluate(size, dims)
+        try:
+            wanted = evaluate(size, dims)
+        except DeclarationError as error:
+            raise CallError(
+                f"Kernel `{kernel.name}`: operand `{operand.name}` has no size in dimension "
+                f"{axis}: {error.found}",
+                expected=error.expected,
+                next_step="pass arrays of other sizes.",
+            ) from None
         if wanted != value:
-            values = ", ".join(f"{dim} = {dims[dim.name]}" for dim in dims_of(size))
             raise CallError(
                 f"Kernel `{kernel.name}`: operand `{operand.name}` has size {value} in "
                 f"dimension {axis}.",
-                expected=f"{size}{f' = {wanted} for {values}' if values else ''}",
+                expected=str(wanted)
+                if isinstance(size, Constant)
+                else f"{size} = {wanted}{for_values(size, dims)}",
                 next_step="pass an array of that size.",
             )
 
@@ -97,9 +106,8 @@ def grid_for(kernel: Kernel, dims: Mapping[str, int], *, capability: int = 0) ->
     grid = tuple(evaluate(size, dims, capability=capability) for size in kernel.grid)
     for axis, size, limit, expr in zip("xyz", grid, MAX_GRID, kernel.grid, strict=True):
         if size > limit:
-            values = ", ".join(f"{dim} = {dims[dim.name]}" for dim in dims_of(expr))
             raise CallError(
-                f"Kernel `{kernel.name}`: grid.{axis} = {expr} is {size} for {values}.",
+                f"Kernel `{kernel.name}`: grid.{axis} = {expr} is {size}{for_values(expr, dims)}.",
                 expected=f"at most {limit}, CUDA's limit for {axis}",
                 next_step="use a larger block, or split the work over several calls.",
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import shown
 
 if TYPE_CHECKING:
     import numpy
@@ -37,6 +38,13 @@ class ElementType:
     def is_float(self) -> bool:
         """Whether this is a floating-point type."""
         return self.name[0] in "fb" and self.name != "bool"
+
+    @property
+    def largest(self) -> int:
+        """The largest integer that it holds, for an integer type or a bool."""
+        if self.name == "bool":
+            return 1
+        return int(2 ** (self.bits - (self.name[0] == "i")) - 1)
 
     def to_numpy(self) -> numpy.dtype[Any]:
         """The numpy dtype."""
@@ -82,8 +90,14 @@ _ALIASES = {
     "double": "f64",
     "half": "f16",
     "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN",
+    "f8e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "f8e5m2": "f8E5M2",
     "int": "i32",
     "i1": "bool",
+    "bool_": "bool",
+    **{name: name for name in ("f16", "f32", "f64", "bf16", "bool", "i8", "i16", "i32", "i64")},
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
     **{f"si{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
@@ -106,14 +120,16 @@ def element_type(name: str | ElementType, *, where: str) -> ElementType:
     DeclarationError
         The name is not an element type; the message suggests the one that was probably meant.
     """
-    if isinstance(name, ElementType):
-        return name
     found = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
+    if isinstance(name, ElementType):
+        found = name if name in ELEMENT_TYPES.values() else None
     if found is not None:
         return found
-    alias = _ALIASES.get(str(name).lower())
+    # A class, such as numpy.float32, or a dtype object says its name otherwise than its `repr`.
+    said = name if isinstance(name, str) else getattr(name, "__name__", getattr(name, "name", ""))
+    alias = _ALIASES.get(str(said).lower())
     raise DeclarationError(
-        f"{where}: {name!r} is not an element type.",
+        f"{where}: {shown(name)} is not an element type.",
         expected="one of " + ", ".join(ELEMENT_TYPES),
         next_step=f'write "{alias}".'
         if alias

@@ -9,46 +9,55 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NoReturn
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.names import check_name
+from custom_dispatch.kernel.names import as_integer, check_name, shown
+
+MAX_VALUE = 2**63 - 1
+"""The largest value of an expression: IR computes in 64 bits, and tensor sizes have a sign."""
+MAX_NODES = 256
+"""Parts an expression may have. Everything that reads one is recursive; and `e = e + e`, repeated,
+is small in memory but endless to walk."""
 
 
 class Expr:
     """An integer expression of dims. Build them with `cd.dim`, operators and `cd.ceildiv`."""
 
     __slots__ = ()
+    # numpy's numbers and arrays leave their operators to this class.
+    __array_ufunc__ = None
 
     def __add__(self, other: Expr | int) -> Expr:
-        return Binary("+", self, as_expr(other))
+        return _binary("+", self, other)
 
     def __radd__(self, other: int) -> Expr:
-        return Binary("+", as_expr(other), self)
+        return _binary("+", other, self)
 
     def __sub__(self, other: Expr | int) -> Expr:
-        return Binary("-", self, as_expr(other))
+        return _binary("-", self, other)
 
     def __rsub__(self, other: int) -> Expr:
-        return Binary("-", as_expr(other), self)
+        return _binary("-", other, self)
 
     def __mul__(self, other: Expr | int) -> Expr:
-        return Binary("*", self, as_expr(other))
+        return _binary("*", self, other)
 
     def __rmul__(self, other: int) -> Expr:
-        return Binary("*", as_expr(other), self)
+        return _binary("*", other, self)
 
     def __floordiv__(self, other: Expr | int) -> Expr:
-        return Binary("//", self, as_expr(other))
+        return _binary("//", self, other)
 
     def __rfloordiv__(self, other: int) -> Expr:
-        return Binary("//", as_expr(other), self)
+        return _binary("//", other, self)
 
     def __mod__(self, other: Expr | int) -> Expr:
-        return Binary("%", self, as_expr(other))
+        return _binary("%", self, other)
 
     def __rmod__(self, other: int) -> Expr:
-        return Binary("%", as_expr(other), self)
+        return _binary("%", other, self)
 
     def __lt__(self, other: Expr | int) -> Condition:
         return Condition("<", self, as_expr(other))
@@ -62,11 +71,20 @@ class Expr:
     def __ge__(self, other: Expr | int) -> Condition:
         return Condition(">=", self, as_expr(other))
 
-    def __truediv__(self, other: object) -> Expr:
+    def __truediv__(self, other: object) -> NoReturn:
         raise DeclarationError(
             f"`/` is used on the dim expression {self}.",
             expected="integer division",
             next_step="write `//` to round down or cd.ceildiv(...) to round up.",
+        )
+
+    __rtruediv__ = __truediv__
+
+    def __neg__(self) -> NoReturn:
+        raise DeclarationError(
+            f"The dim expression {self} is negated.",
+            expected="sizes, which are never negative",
+            next_step="write the difference itself, such as m - n.",
         )
 
     def __bool__(self) -> bool:
@@ -100,6 +118,9 @@ class Dim(Expr):
 
     name: str
 
+    def __post_init__(self) -> None:
+        check_name(self.name, "dim")
+
     def __str__(self) -> str:
         return self.name
 
@@ -120,6 +141,10 @@ class Binary(Expr):
     """One of + - * // % ceildiv minimum maximum."""
     left: Expr
     right: Expr
+    nodes: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", _count(self.left, self.right))
 
     def __str__(self) -> str:
         if self.operator.isalpha():
@@ -154,6 +179,12 @@ class Where(Expr):
     condition: Condition
     if_true: Expr
     if_false: Expr
+    nodes: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        condition = self.condition
+        parts = (condition.left, condition.right, self.if_true, self.if_false)
+        object.__setattr__(self, "nodes", _count(*parts))
 
     def __str__(self) -> str:
         return f"where({self.condition}, {self.if_true}, {self.if_false})"
@@ -162,6 +193,29 @@ class Where(Expr):
 def _nested(expr: Expr) -> str:
     plain = isinstance(expr, Binary) and not expr.operator.isalpha()
     return f"({expr})" if plain else str(expr)
+
+
+def _count(*parts: Expr) -> int:
+    """How many parts an expression has; refused before it is too large to be walked."""
+    nodes = 1 + sum(part.nodes if isinstance(part, Binary | Where) else 1 for part in parts)
+    if nodes > MAX_NODES:
+        raise DeclarationError(
+            f"A dim expression has {nodes} parts.",
+            expected=f"at most {MAX_NODES}: numbers, dims and operators together",
+            next_step="compute a part of it in the kernel, or pass it as a cd.Scalar.",
+        )
+    return nodes
+
+
+def _binary(name: str, left: Expr | int, right: Expr | int) -> Expr:
+    """Apply an operator; what is known already is computed, and so checked, at once."""
+    expr = Binary(name, as_expr(left), as_expr(right))
+    divisor = expr.right
+    if name in _DIVISIONS and isinstance(divisor, Constant) and divisor.value == 0:
+        raise _divides_by_zero(expr, {})
+    if isinstance(expr.left, Constant) and isinstance(divisor, Constant):
+        return Constant(evaluate(expr, {}))
+    return expr
 
 
 compute_capability = ComputeCapability()
@@ -178,31 +232,31 @@ def dim(name: str) -> Dim:
     DeclarationError
         The name is not an identifier.
     """
-    return Dim(check_name(name, "dim"))
+    return Dim(name)
 
 
 def ceildiv(numerator: Expr | int, denominator: Expr | int) -> Expr:
     """Divide and round up."""
-    return Binary("ceildiv", as_expr(numerator), as_expr(denominator))
+    return _binary("ceildiv", numerator, denominator)
 
 
 def minimum(left: Expr | int, right: Expr | int) -> Expr:
     """The smaller of two expressions."""
-    return Binary("minimum", as_expr(left), as_expr(right))
+    return _binary("minimum", left, right)
 
 
 def maximum(left: Expr | int, right: Expr | int) -> Expr:
     """The larger of two expressions."""
-    return Binary("maximum", as_expr(left), as_expr(right))
+    return _binary("maximum", left, right)
 
 
 def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Expr:
     """`if_true` when the condition holds, else `if_false`."""
     if not isinstance(condition, Condition):
         raise DeclarationError(
-            f"cd.where was given {condition!r} as its condition.",
+            f"cd.where was given {shown(condition)} as its condition.",
             expected="a comparison of dim expressions, such as n >= 1024",
-            next_step="compare with <, <=, > or >=.",
+            next_step="compare with <, <=, > or >=; == and != compare at once, not at the call.",
         )
     return Where(condition, as_expr(if_true), as_expr(if_false))
 
@@ -217,19 +271,16 @@ def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
     """
     if isinstance(value, Expr):
         return value
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
+    number = as_integer(value)
+    if number is None:
         raise DeclarationError(
-            f"{where} is given as {value!r}.",
+            f"{where} is given as {shown(value)}.",
             expected="an integer, a dim, or an expression of dims",
             next_step='declare sizes with n = cd.dim("n") and combine them with + - * // %.',
         )
-    if not 0 <= number < 2**63:
+    if not 0 <= number <= MAX_VALUE:
         raise DeclarationError(
-            f"{where} is given as {number}.",
+            f"{where} is given as {shown(number)}.",
             expected="an integer from 0 to 2**63 - 1",
             next_step="correct the number.",
         )
@@ -264,6 +315,7 @@ def uses_device(expr: Expr) -> bool:
     return any(isinstance(node, ComputeCapability) for node in walk(expr))
 
 
+_DIVISIONS = ("//", "%", "ceildiv")
 _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -293,7 +345,8 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
     Raises
     ------
     DeclarationError
-        A division by zero, or a negative value anywhere (IR computes without a sign).
+        A division by zero, or a value anywhere that is negative or over 2**63 - 1 (IR computes
+        in 64 bits without a sign, and would wrap).
     KeyError
         A dim without a value.
     """
@@ -312,20 +365,31 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
         case Binary(name, left_expr, right_expr):
             left = evaluate(left_expr, dims, capability=capability)
             right = evaluate(right_expr, dims, capability=capability)
-            values = ", ".join(f"{d.name} = {dims[d.name]}" for d in dims_of(expr))
-            if name in ("//", "%", "ceildiv") and right == 0:
-                raise DeclarationError(
-                    f"{expr} divides by zero{f' for {values}' if values else ''}.",
-                    expected="a divisor of at least 1",
-                    next_step="guard it with cd.maximum(divisor, 1), or call with other sizes.",
-                )
+            if name in _DIVISIONS and right == 0:
+                raise _divides_by_zero(expr, dims)
             result = _OPERATORS[name](left, right)
-            if result < 0:
-                raise DeclarationError(
-                    f"{expr} is {result}{f' for {values}' if values else ''}.",
-                    expected="a size, which is never negative",
-                    next_step="write cd.maximum(a, b) - b for a difference that stops at zero.",
-                )
-            return result
+            if 0 <= result <= MAX_VALUE:
+                return result
+            raise DeclarationError(
+                f"{expr} is {result}{for_values(expr, dims)}.",
+                expected="a size from 0 to 2**63 - 1: IR computes without a sign, and would wrap",
+                next_step="write cd.maximum(a, b) - b for a difference that stops at zero."
+                if result < 0
+                else "use smaller sizes.",
+            )
         case _:  # pragma: no cover - every kind of expression is above
             raise TypeError(f"not an expression: {expr!r}")
+
+
+def for_values(expr: Expr, dims: Mapping[str, int]) -> str:
+    """The values an expression was computed with, `" for n = 8, m = 4"`; empty without dims."""
+    values = ", ".join(f"{dim.name} = {dims[dim.name]}" for dim in dims_of(expr))
+    return f" for {values}" if values else ""
+
+
+def _divides_by_zero(expr: Expr, dims: Mapping[str, int]) -> DeclarationError:
+    return DeclarationError(
+        f"{expr} divides by zero{for_values(expr, dims) if dims else ''}.",
+        expected="a divisor of at least 1",
+        next_step="guard it with cd.maximum(divisor, 1), or call with other sizes.",
+    )

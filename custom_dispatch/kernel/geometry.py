@@ -7,6 +7,7 @@ from typing import cast
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import Constant, Expr, as_expr
+from custom_dispatch.kernel.names import as_integer, is_list, shown
 
 Block = tuple[int, int, int]
 Grid = tuple[Expr, Expr, Expr]
@@ -35,6 +36,11 @@ def max_shared_bytes(compute_capability: int) -> int:
     return _MAX_SHARED_KIB[compute_capability] * 1024
 
 
+def max_block_registers(compute_capability: int) -> int:
+    """Registers that the threads of one block may use together, on such a GPU: same table."""
+    return (32 if compute_capability in (53, 62) else 64) * 1024
+
+
 def check_block(kernel: str, block: Sequence[int] | int) -> Block:
     """Read a block's size: one to three positive integers.
 
@@ -43,19 +49,19 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
     DeclarationError
         It is none, or exceeds CUDA's limits.
     """
-    sizes = (block,) if isinstance(block, int) else tuple(block)
-    numeric = all(isinstance(size, int) and not isinstance(size, bool) for size in sizes)
-    if not 1 <= len(sizes) <= 3 or not numeric:
+    sizes = _axes_of(block)
+    numbers = tuple(number for number in map(as_integer, sizes or ()) if number is not None)
+    if sizes is None or len(numbers) != len(sizes):
         raise DeclarationError(
-            f"Kernel `{kernel}`: block is given as {block!r}.",
+            f"Kernel `{kernel}`: block is given as {shown(block)}.",
             expected="one to three integers, such as (256, 1, 1)",
             next_step="give the block's size in threads; it cannot depend on dims.",
         )
-    full = cast(Block, sizes + (1,) * (3 - len(sizes)))
+    full = cast(Block, numbers + (1,) * (3 - len(numbers)))
     for axis, size, limit in zip(_AXES, full, MAX_BLOCK, strict=True):
         if not 1 <= size <= limit:
             raise DeclarationError(
-                f"Kernel `{kernel}`: block.{axis} is {size}.",
+                f"Kernel `{kernel}`: block.{axis} is {shown(size)}.",
                 expected=f"1 to {limit}, CUDA's limits for {axis}",
                 next_step="choose a size within them.",
             )
@@ -77,10 +83,10 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
     DeclarationError
         It is none, or a constant size exceeds CUDA's limits.
     """
-    sizes = (grid,) if isinstance(grid, int | Expr) else tuple(grid)
-    if not 1 <= len(sizes) <= 3:
+    sizes = _axes_of(grid)
+    if sizes is None:
         raise DeclarationError(
-            f"Kernel `{kernel}`: grid has {len(sizes)} sizes.",
+            f"Kernel `{kernel}`: grid is given as {shown(grid)}.",
             expected="one to three dim expressions, such as (cd.ceildiv(n, 64), 1, 1)",
             next_step="give the grid's size in blocks.",
         )
@@ -105,10 +111,49 @@ def check_dynamic_shared_memory(kernel: str, size: int) -> int:
         It is no number of bytes, or more than any GPU has.
     """
     most = max(_MAX_SHARED_KIB.values()) * 1024
-    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= most:
+    number = as_integer(size)
+    if number is None or not 0 <= number <= most:
         raise DeclarationError(
-            f"Kernel `{kernel}`: dynamic_shared_memory is {size!r}.",
-            expected=f"a number of bytes from 0 to {most}",
+            f"Kernel `{kernel}`: dynamic_shared_memory is {shown(size)}.",
+            expected=f"a number of bytes from 0 to {most}, which is the most that any GPU has",
             next_step="give the size as an integer; it cannot depend on dims.",
         )
-    return size
+    return number
+
+
+def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | None:
+    """Read a thread limit, and compare the block with it.
+
+    Raises
+    ------
+    DeclarationError
+        It is no positive integer, or the block has more threads.
+    """
+    if bound is None:
+        return None
+    number = as_integer(bound)
+    if number is None or not 1 <= number <= MAX_BLOCK_THREADS:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: launch_bounds is {shown(bound)}.",
+            expected="the thread limit that the source's __launch_bounds__ states, from 1 to "
+            f"{MAX_BLOCK_THREADS}",
+            next_step="give it as an integer, or leave it out.",
+        )
+    threads = block[0] * block[1] * block[2]
+    if threads > number:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: block {block} has {threads} threads, launch_bounds "
+            f"allows {number}.",
+            expected="a block within the launch bounds",
+            next_step="use a smaller block, or raise __launch_bounds__ in the source.",
+        )
+    return number
+
+
+def _axes_of(size: Sequence[Expr | int] | Expr | int) -> tuple[Expr | int, ...] | None:
+    """One to three sizes: an integer or expression alone, or a sequence of them; else None."""
+    if not is_list(size):
+        alone = cast(Expr | int, size)
+        return (alone,) if isinstance(alone, Expr) or as_integer(alone) is not None else None
+    several = tuple(cast(Sequence[Expr | int], size))
+    return several if 1 <= len(several) <= 3 else None

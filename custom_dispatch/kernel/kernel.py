@@ -18,9 +18,10 @@ from custom_dispatch.kernel.geometry import (
     check_block,
     check_dynamic_shared_memory,
     check_grid,
+    check_launch_bounds,
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
-from custom_dispatch.kernel.names import check_name
+from custom_dispatch.kernel.names import check_name, is_list, shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.target import Target
 
@@ -100,24 +101,24 @@ class Kernel:
             "operands": _check_operands(name, operands),
             "block": check_block(name, block),
             "grid": check_grid(name, grid),
-            "source": None if source is None else base / os.fspath(source),
-            "objects": _check_objects(name, objects or {}, base),
+            "source": None if source is None else _check_path(name, "source", source, base),
+            "objects": _check_objects(name, objects, base),
             "options": _check_options(name, options),
             "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
-            "launch_bounds": launch_bounds,
             "entry": name if entry is None else _check_entry(name, entry),
-            "reference": reference,
+            "reference": _check_reference(name, reference),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
-        if (source is None) == (not objects):
+        bounds = check_launch_bounds(name, launch_bounds, self.block)
+        object.__setattr__(self, "launch_bounds", bounds)
+        if (source is None) == (not self.objects):
             raise DeclarationError(
                 f"Kernel `{name}` has {'neither' if source is None else 'both'} a source "
                 f"{'nor' if source is None else 'and'} objects.",
                 expected="one of them",
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
-        self._check_launch_bounds()
         self._check_dims()
         object.__setattr__(self, "abi", abi_of(name, self.operands))
 
@@ -167,25 +168,6 @@ class Kernel:
                 found.append((operand.value, f"the value of `{operand.name}`"))
         return found + [(size, "grid") for size in self.grid]
 
-    def _check_launch_bounds(self) -> None:
-        bound = self.launch_bounds
-        if bound is None:
-            return
-        if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
-            raise DeclarationError(
-                f"Kernel `{self.name}`: launch_bounds is {bound!r}.",
-                expected="the thread limit that the source's __launch_bounds__ states",
-                next_step="give it as a positive integer, or leave it out.",
-            )
-        threads = self.block[0] * self.block[1] * self.block[2]
-        if threads > bound:
-            raise DeclarationError(
-                f"Kernel `{self.name}`: block {self.block} has {threads} threads, launch_bounds "
-                f"allows {bound}.",
-                expected="a block within the launch bounds",
-                next_step="use a smaller block, or raise __launch_bounds__ in the source.",
-            )
-
     def _check_dims(self) -> None:
         known = {
             size
@@ -214,11 +196,17 @@ def _declaring_directory() -> Path:
 
 
 def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+    if not is_list(operands):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
+            expected="a list of cd.In, cd.Out, cd.InOut and cd.Scalar, in the C signature's order",
+            next_step='write operands=[cd.In("x", "f32", [n]), ...].',
+        )
     found = tuple(operands)
     for operand in found:
         if not isinstance(operand, Buffer | Scalar) or type(operand) is Buffer:
             raise DeclarationError(
-                f"Kernel `{kernel}`: {operand!r} is not an operand.",
+                f"Kernel `{kernel}`: {shown(operand)} is not an operand.",
                 expected="cd.In, cd.Out, cd.InOut or cd.Scalar",
                 next_step="declare every parameter of the C signature with one of them.",
             )
@@ -239,9 +227,31 @@ def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, 
     return found
 
 
+def _check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path) -> Path:
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = ""
+    if not isinstance(text, str) or not text:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: {what} is given as {shown(path)}.",
+            expected="a file's path, as text or a pathlib.Path",
+            next_step="name the file, relative to the one that declares the kernel.",
+        )
+    return base / text
+
+
 def _check_objects(
-    kernel: str, objects: Mapping[str, str | os.PathLike[str]], base: Path
+    kernel: str, objects: Mapping[str, str | os.PathLike[str]] | None, base: Path
 ) -> tuple[tuple[Target, Path], ...]:
+    if objects is None:
+        return ()
+    if not isinstance(objects, Mapping):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: objects is given as {shown(objects)}.",
+            expected="a dict of files by target",
+            next_step='write objects={"cuda:sm_90": "kernel.ptx"}.',
+        )
     found: dict[Target, Path] = {}
     for name, path in objects.items():
         target = Target.parse(name)
@@ -249,26 +259,44 @@ def _check_objects(
             raise DeclarationError(
                 f"Kernel `{kernel}`: an object is given for target {target}.",
                 expected="objects for cuda:sm_XX targets; the CPU runs the PTX of one of them",
-                next_step=f"drop {name!r} from objects.",
+                next_step=f"drop {str(target)!r} from objects.",
             )
-        found[target] = base / os.fspath(path)
+        if target in found:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: two objects are given for target {target}.",
+                expected="one a target",
+                next_step="drop one of them.",
+            )
+        found[target] = _check_path(kernel, f"the object for {target}", path, base)
     return tuple(sorted(found.items(), key=lambda item: str(item[0])))
 
 
 def _check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+    if not is_list(options) or not all(isinstance(option, str) for option in options):
         raise DeclarationError(
-            f"Kernel `{kernel}`: options is {options!r}.",
+            f"Kernel `{kernel}`: options is {shown(options)}.",
             expected='a list of texts, one an option: ["-use_fast_math", "-DTILE=64"]',
             next_step="put each option into a text of its own.",
         )
     return tuple(options)
 
 
+def _check_reference(
+    kernel: str, reference: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    if reference is not None and not callable(reference):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: reference is {shown(reference)}.",
+            expected="a function of the kernel's inputs that returns its outputs",
+            next_step="name the function without calling it, or leave it out.",
+        )
+    return reference
+
+
 def _check_entry(kernel: str, entry: str) -> str:
     if isinstance(entry, str) and any(character in entry for character in "<>:() "):
         raise SignatureError(
-            f"Kernel `{kernel}`: entry {entry!r} is a C++ name expression.",
+            f"Kernel `{kernel}`: entry {shown(entry)} is a C++ name expression.",
             expected='the name of an extern "C" function, or a mangled name: templates and '
             "namespaces are not looked up yet",
             next_step='add an extern "C" __global__ function that calls it, and name that.',

@@ -1,14 +1,17 @@
-"""Names from users: checked once, here, before they reach IR, PTX look-up, or a file's name."""
+"""Names and other values from users, before they reach IR, PTX look-up, a file or an error."""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Sequence
 
 from custom_dispatch.errors import DeclarationError
 
 # IREE replaces every other character of an exported name by "_" but looks the original up at run
 # time, so such a kernel would compile and never be found (iree/compiler/.../sanitizeSymbolName).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_SHOWN = 80
 MAX_NAME_LENGTH = 200
 """Characters: with an architecture and a suffix the file name stays below the 255 bytes that file
 systems allow."""
@@ -31,13 +34,13 @@ def check_name(name: object, what: str) -> str:
     """
     if not isinstance(name, str):
         raise DeclarationError(
-            f"The name of a {what} is given as {type(name).__name__}.",
+            f"The name of a {what} is given as {shown(name)}.",
             expected="text",
             next_step="quote the name.",
         )
     if _IDENTIFIER.fullmatch(name) is None:
         raise DeclarationError(
-            f"{name!r} cannot name a {what}.",
+            f"{shown(name)} cannot name a {what}.",
             expected="ASCII letters, digits and underscores, not beginning with a digit",
             next_step='rename it; a C++ kernel can be declared `extern "C"` to get a plain name.',
         )
@@ -47,4 +50,38 @@ def check_name(name: object, what: str) -> str:
             expected=f"at most {MAX_NAME_LENGTH} characters",
             next_step="choose a shorter name.",
         )
-    return name
+    return str(name)
+
+
+def as_integer(value: object) -> int | None:
+    """The value of an integer of Python or numpy; None for anything else, bools among it."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def is_list(value: object) -> bool:
+    """Whether a value is a sequence of things.
+
+    A text would be iterated over by its letters, a mapping or a set in some order, and a generator
+    once.
+    """
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: its `repr`, or its type where that is long or fails.
+
+    What is wrong about a value may be just that it cannot be printed: an integer of 5000 digits
+    has no `repr` in Python, and an array has one of many lines.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - any code may stand behind `repr`
+        return f"a value of type {type(value).__name__}"
+    if len(text) <= _MAX_SHOWN and "\n" not in text:
+        return text
+    if isinstance(value, str | bytes):
+        return f"{text[:40]}... ({len(value)} long)"
+    return f"a value of type {type(value).__name__}"

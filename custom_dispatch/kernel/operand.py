@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.dtypes import ElementType, element_type
-from custom_dispatch.kernel.expr import Expr, as_expr, uses_device
-from custom_dispatch.kernel.names import check_name
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr, uses_device
+from custom_dispatch.kernel.names import check_name, is_list, shown
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -38,9 +38,10 @@ class Buffer:
     def __init__(self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int]) -> None:
         check_name(name, "operand")
         where = f"Operand `{name}`"
-        if isinstance(shape, str | Expr | int) or not isinstance(shape, Sequence):
+        if not is_list(shape):
+            given = str(shape) if isinstance(shape, Expr) else shown(shape)
             raise DeclarationError(
-                f"{where}: its shape is given as {shape!r}.",
+                f"{where}: its shape is given as {given}.",
                 expected="a list with one size a dimension, such as [rows, columns]",
                 next_step="put the sizes in brackets: [n].",
             )
@@ -133,6 +134,12 @@ class Scalar:
                 f"{where}: its value depends on the device ({expr}).",
                 expected="dims and integers only",
                 next_step="use cd.compute_capability in `grid` alone.",
+            )
+        if isinstance(expr, Constant) and expr.value > kind.largest:
+            raise DeclarationError(
+                f"{where}: its value is {expr}.",
+                expected=f"at most {kind.largest}, what {kind} holds",
+                next_step="use a larger type, or correct the number.",
             )
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "dtype", kind)

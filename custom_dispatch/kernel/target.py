@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import total_ordering
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import shown
 
-_ARCH = re.compile(r"sm_(\d{1,2})(\d)([af]?)")
-_CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
+_CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 # Compute capabilities that the CUDA 13.0 compilers know (`nvcc --list-gpu-arch`), and with them
 # the older ones that a 12.x NVRTC still builds for.
@@ -48,7 +49,7 @@ class Arch:
         known = ", ".join(f"sm_{cc}" for cc in sorted(KNOWN_COMPUTE_CAPABILITIES))
         if match is None:
             raise DeclarationError(
-                f"{text!r} is not a CUDA architecture.",
+                f"{shown(text)} is not a CUDA architecture.",
                 expected="`sm_` and a compute capability, such as sm_80, sm_90 or sm_90a",
                 next_step=f"choose from {known}.",
             )
@@ -117,6 +118,18 @@ class Target:
     cpu: str = ""
     """The LLVM CPU name of a CPU target: "generic", "host", "x86-64-v3", ..."""
 
+    def __post_init__(self) -> None:
+        if self.backend == "cuda" and isinstance(self.arch, Arch) and not self.cpu:
+            return
+        named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
+        if self.backend == "cpu" and self.arch is None and named:
+            return
+        raise DeclarationError(
+            f"Target({shown(self.backend)}, ...) is not a target.",
+            expected='"cuda" with an Arch, or "cpu" with the name of a CPU',
+            next_step="read it from text: cd.Target.parse('cuda:sm_90').",
+        )
+
     @classmethod
     def parse(cls, text: str | Target) -> Target:
         """Read `cuda:sm_90a`, `cpu`, `cpu:host` or `cpu:x86-64-v3`.
@@ -130,7 +143,7 @@ class Target:
             return text
         if not isinstance(text, str):
             raise DeclarationError(
-                f"A target is given as {type(text).__name__}.",
+                f"A target is given as {shown(text)}.",
                 expected="text such as 'cuda:sm_90' or 'cpu'",
                 next_step="quote the target's name.",
             )
@@ -139,9 +152,9 @@ class Target:
             return cls("cuda", Arch.parse(rest))
         if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
             return cls("cpu", cpu=rest or "generic")
-        hint = f"did you mean 'cuda:{text}'?" if text.startswith("sm_") else ""
+        hint = f"did you mean 'cuda:{text}'?" if _ARCH.fullmatch(text) else ""
         raise DeclarationError(
-            f"{text!r} is not a target.",
+            f"{shown(text)} is not a target.",
             expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, or cpu:NAME "
             "(cpu:host, cpu:x86-64-v3)",
             next_step=hint or "correct the target's name.",

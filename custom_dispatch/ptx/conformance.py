@@ -7,11 +7,17 @@ when the file is loaded or gives wrong numbers.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterator, Sequence
+
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.ptx.module import Entry, Module, Parameter
+from custom_dispatch.ptx.module import Entry, Function, Instruction, Module, Parameter
+from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Symbol, Vector
+
+_MOST_NAMES = 20
 
 
 def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
@@ -30,20 +36,39 @@ def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> Non
     _check_target(module, kernel, arch, origin)
     entry = module.entry(kernel.entry)
     if entry is None:
-        names = ", ".join(entry.name for entry in module.entries) or "none"
-        mangled = next((e.name for e in module.entries if kernel.entry in e.name), None)
-        raise PtxError(
-            f"Kernel `{kernel.name}`: `{origin}` has no entry `{kernel.entry}`.",
-            expected=f"one of the entries it has: {names}",
-            next_step=f'declare the function `extern "C"`, or give entry="{mangled}".'
-            if mangled
-            else "correct the kernel's name, or the __global__ function's.",
-        )
+        raise no_entry(kernel, tuple(entry.name for entry in module.entries), origin)
     check_parameters(
         kernel.name, kernel.abi, tuple(map(_describe, entry.parameters)), f"`{origin}`"
     )
-    _check_pointer_kinds(kernel, entry, origin)
+    _check_parameter_kinds(kernel, entry, origin)
     check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
+    _check_dynamic_shared_memory(kernel, entry, module, origin)
+
+
+def no_entry(kernel: Kernel, names: Sequence[str], origin: str) -> PtxError:
+    """The error of an object without the kernel's entry, with the name that was probably meant.
+
+    Parameters
+    ----------
+    names
+        The entries that the object has.
+    """
+    # C++ mangles a name as its length and itself, with the types behind it: _Z5scalePKfPfi.
+    part = f"{len(kernel.entry)}{kernel.entry}"
+    mangled = next((name for name in names if name.startswith("_Z") and part in name), None)
+    similar = difflib.get_close_matches(kernel.entry, names, n=1)
+    if mangled is not None:
+        hint = f'declare the function `extern "C"`, or give entry="{mangled}".'
+    elif similar:
+        hint = f"did you mean `{similar[0]}`? Correct the kernel's name, or give entry=."
+    else:
+        hint = "correct the kernel's name, or the __global__ function's."
+    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    return PtxError(
+        f"Kernel `{kernel.name}`: `{origin}` has no entry `{kernel.entry}`.",
+        expected=f"one of the entries it has: {shown or 'none'}",
+        next_step=hint,
+    )
 
 
 def _check_target(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
@@ -108,13 +133,21 @@ def check_parameters(
         )
 
 
-def _check_pointer_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
-    """A pointer is .u64 or .b64. A scalar may be an array of bytes: __half is a struct in C++."""
+def _check_parameter_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
+    """Tell parameters of equal size apart, as far as PTX says what they are.
+
+    A `.b32` says nothing, and neither do bytes: __half is a struct in C++. Pointers are marked with
+    `.ptr` by nvcc and NVRTC 13.0 for sm_100 and later, and by none of them before.
+    """
+    marked = any(found.pointer_space is not None for found in entry.parameters)
     for parameter, found in zip(kernel.abi.parameters, entry.parameters, strict=True):
         if parameter.is_binding:
             wrong = found.count is not None or found.type not in ("u64", "b64", "s64")
+            wrong |= marked and found.pointer_space is None
+        elif parameter.operand.dtype.is_float:
+            wrong = found.type[0] in "us"
         else:
-            wrong = found.type.startswith("f") and not parameter.operand.dtype.is_float
+            wrong = found.type.startswith("f")
         if wrong:
             kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
             raise PtxError(
@@ -124,6 +157,56 @@ def _check_pointer_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
                 next_step="make the declaration's operands and the C signature agree in order "
                 "and type.",
             )
+
+
+def _check_dynamic_shared_memory(kernel: Kernel, entry: Entry, module: Module, origin: str) -> None:
+    """Code that uses `extern __shared__` memory needs some: with none it writes past the block's.
+
+    Raises
+    ------
+    PtxError
+        None is declared.
+    """
+    dynamic = {v.name for v in module.variables if v.space == "shared" and v.is_extern}
+    if kernel.dynamic_shared_memory or not dynamic:
+        return
+    used = sorted(dynamic & _reachable_symbols(entry, module))
+    if used:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{origin}` uses `{used[0]}`, which is extern __shared__ "
+            "memory, but the declaration gives it none.",
+            expected="dynamic_shared_memory=, its size in bytes",
+            next_step=f"add dynamic_shared_memory=... to the declaration of `{kernel.name}`.",
+        )
+
+
+def _reachable_symbols(entry: Entry, module: Module) -> set[str]:
+    """Every name that a kernel uses, and those that functions it calls use."""
+    functions = {function.name: function for function in module.functions}
+    found: set[str] = set()
+    waiting: list[Entry | Function] = [entry]
+    while waiting:
+        names = set(_symbols(waiting.pop()))
+        waiting += [functions[name] for name in names - found if name in functions]
+        found |= names
+    return found
+
+
+def _symbols(code: Entry | Function) -> Iterator[str]:
+    for statement in code.body:
+        if not isinstance(statement, Instruction):
+            continue
+        waiting: list[Operand] = list(statement.operands)
+        while waiting:
+            match waiting.pop():
+                case Symbol(name):
+                    yield name
+                case Address(base, _, extra):
+                    waiting += extra if base is None else (base, *extra)
+                case Vector(elements) | Group(elements):
+                    waiting += elements
+                case Pair(first, second):
+                    waiting += (first, second)
 
 
 def check_block(

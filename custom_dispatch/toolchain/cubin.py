@@ -18,7 +18,11 @@ _EIFMT_SVAL = 4
 _EIATTR_MAX_THREADS = 0x05
 _EIATTR_REQNTID = 0x10
 _EIATTR_KPARAM_INFO = 0x17
-_PREFIX = ".nv.info."
+_INFO = ".nv.info."
+_SHARED = ".nv.shared."
+# From sm_90 on, CUDA keeps the first KiB of a block's shared memory; `.nv.shared.NAME` counts it.
+_RESERVED = ".nv.shared.reserved.0"
+_RESERVED_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class CubinKernel:
     """`__launch_bounds__`, if the source states it."""
     required_threads: tuple[int, int, int] | None
     """The exact block size, if the source states it."""
+    static_shared_bytes: int
+    """Shared memory of a block without the part that the system keeps for itself."""
 
 
 def read_cubin(data: bytes) -> dict[str, CubinKernel]:
@@ -42,12 +48,13 @@ def read_cubin(data: bytes) -> dict[str, CubinKernel]:
         The bytes are no complete ELF file.
     """
     try:
+        sections = {section.name: section for section in _sections(data)}
         return {
-            name.removeprefix(_PREFIX): _read_kernel(content)
-            for name, content in _sections(data)
-            if name.startswith(_PREFIX)
+            name.removeprefix(_INFO): _read_kernel(section.content, _shared(name, sections))
+            for name, section in sections.items()
+            if name.startswith(_INFO)
         }
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, ValueError, IndexError, OverflowError):
         raise PtxError(
             "The cubin is damaged: its ELF tables point outside of it.",
             expected="a complete file as nvcc -cubin, ptxas or NVRTC wrote it",
@@ -55,7 +62,15 @@ def read_cubin(data: bytes) -> dict[str, CubinKernel]:
         ) from None
 
 
-def _sections(data: bytes) -> Iterator[tuple[str, bytes]]:
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    content: bytes
+    size: int
+    """What it takes in memory; of shared memory nothing is in the file."""
+
+
+def _sections(data: bytes) -> Iterator[_Section]:
     (table,) = struct.unpack_from("<Q", data, 0x28)
     entry_size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
     headers = [
@@ -65,10 +80,16 @@ def _sections(data: bytes) -> Iterator[tuple[str, bytes]]:
     for name_offset, _, _, _, offset, size in headers:
         start = names_start + name_offset
         name = data[start : data.index(b"\0", start)].decode("ascii", "replace")
-        yield name, data[offset : offset + size]
+        yield _Section(name, data[offset : offset + size], size)
 
 
-def _read_kernel(content: bytes) -> CubinKernel:
+def _shared(info: str, sections: dict[str, _Section]) -> int:
+    section = sections.get(_SHARED + info.removeprefix(_INFO))
+    reserved = _RESERVED_BYTES if _RESERVED in sections else 0
+    return max(section.size - reserved, 0) if section is not None else 0
+
+
+def _read_kernel(content: bytes, static_shared_bytes: int) -> CubinKernel:
     parameters: dict[int, int] = {}
     limits: dict[int, tuple[int, int, int]] = {}
     position = 0
@@ -87,4 +108,5 @@ def _read_kernel(content: bytes) -> CubinKernel:
         tuple(parameters[ordinal] for ordinal in sorted(parameters)),
         limits.get(_EIATTR_MAX_THREADS),
         limits.get(_EIATTR_REQNTID),
+        static_shared_bytes,
     )

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from custom_dispatch.errors import PtxError
-from custom_dispatch.kernel.geometry import max_shared_bytes
+from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.ptx.conformance import check_block, check_module, check_parameters
+from custom_dispatch.ptx.conformance import (
+    check_block,
+    check_module,
+    check_parameters,
+    no_entry,
+)
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.ptxas import assemble
+from custom_dispatch.toolchain.ptxas import KernelResources, assemble
+
+# Compute capabilities of embedded GPUs (Jetson, DRIVE), whose machine code is their own.
+_EMBEDDED = frozenset({53, 62, 72, 87, 110})
 
 
 def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
@@ -39,8 +48,22 @@ def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
         return _validate_ptx(item, kernels, arch, label)
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
-        _validate_cubin(item, kernels, label)
+        _validate_cubin(item, kernels, arch, label)
     return item
+
+
+@contextmanager
+def naming(kernel: Kernel, label: str) -> Iterator[None]:
+    """Put the kernel and the object's label before errors of readers that know neither."""
+    try:
+        yield
+    except PtxError as error:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{label}`: {error.found}",
+            expected=error.expected,
+            next_step=error.next_step,
+            log=error.log,
+        ) from error
 
 
 def _validate_ptx(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> Object:
@@ -48,37 +71,35 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], arch: Arch, label: st
         text = item.data.decode("utf-8")
     except UnicodeDecodeError:
         raise PtxError(
-            f"`{label}` is not PTX: it is not UTF-8 text.",
+            f"Kernel `{kernels[0].name}`: `{label}` is not PTX: it is not UTF-8 text.",
             next_step="give a file that nvcc -ptx or NVRTC wrote.",
         ) from None
-    module = read_module(text)
+    with naming(kernels[0], label):
+        module = read_module(text)
     for kernel in kernels:
         check_module(module, kernel, arch, label)
-    assembly = assemble(item.data, arch)
-    item = replace(item, resources=assembly.resources)
+    with naming(kernels[0], label):
+        assembly = assemble(item.data, arch)
+    reports = {report.kernel: report for report in assembly.resources}
     for kernel in kernels:
-        _check_shared_memory(item, kernel, arch)
-    return item
+        report = reports.get(kernel.entry, KernelResources(kernel.entry))
+        _check_shared_memory(kernel, arch, report.static_shared_bytes)
+        _check_registers(kernel, arch, report.registers)
+    return replace(item, resources=assembly.resources)
 
 
 def _check_image_arch(item: Object, kernel: Kernel, arch: Arch, label: str) -> None:
-    image = describe_image(item.data)
-    if item.kind == "cubin":
-        # Machine code runs on its own major version from its own minor on, and an `a` part
-        # nowhere else (CUDA C++ Programming Guide, "Binary Compatibility").
-        fits = any(
-            built == arch
-            or (
-                not built.suffix
-                and built.compute_capability // 10 == arch.compute_capability // 10
-                and built <= arch
-            )
-            for built in image.archs
-        )
-    else:
-        fits = any(built.runs_on_target(arch) for built in image.archs)
+    with naming(kernel, label):
+        image = describe_image(item.data)
+    fits = any(
+        _cubin_runs_on(built, arch) if kind == "cubin" else built.runs_on_target(arch)
+        for kind, built in image.members
+    )
     if not fits:
-        there = ", ".join(map(str, image.archs)) or "nothing"
+        there = ", ".join(
+            str(built) if item.kind == "cubin" else f"{built} ({kind})"
+            for kind, built in image.members
+        )
         raise PtxError(
             f"Kernel `{kernel.name}`: `{label}` is a {item.kind} for {there}, but is given "
             f"for {arch}.",
@@ -87,26 +108,34 @@ def _check_image_arch(item: Object, kernel: Kernel, arch: Arch, label: str) -> N
         )
 
 
-def _validate_cubin(item: Object, kernels: Sequence[Kernel], label: str) -> None:
-    found = read_cubin(item.data)
+def _cubin_runs_on(built: Arch, arch: Arch) -> bool:
+    """Machine code runs on its own major version from its own minor on, and an `a` part nowhere
+    else; nor does it move between embedded GPUs and others (CUDA C++ Programming Guide, "Binary
+    Compatibility").
+    """
+    if built == arch or built.suffix:
+        return built == arch
+    capabilities = built.compute_capability, arch.compute_capability
+    if capabilities[0] == capabilities[1]:
+        return True
+    same_major = capabilities[0] // 10 == capabilities[1] // 10
+    return same_major and built <= arch and not _EMBEDDED.intersection(capabilities)
+
+
+def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> None:
+    with naming(kernels[0], label):
+        found = read_cubin(item.data)
     for kernel in kernels:
         entry = found.get(kernel.entry)
         if entry is None:
-            raise PtxError(
-                f"Kernel `{kernel.name}`: `{label}` has no entry `{kernel.entry}`.",
-                expected=f"one of the entries it has: {', '.join(found) or 'none'}",
-                next_step="correct the kernel's name, or the __global__ function's.",
-            )
+            raise no_entry(kernel, tuple(found), label)
         described = tuple((f"{size} bytes wide", size) for size in entry.parameter_bytes)
         check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
         check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
+        _check_shared_memory(kernel, arch, entry.static_shared_bytes)
 
 
-def _check_shared_memory(item: Object, kernel: Kernel, arch: Arch) -> None:
-    static = next(
-        (report.static_shared_bytes for report in item.resources if report.kernel == kernel.entry),
-        0,
-    )
+def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:
     total = static + kernel.dynamic_shared_memory
     limit = max_shared_bytes(arch.compute_capability)
     if total > limit:
@@ -115,4 +144,23 @@ def _check_shared_memory(item: Object, kernel: Kernel, arch: Arch) -> None:
             f"{static} static and {kernel.dynamic_shared_memory} dynamic.",
             expected=f"at most {limit} bytes, the limit of {arch}",
             next_step="use smaller tiles, or drop this target.",
+        )
+
+
+def _check_registers(kernel: Kernel, arch: Arch, registers: int) -> None:
+    """A block whose threads need more registers than there are does not launch.
+
+    Registers are given to whole warps, 8 for each thread at a time (CUDA C++ Best Practices Guide,
+    "Calculating Occupancy"; 256 for each warp).
+    """
+    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    total = -(-threads // 32) * 32 * (-(-registers // 8) * 8)
+    limit = max_block_registers(arch.compute_capability)
+    if total > limit:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: block {kernel.block} needs {total} registers for {arch}: "
+            f"{registers} for each of {threads} threads.",
+            expected=f"at most {limit}, what a block of {arch} may use",
+            next_step=f"write __launch_bounds__({threads}) in the source, so that the compiler "
+            "keeps to it, or use a smaller block.",
         )
