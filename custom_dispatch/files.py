@@ -56,18 +56,23 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     The bytes go into a temporary file of the same directory, which then takes the name in one
     step (`os.replace`), so that a reader or a second writer sees the old bytes or the new ones.
-    Missing parent directories are made.
+    Missing parent directories are made. A link stays, and the file that it leads to is written.
+    What is no file (/dev/null, /dev/stdout, a named pipe) is written to, and never replaced.
 
     Raises
     ------
     OutputError
         The directory cannot be made or written, `path` is a directory, or the disk is full.
     """
-    directory = path.parent
     check_output(path)
-    make_directory(directory)
+    make_directory(path.parent)
     temporary = ""
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        path = Path(os.path.realpath(path))
+        directory = path.parent
         descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -1,0 +1,100 @@
+"""Writing files: whole or not at all, and never in the place of a device."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from custom_dispatch.errors import OutputError, SourceError
+from custom_dispatch.files import make_directory, read_bytes, write_atomically
+
+
+def test_writes_and_replaces_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    write_atomically(path, b"one")
+    write_atomically(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_has_the_permissions_of_an_ordinary_one(tmp_path: Path) -> None:
+    (tmp_path / "ordinary").touch()
+    write_atomically(tmp_path / "file", b"")
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    # As a device is: /dev/null must stay one, even for root.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    write_atomically(pipe, b"content")
+    reader.join(timeout=10)
+    assert received == [b"content"]
+    assert pipe.is_fifo()
+
+
+def test_a_device_that_is_full_is_a_sentence() -> None:
+    full = Path("/dev/full")
+    assert full.is_char_device()
+    with pytest.raises(OutputError, match="`/dev/full` cannot be written: No space left"):
+        write_atomically(full, b"content")
+    assert full.is_char_device()
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "file/below/it"])
+def test_a_file_in_the_way_of_a_directory(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be a directory"):
+        make_directory(tmp_path / name)
+
+
+def test_a_directory_in_the_way_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="it is a directory"):
+        write_atomically(tmp_path, b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("absent", "does not exist"),
+        ("", "is a directory"),
+        ("a\0b", "cannot be read"),
+        ("a" * 300, "cannot be read: File name too long"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(tmp_path: Path, name: str, problem: str) -> None:
+    with pytest.raises(SourceError, match=problem) as caught:
+        read_bytes(tmp_path / name, "The source", SourceError)
+    assert str(caught.value).startswith("The source `")
+    assert "next step: " in str(caught.value)
