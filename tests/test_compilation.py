@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sample_kernels import samples
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
@@ -70,8 +71,9 @@ def test_objects_that_were_built_elsewhere_are_taken(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError) as caught:
         cd.compile(None, KERNELS, ["cuda:sm_100"], objects=tmp_path / "objects")
     message = str(caught.value)
-    assert "holds no object of `simple_mul` for target cuda:sm_100" in message
-    assert "there: simple_mul_sm_80.ptx, simple_mul_sm_90.ptx" in message
+    assert "holds no object" in message
+    assert "cuda:sm_100" in message
+    assert "simple_mul_sm_80.ptx for cuda:sm_80, simple_mul_sm_90.ptx for cuda:sm_90" in message
 
 
 def test_a_failed_emit_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -122,3 +124,16 @@ def test_what_the_compiler_refuses_is_shown_with_its_message() -> None:
     assert message.startswith("IREE's compiler refused the model.")
     assert "has 0 operands, but enclosing function (@f) returns 1" in message
     assert "Traceback" not in message
+
+
+def test_an_f64_kernel_is_not_compiled_without_the_flag_that_keeps_f64(tmp_path: Path) -> None:
+    """IREE's default turns f64 into f32; the kernel would read garbage."""
+    emitted = cd.emit([samples.doubling["f64"]], ["cuda:sm_80"], output=tmp_path / "model.mlir")
+    flag = "--iree-input-demote-f64-to-f32=false"
+    tool, *rest = emitted.command
+    command = [TOOLS / tool, *rest]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    command.remove(flag)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "tensor.bitcast" in done.stderr

@@ -8,16 +8,13 @@ dispatches. Its guards are there for these reasons:
 - Sizes are stated as they are, never as they should be: IREE takes the sizes given at a dispatch
   for the truth, and would fold the comparison that checks them.
 - `cf.assert` is stripped when optimising; `util.status.check_ok` inside a branch stays.
-- A dispatch of constants alone is evaluated at compile time, where no GPU is, and crashes the
-  compiler. One operand passes through a barrier that hides its value.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
+from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.executable import workload_of
 from custom_dispatch.ir.signature import Signature, input_types, tensor_type
@@ -25,25 +22,10 @@ from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import Constant, Dim, Expr
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Scalar
+from custom_dispatch.kernel.operand import Buffer, InOut, Scalar
 
 _INVALID_ARGUMENT = 3
 """IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor value in the wrapper: its name, its type, and its sizes, known or index values."""
-
-    value: str
-    type: str
-    sizes: tuple[str | int, ...]
-
-    @property
-    def dynamic(self) -> str:
-        """The sizes that the type leaves open, as ops take them: {%n, %m}; empty if none."""
-        values = [size for size in self.sizes if isinstance(size, str)]
-        return f"{{{comma(values)}}}" if values else ""
 
 
 class Wrapper:
@@ -348,47 +330,15 @@ class Wrapper:
         return block.result(f"flow.tensor.empty : {result.type}{result.dynamic}", "empty")
 
     def _dispatch(self, block: Emitter, results: list[Tensor]) -> list[str]:
-        hidden = self._hidden_operand()
-        operands, types = [], []
-        for operand in self.kernel.operands:
-            if isinstance(operand, Scalar):
-                value, kind, dynamic = self.scalars[operand.name], "i32", ""
-            elif operand.name in self.tensors:
-                tensor = self.tensors[operand.name]
-                value, kind, dynamic = tensor.value, tensor.type, tensor.dynamic
-            else:
-                continue  # an Out: a result of the dispatch
-            if operand is hidden:
-                value = block.result(f"util.optimization_barrier {value} : {kind}", "opaque")
-            operands.append((operand.name, value))
-            types.append(kind + dynamic)
+        scalars = dict(self.scalars)
         if self.grid_x:
-            operands.append(("", self.grid_x))
-            types.append("i32")
-        values = dict(operands)
-        returned = comma(
-            (values[operand.name] if result.value else result.type) + result.dynamic
-            for operand, result in zip(self.kernel.outputs, results, strict=True)
-        )
-        workload = comma(
+            scalars[GRID_X] = self.grid_x
+        workload = [
             block.index(size) if isinstance(size, int) else size
             for size in (self.dims[name] for name in workload_of(self.kernel))
-        )
-        names = [block.fresh(operand.name + "_new") for operand in self.kernel.outputs]
-        block.line(
-            f"{comma(names)} = flow.dispatch {self.entry_points}"
-            f"{f'[{workload}]' if workload else ''}({comma(value for _, value in operands)}) : "
-            f"({comma(types)}) -> ({returned})"
-        )
-        return names
-
-    def _hidden_operand(self) -> Operand | None:
-        """The operand that hides behind a barrier: one that is read, where there is one."""
-        for kind in (In, Scalar, InOut):
-            for operand in self.kernel.operands:
-                if isinstance(operand, kind):
-                    return operand
-        return None
+        ]
+        dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, scalars)
+        return dispatch.write(block, workload, results)
 
 
 def _as_i32(block: Emitter, value: str, dtype: ElementType) -> str:

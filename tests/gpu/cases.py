@@ -119,6 +119,7 @@ def _samples(module: str, arch: int) -> list[Case]:
         ),
         Case(module, "exchange", two_f32(333), lambda left, right: (right, left)),
         Case(module, "accumulate", two_f32(333), lambda x, total: (total + x, total)),
+        Case(module, "increment", lambda rng: [rng.standard_normal(100)], lambda x: x + 1),
         Case(
             module,
             "iota",

@@ -73,6 +73,12 @@ extern "C" __global__ void accumulate(const float* __restrict__ x, float* __rest
   }
 }
 
+// x[i] += 1 in double precision, in place.
+extern "C" __global__ void increment(double* __restrict__ x, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) x[i] += 1.0;
+}
+
 // Reads nothing: y[i] = first + i
 extern "C" __global__ void iota(int* __restrict__ y, int first) {
   y[threadIdx.x] = first + threadIdx.x;

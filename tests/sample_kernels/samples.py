@@ -101,6 +101,13 @@ accumulate = cd.Kernel(
     **LINE,
 )
 
+increment = cd.Kernel(
+    "increment",
+    operands=[cd.InOut("x", "f64", [n]), COUNT],
+    reference=lambda x: x + 1,
+    **LINE,
+)
+
 iota = cd.Kernel(
     "iota",
     operands=[cd.Out("y", "i32", [16]), cd.Scalar("first", "i32")],
@@ -175,6 +182,7 @@ ALL = [
     sum_and_difference,
     exchange,
     accumulate,
+    increment,
     iota,
     grid_size,
     coordinates,
