@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.library import Library, Unit
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.prebuilt import find_in_directory, read_object
+from custom_dispatch.toolchain.plan import (
+    Plan,
+    check_directory,
+    check_include_dirs,
+    check_jobs,
+    check_kernels,
+    check_targets,
+    plan_units,
+)
+from custom_dispatch.toolchain.prebuilt import find_in_directory, is_ptx, read_object
 from custom_dispatch.toolchain.validate import validate
 
 CPU_PTX_ARCH = Arch(80)
@@ -49,7 +57,7 @@ def build(
     include_dirs
         Directories searched for headers, after the source's own.
     jobs
-        How many compilations run at once; one a CPU when omitted.
+        How many compilations run at once; one for each CPU when omitted.
 
     Raises
     ------
@@ -62,29 +70,32 @@ def build(
     ToolNotFoundError
         A compiler or ptxas is not installed.
     """
-    declared = _check_kernels(kernels)
-    wanted = _check_targets(targets)
-    plans = _group(declared)
+    declared = check_kernels(kernels)
+    wanted = check_targets(targets)
+    workers = check_jobs(jobs)
+    plans = plan_units(declared)
+    from_source = _Sources(compiler, check_include_dirs(include_dirs))
+    directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
-    source = _Prebuilt(Path(objects)) if objects is not None else _Sources(compiler, include_dirs)
-    work: list[tuple[_Plan, Target]] = []
+    work: list[_Work] = []
     for plan in plans:
-        work += [(plan, target) for target in needed]
-        if len(needed) < len(wanted) and not any(_plain_ptx(t) for t in needed):
-            work.append((plan, source.cpu_target(plan)))
-    built = _build_all(source, work, jobs or os.cpu_count() or 1)
-    units = []
-    for plan in plans:
-        mine = [item for (owner, _), item in zip(work, built, strict=True) if owner is plan]
-        units.append(_unit(plan, mine, wanted))
-    return Library(tuple(units), tuple(wanted))
+        # A kernel that has no source has objects of its own, and they are used in every case.
+        source: _Source = from_source
+        if plan.source is None:
+            source = _Given(plan, dict(plan.kernels[0].objects), None)
+        elif directory is not None:
+            source = _Given(plan, find_in_directory(directory, plan.object_names), directory)
+        work += [_Work(plan, target, source) for target in needed]
+        if len(needed) < len(wanted):
+            extra = source.cpu_target(needed)
+            work += [_Work(plan, extra, source, for_cpu=True)] if extra is not None else []
+    built = _build_all(work, workers)
+    return Library(tuple(_unit(plan, work, built, wanted) for plan in plans), tuple(wanted))
 
 
-def _build_all(
-    source: _Sources | _Prebuilt, work: list[tuple[_Plan, Target]], jobs: int
-) -> list[Object]:
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(source.build, plan, target) for plan, target in work]
+def _build_all(work: Sequence[_Work], workers: int) -> list[Object]:
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [pool.submit(_build, job) for job in work]
         try:
             return [future.result() for future in futures]
         except KeyboardInterrupt:
@@ -97,31 +108,44 @@ def _build_all(
                 future.cancel()  # after an error nobody wants the rest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """Kernels that are to be built together, and under which name."""
+class _Source(Protocol):
+    """Where the objects of a plan come from."""
 
-    name: str
-    stem: str
-    kernels: tuple[Kernel, ...]
+    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
+        """The target whose PTX the CPU is to run, where that is none of those needed anyway."""
+        ...
+
+    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
+        """The object of a plan for a target, checked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One object to be built."""
+
+    plan: Plan
+    target: Target
+    source: _Source
+    for_cpu: bool = False
+    """Whether only the CPU needs it: no CUDA target asks for it."""
 
 
 class _Sources:
     """Objects come from compiling each plan's source."""
 
-    def __init__(self, compiler: str, include_dirs: Sequence[Path | str]) -> None:
+    def __init__(self, compiler: str, include_dirs: tuple[Path, ...]) -> None:
         self._name = compiler
         self._compiler: Compiler | None = None
-        self._include_dirs = tuple(Path(directory) for directory in include_dirs)
+        self._include_dirs = include_dirs
 
-    def cpu_target(self, plan: _Plan) -> Target:
-        given = [target for target, _ in plan.kernels[0].objects if _plain_ptx(target)]
-        return min(given, key=_arch) if given else Target("cuda", CPU_PTX_ARCH)
+    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
+        return None if any(map(_plain, needed)) else Target("cuda", CPU_PTX_ARCH)
 
-    def build(self, plan: _Plan, target: Target) -> Object:
+    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
         kernel = plan.kernels[0]
-        if kernel.source is None:
-            return _declared_object(plan, target)
+        if kernel.source is None:  # pragma: no cover - such plans have another source
+            raise TypeError(f"plan {plan.name} has no source")
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
         compiled = self._compiler.compile(
@@ -135,131 +159,87 @@ class _Sources:
             origin=compiled.compiler,
             log=compiled.log,
         )
-        return validate(item, plan.kernels, kernel.source.name)
+        return validate(item, plan.kernels, kernel.source.name, for_cpu=for_cpu)
 
 
-class _Prebuilt:
-    """Objects come from a directory."""
+class _Given:
+    """Objects come from files: those that a kernel declares, or those of a directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, plan: Plan, files: dict[Target, Path], directory: Path | None) -> None:
+        self._plan = plan
+        self._files = files
         self._directory = directory
 
-    def cpu_target(self, plan: _Plan) -> Target:
-        return find_in_directory(self._directory, plan.stem).lowest_ptx()
+    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
+        plain = sorted(filter(_plain, self._files), key=_arch)
+        ptx = [target for target in plain if is_ptx(self._files[target])]
+        if any(target in needed for target in ptx):
+            return None
+        if ptx:
+            return ptx[0]
+        raise DeclarationError(
+            f"{self._there_is_no('PTX')} for the target cpu.",
+            expected=f"PTX of a plain architecture, {self._wanted('sm_80')}: the CPU runs a "
+            "kernel's PTX",
+            next_step="add it, or drop the target cpu.",
+        )
 
-    def build(self, plan: _Plan, target: Target) -> Object:
-        path = find_in_directory(self._directory, plan.stem).path(target)
-        return validate(read_object(plan.name, target, path), plan.kernels, path.name)
+    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
+        path = self._files.get(target)
+        if path is None:
+            there = ", ".join(f"{path.name} for {given}" for given, path in self._files.items())
+            raise DeclarationError(
+                f"{self._there_is_no('object')} for target {target}.",
+                expected=f"{self._wanted(target.symbol)}; there is {there or 'none of this name'}",
+                next_step="add that object, or drop the target.",
+            )
+        item = read_object(plan.name, target, path)
+        return validate(item, plan.kernels, path.name, for_cpu=for_cpu)
+
+    def _there_is_no(self, what: str) -> str:
+        kernel = f"Kernel `{self._plan.kernels[0].name}`"
+        if self._directory is None:
+            return f"{kernel} declares no {what}"
+        return f"{kernel}: `{self._directory}` holds no {what} of `{self._plan.object_names[0]}`"
+
+    def _wanted(self, arch: str) -> str:
+        if self._directory is None:
+            return f'objects={{"cuda:{arch}": ...}}'
+        return f"`{self._plan.object_names[0]}_{arch}.ptx`"
 
 
-def _declared_object(plan: _Plan, target: Target) -> Object:
-    kernel = plan.kernels[0]
-    for given, path in kernel.objects:
-        if given == target:
-            return validate(read_object(plan.name, target, path), plan.kernels, path.name)
-    names = ", ".join(str(given) for given, _ in kernel.objects)
-    raise DeclarationError(
-        f"Kernel `{kernel.name}` declares no object for target {target}.",
-        expected=f"one of the targets it has objects for: {names}",
-        next_step=f'add objects={{"{target}": ...}}, or drop the target.',
-    )
+def _build(work: _Work) -> Object:
+    try:
+        return work.source.build(work.plan, work.target, for_cpu=work.for_cpu)
+    except SourceError as error:
+        if not work.for_cpu:
+            raise
+        raise SourceError(
+            f"{error.found.rstrip('.')}, which the target cpu needs: it runs a kernel's PTX for a "
+            "plain architecture, and none of the CUDA targets is one.",
+            next_step=f"make the source compile for {work.target.symbol} as well, add the oldest "
+            "plain CUDA target that it compiles for, or drop the target cpu.",
+            log=error.log,
+        ) from error
 
 
-def _unit(plan: _Plan, built: Sequence[Object], wanted: Sequence[Target]) -> Unit:
-    mine = [item for item in built if item.target in wanted]
+def _unit(
+    plan: Plan, work: Sequence[_Work], built: Sequence[Object], wanted: Sequence[Target]
+) -> Unit:
+    mine = [item for job, item in zip(work, built, strict=True) if job.plan is plan]
     cpu_ptx = None
     if any(not target.is_cuda for target in wanted):
-        candidates = [item for item in built if _plain_ptx(item.target) and item.kind == "ptx"]
-        if not candidates:
-            raise DeclarationError(
-                f"Kernel `{plan.kernels[0].name}`: target cpu is asked for, but there is no PTX "
-                "of a plain architecture to run on it.",
-                expected="a .ptx object, such as one for cuda:sm_80: the CPU runs a kernel's PTX",
-                next_step="add such an object, or drop the target cpu.",
-            )
+        candidates = [item for item in mine if _plain(item.target) and item.kind == "ptx"]
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
-    mine.sort(key=lambda item: _arch(item.target), reverse=True)
-    return Unit(plan.name, plan.kernels, tuple(mine), cpu_ptx)
+    objects = [item for item in mine if item.target in wanted]
+    objects.sort(key=lambda item: _arch(item.target), reverse=True)
+    return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx)
 
 
-def _plain_ptx(target: Target) -> bool:
+def _plain(target: Target) -> bool:
     """Whether the target's PTX is plain: `a` and `f` code uses instructions of single chips."""
     return target.arch is not None and not target.arch.suffix
 
 
 def _arch(target: Target) -> Arch:
     return target.cuda_arch
-
-
-def _check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:
-    found = [kernels] if isinstance(kernels, Kernel) else list(kernels)
-    for item in found:
-        if not isinstance(item, Kernel):
-            raise DeclarationError(
-                f"{item!r} is not a kernel.",
-                expected="cd.Kernel objects",
-                next_step="pass the declared kernels: kernels=[simple_mul].",
-            )
-    if not found:
-        raise DeclarationError(
-            "No kernel is given.",
-            expected="at least one cd.Kernel",
-            next_step="pass the declared kernels: kernels=[simple_mul].",
-        )
-    unique = list(dict.fromkeys(found))
-    names = [kernel.name for kernel in unique]
-    for name in names:
-        if names.count(name) > 1:
-            raise DeclarationError(
-                f"{names.count(name)} different kernels are named `{name}`.",
-                expected="a name for each: a model calls a kernel by its name",
-                next_step="rename all but one; entry= keeps the __global__ function's name.",
-            )
-    return unique
-
-
-def _check_targets(targets: Sequence[str | Target]) -> list[Target]:
-    if isinstance(targets, str):
-        targets = [targets]
-    found = list(dict.fromkeys(Target.parse(target) for target in targets))
-    if not found:
-        raise DeclarationError(
-            "No target is given.",
-            expected="at least one of cuda:sm_XX and cpu",
-            next_step='give targets=["cuda:sm_80", "cuda:sm_90", "cpu"].',
-        )
-    cpus = [target for target in found if not target.is_cuda]
-    if len(cpus) > 1:
-        raise DeclarationError(
-            f"{len(cpus)} CPU targets are given: {', '.join(map(str, cpus))}.",
-            expected="one: a file holds code for one kind of CPU",
-            next_step="keep the least capable of them, or compile one file a CPU.",
-        )
-    cuda = sorted((target for target in found if target.is_cuda), key=_arch, reverse=True)
-    return cuda + cpus
-
-
-def _group(kernels: Sequence[Kernel]) -> list[_Plan]:
-    """Kernels of one source with equal options share objects, unless they name the same entry."""
-    groups: dict[tuple[object, ...], list[list[Kernel]]] = {}
-    for kernel in kernels:
-        bins = groups.setdefault((kernel.source, kernel.objects, kernel.options), [[]])
-        for members in bins:
-            if all(member.entry != kernel.entry for member in members):
-                members.append(kernel)
-                break
-        else:
-            bins.append([kernel])
-    plans: list[_Plan] = []
-    taken: set[str] = set()
-    for members in (members for bins in groups.values() for members in bins):
-        first = members[0]
-        stem = first.source.stem if first.source is not None else first.name
-        base = re.sub(r"\W", "_", stem, flags=re.ASCII) or "kernels"
-        name, count = base, 1
-        while name in taken:
-            count += 1
-            name = f"{base}_{count}"
-        taken.add(name)
-        plans.append(_Plan(name, stem, tuple(members)))
-    return plans

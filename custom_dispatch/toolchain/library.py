@@ -34,7 +34,7 @@ class Library:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Every kernel, in the order they were given."""
+        """Every kernel, those of one unit together."""
         return tuple(kernel for unit in self.units for kernel in unit.kernels)
 
     @property
@@ -53,7 +53,10 @@ class Library:
         return (item for unit in self.units for item in unit.objects)
 
     def write(self, directory: Path | str) -> tuple[Path, ...]:
-        """Write every object into a directory as NAME_sm_XX.ptx; return the files.
+        """Write the objects for CUDA into a directory as NAME_sm_XX.ptx; return the files.
+
+        `build(..., objects=directory)` finds them there again. The PTX that the CPU runs is one of
+        them, unless no plain CUDA target was asked for.
 
         Raises
         ------

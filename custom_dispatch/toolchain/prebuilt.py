@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
@@ -24,61 +24,38 @@ def read_object(name: str, target: Target, path: Path) -> Object:
         It is missing, unreadable, no GPU code, or has no code for the target's architecture.
     """
     data = read_bytes(path, "The object", PtxError)
-    image = describe_image(data)
+    try:
+        image = describe_image(data)
+    except PtxError as error:
+        raise PtxError(
+            f"`{path}`: {error.found}", expected=error.expected, next_step=error.next_step
+        ) from error
     if image.kind == "ptx":
         data = data.rstrip(b"\0")  # nvcc and NVRTC may leave C's terminator in the file
     return Object(name=name, target=target, kind=image.kind, data=data, origin=str(path), log="")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The objects of one source that a directory holds, by target."""
+def is_ptx(path: Path) -> bool:
+    """Whether an object file is PTX, by its bytes.
 
-    directory: Path
-    stem: str
-    files: dict[Target, Path]
-
-    def path(self, target: Target) -> Path:
-        """The object for a target.
-
-        Raises
-        ------
-        DeclarationError
-            There is none; the message lists those there are.
-        """
-        if target in self.files:
-            return self.files[target]
-        there = ", ".join(path.name for path in self.files.values()) or "none of this name"
-        raise DeclarationError(
-            f"`{self.directory}` holds no object of `{self.stem}` for target {target}.",
-            expected=f"`{self.stem}_{target.symbol}.ptx` (or .cubin, .fatbin); there: {there}",
-            next_step="build that object, or drop the target.",
-        )
-
-    def lowest_ptx(self) -> Target:
-        """The target of the PTX for the earliest plain architecture: what the CPU runs.
-
-        Raises
-        ------
-        DeclarationError
-            There is no such PTX.
-        """
-        plain = [
-            target
-            for target, path in self.files.items()
-            if target.arch is not None and not target.arch.suffix and path.suffix == ".ptx"
-        ]
-        if not plain:
-            raise DeclarationError(
-                f"`{self.directory}` holds no PTX of `{self.stem}` for the target cpu.",
-                expected=f"`{self.stem}_sm_80.ptx`, say: the CPU runs a kernel's PTX",
-                next_step="build it, or drop the target cpu.",
-            )
-        return min(plain, key=lambda target: target.cuda_arch)
+    Raises
+    ------
+    PtxError
+        As `read_object`.
+    """
+    return read_object("object", _ANY_TARGET, path).kind == "ptx"
 
 
-def find_in_directory(directory: Path, stem: str) -> Found:
+_ANY_TARGET = Target("cuda", Arch(80))
+
+
+def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Path]:
     """Look a source's objects up by their names, NAME_sm_XX.ptx.
+
+    Parameters
+    ----------
+    names
+        The names that the objects may have; the first is preferred.
 
     Raises
     ------
@@ -87,19 +64,21 @@ def find_in_directory(directory: Path, stem: str) -> Found:
     """
     if not directory.is_dir():
         raise DeclarationError(
-            f"The objects' directory `{directory}` does not exist.",
+            f"The objects' directory `{directory}` "
+            f"{'is a file' if directory.exists() else 'does not exist'}.",
             expected="a directory of NAME_sm_XX.ptx files",
             next_step="build them first: cmake --build build --target ptx, or custom-dispatch "
             "build --out DIR.",
         )
-    files: dict[Target, Path] = {}
-    for suffix in reversed(SUFFIXES):
-        for path in sorted(directory.glob(f"*{suffix}")):
-            name, separator, arch = path.stem.rpartition("_sm_")
-            if not separator or name != stem:
-                continue
-            try:
-                files[Target("cuda", Arch.parse(f"sm_{arch}"))] = path
-            except DeclarationError:
-                continue  # another file that happens to be named so
-    return Found(directory, stem, files)
+    found: dict[Target, Path] = {}
+    for name in reversed(names):
+        for suffix in reversed(SUFFIXES):
+            for path in sorted(directory.glob(f"*{suffix}")):
+                stem, separator, arch = path.stem.rpartition("_sm_")
+                if not separator or stem != name:
+                    continue
+                try:
+                    found[Target("cuda", Arch.parse(f"sm_{arch}"))] = path
+                except DeclarationError:
+                    continue  # another file that happens to be named so
+    return found

@@ -26,7 +26,9 @@ from custom_dispatch.toolchain.ptxas import KernelResources, assemble
 _EMBEDDED = frozenset({53, 62, 72, 87, 110})
 
 
-def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
+def validate(
+    item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool = False
+) -> Object:
     """Check an object against the kernels it is for; return it with its resource report.
 
     PTX is read, compared with each declaration, and assembled. A cubin is compared by what its ELF
@@ -37,6 +39,8 @@ def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
     ----------
     label
         What the object is to the user, for errors: a source's or an object file's name.
+    for_cpu
+        Whether only the CPU target is to run it: then the GPU's limits do not hold.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def validate(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":
-        return _validate_ptx(item, kernels, arch, label)
+        return _validate_ptx(item, kernels, label, for_cpu=for_cpu)
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
         _validate_cubin(item, kernels, arch, label)
@@ -66,7 +70,8 @@ def naming(kernel: Kernel, label: str) -> Iterator[None]:
         ) from error
 
 
-def _validate_ptx(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> Object:
+def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool) -> Object:
+    arch = item.target.cuda_arch
     try:
         text = item.data.decode("utf-8")
     except UnicodeDecodeError:
@@ -81,7 +86,7 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], arch: Arch, label: st
     with naming(kernels[0], label):
         assembly = assemble(item.data, arch)
     reports = {report.kernel: report for report in assembly.resources}
-    for kernel in kernels:
+    for kernel in () if for_cpu else kernels:
         report = reports.get(kernel.entry, KernelResources(kernel.entry))
         _check_shared_memory(kernel, arch, report.static_shared_bytes)
         _check_registers(kernel, arch, report.registers)

@@ -1,0 +1,202 @@
+"""What a build is asked for, checked, and divided into units that are built together."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import MAX_NAME_LENGTH, as_integer, is_list, shown
+from custom_dispatch.kernel.target import Target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Kernels that are to be built together, and under which name."""
+
+    name: str
+    """Letters, digits and `_`: names objects, their files and the executable."""
+    object_names: tuple[str, ...]
+    """What files of objects built elsewhere are named after, the preferred name first."""
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def source(self) -> Path | None:
+        """The `.cu` file, or None where the kernels declare objects."""
+        return self.kernels[0].source
+
+
+def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
+    """Kernels of one source with equal options share objects, unless they name the same entry."""
+    groups: dict[tuple[object, ...], list[list[Kernel]]] = {}
+    for kernel in kernels:
+        bins = groups.setdefault((kernel.source, kernel.objects, kernel.options), [[]])
+        for members in bins:
+            if all(member.entry != kernel.entry for member in members):
+                members.append(kernel)
+                break
+        else:
+            bins.append([kernel])
+    units = [tuple(each) for bins in groups.values() for each in bins]
+    stems = [_stem(members) for members in units]
+    bases = [re.sub(r"\W", "_", stem, flags=re.ASCII)[:MAX_NAME_LENGTH] for stem in stems]
+    plans: list[Plan] = []
+    taken: set[str] = set()
+    for unit, stem, base in zip(units, stems, bases, strict=True):
+        shared = bases.count(base) > 1
+        if shared:
+            # Named after a kernel too, whatever the order: a number would lead a later build with
+            # `objects=` to the objects of another source.
+            base = f"{base}_{min(kernel.name for kernel in unit)}"[:MAX_NAME_LENGTH]
+        name, count = base, 1
+        while name in taken:
+            count += 1
+            name = f"{base}_{count}"
+        taken.add(name)
+        plans.append(Plan(name, (name,) if shared or stem == name else (name, stem), unit))
+    return plans
+
+
+def _stem(members: Sequence[Kernel]) -> str:
+    source = members[0].source
+    # Path(".cu") has that as its stem, as hidden files do.
+    return (source.stem if source is not None else members[0].name) or "kernels"
+
+
+def check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:
+    """The kernels, each once.
+
+    Raises
+    ------
+    DeclarationError
+        There are none, some are no kernels, or two have the same name.
+    """
+    found = [kernels] if isinstance(kernels, Kernel) else _several(kernels)
+    if found is None:
+        raise _no_kernel(kernels)
+    for item in found:
+        if not isinstance(item, Kernel):
+            raise _no_kernel(item)
+    if not found:
+        raise DeclarationError(
+            "No kernel is given.",
+            expected="at least one cd.Kernel",
+            next_step="pass the declared kernels: kernels=[simple_mul].",
+        )
+    unique = list(dict.fromkeys(found))
+    names = [kernel.name for kernel in unique]
+    for name in names:
+        if names.count(name) > 1:
+            raise DeclarationError(
+                f"{names.count(name)} different kernels are named `{name}`.",
+                expected="a name for each: a model calls a kernel by its name",
+                next_step="rename all but one; entry= keeps the __global__ function's name.",
+            )
+    return unique
+
+
+def _several(values: Any) -> list[Any] | None:
+    """The values of anything that has some, except a text; else None."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        return None
+    return list(values)
+
+
+def _no_kernel(value: object) -> DeclarationError:
+    return DeclarationError(
+        f"{shown(value)} is not a kernel.",
+        expected="cd.Kernel objects",
+        next_step="pass the declared kernels: kernels=[simple_mul].",
+    )
+
+
+def check_targets(targets: str | Target | Iterable[str | Target]) -> list[Target]:
+    """The targets, each once: the CUDA targets, best first, and then the CPU.
+
+    Raises
+    ------
+    DeclarationError
+        There are none, some are no targets, or there are several CPUs.
+    """
+    given = [targets] if isinstance(targets, str | Target) else _several(targets)
+    if given is None:
+        raise DeclarationError(
+            f"targets is given as {shown(targets)}.",
+            expected="a list of texts such as 'cuda:sm_90' and 'cpu'",
+            next_step='give targets=["cuda:sm_80", "cuda:sm_90", "cpu"].',
+        )
+    found = list(dict.fromkeys(Target.parse(target) for target in given))
+    if not found:
+        raise DeclarationError(
+            "No target is given.",
+            expected="at least one of cuda:sm_XX and cpu",
+            next_step='give targets=["cuda:sm_80", "cuda:sm_90", "cpu"].',
+        )
+    cpus = [target for target in found if not target.is_cuda]
+    if len(cpus) > 1:
+        raise DeclarationError(
+            f"{len(cpus)} CPU targets are given: {', '.join(map(str, cpus))}.",
+            expected="one: a file holds code for one kind of CPU",
+            next_step="keep the least capable of them, or compile one file a CPU.",
+        )
+    cuda = [target for target in found if target.is_cuda]
+    return sorted(cuda, key=lambda target: target.cuda_arch, reverse=True) + cpus
+
+
+def check_directory(objects: Path | str) -> Path:
+    """The directory of objects built elsewhere.
+
+    Raises
+    ------
+    DeclarationError
+        It is no path.
+    """
+    if isinstance(objects, str | Path) and str(objects):
+        return Path(objects)
+    raise DeclarationError(
+        f"objects is given as {shown(objects)}.",
+        expected="a directory of NAME_sm_XX.ptx files",
+        next_step="name the directory; single files belong to a kernel's own objects=.",
+    )
+
+
+def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
+    """The directories that are searched for headers.
+
+    Raises
+    ------
+    DeclarationError
+        Something is no path. Whether it is there, the compilation asks.
+    """
+    if is_list(directories) and all(isinstance(item, str | Path) for item in directories):
+        return tuple(map(Path, directories))
+    raise DeclarationError(
+        f"include_dirs is given as {shown(directories)}.",
+        expected="a list of directories",
+        next_step='put the directory into a list: include_dirs=["include"].',
+    )
+
+
+def check_jobs(jobs: int | None) -> int:
+    """How many compilations run at once: as many as this process has CPUs, if not said.
+
+    Raises
+    ------
+    DeclarationError
+        It is no positive integer.
+    """
+    if jobs is None:
+        return len(os.sched_getaffinity(0))
+    number = as_integer(jobs)
+    if number is None or number < 1:
+        raise DeclarationError(
+            f"jobs is given as {shown(jobs)}.",
+            expected="a number of compilations, at least 1",
+            next_step="correct it, or leave it out for one for each CPU.",
+        )
+    return min(number, 1024)
