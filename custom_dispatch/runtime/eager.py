@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
@@ -12,13 +11,14 @@ from custom_dispatch.errors import CallError, DeclarationError, DeviceError
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar
-from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import check_device_name, devices, why_not
 from custom_dispatch.runtime.function import Function, host_array, scalar_value
 from custom_dispatch.runtime.program import load
 
 _lock = threading.Lock()
+_functions: dict[tuple[Kernel, str], Function] = {}
 
 
 def call(kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -130,23 +130,34 @@ def _kind(device: str) -> str:
 
 
 def _function(kernel: Kernel, kind: str) -> Function:
+    found = _functions.get((kernel, kind))
+    if found is not None:
+        return found
     with _lock:  # one build, however many threads call first
-        return _build(kernel, kind)
+        if (kernel, kind) not in _functions:
+            _functions[kernel, kind] = _build(kernel, kind)
+        return _functions[kernel, kind]
 
 
-@functools.cache
 def _build(kernel: Kernel, kind: str) -> Function:
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
-    target = Target("cpu", cpu="host")
-    if kind == "cuda":
-        capability = devices()[0].compute_capability or 0
-        given = [item for item, _ in kernel.objects if item.cuda_arch.runs_on(capability)]
-        best = max((item.cuda_arch for item in given), default=Arch(capability))
-        target = Target("cuda", best)
+    target = Target("cpu", cpu="host") if kind == "cpu" else _target_for_gpu(kernel)
     program = load(compile_module(None, kernel, [target]), device=kind)
     return program.function(kernel.name)
+
+
+def _target_for_gpu(kernel: Kernel) -> Target:
+    """The best target for the GPU: of the objects declared, or of what a source can be built for.
+
+    A GPU newer than this package knows takes PTX of the latest architecture before it.
+    """
+    capability = devices()[0].compute_capability or 0
+    declared = [item.cuda_arch for item, _ in kernel.objects]
+    known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
+    fitting = [arch for arch in declared or known if arch.runs_on(capability)]
+    return Target("cuda", max(fitting, default=Arch(capability)))
 
 
 def _as_declared(kernel: Kernel, results: Any) -> Any:

@@ -13,7 +13,7 @@ from custom_dispatch.toolchain.locations import find_nvrtc
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
-INSTALL_HINT = "pip install 'custom-dispatch[nvrtc]' (or 'custom-dispatch[nvcc]' for nvcc)."
+INSTALL_HINT = "pip install 'custom-dispatch[cuda]' (in a clone: pip install -e '.[cuda]')."
 """The next step where no compiler is installed."""
 
 

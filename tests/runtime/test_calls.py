@@ -196,13 +196,13 @@ def test_threads_that_call_first_share_one_build(monkeypatch: pytest.MonkeyPatch
         grid=simple_mul.grid,
     )
     built = []
-    build = eager._build.__wrapped__
+    build = eager._build
 
     def counted(kernel: cd.Kernel, kind: str) -> Any:
         built.append(kernel)
         return build(kernel, kind)
 
-    monkeypatch.setattr(eager, "_build", eager.functools.cache(counted))
+    monkeypatch.setattr(eager, "_build", counted)
     results: list[Any] = []
     threads = [
         threading.Thread(target=lambda: results.append(kernel.on("cpu")(ONES, ONES)))
@@ -215,3 +215,31 @@ def test_threads_that_call_first_share_one_build(monkeypatch: pytest.MonkeyPatch
     assert len(results) == 4
     assert all((result == 1).all() for result in results)
     assert len(built) == 1
+
+
+@pytest.mark.parametrize(
+    ("capability", "target"),
+    [(90, "cuda:sm_90"), (89, "cuda:sm_89"), (91, "cuda:sm_90"), (130, "cuda:sm_121")],
+)
+def test_a_kernel_is_built_for_the_gpu_that_is_here(
+    monkeypatch: pytest.MonkeyPatch, capability: int, target: str
+) -> None:
+    gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
+    monkeypatch.setattr(eager, "devices", lambda: (gpu,))
+    assert str(eager._target_for_gpu(simple_mul)) == target
+
+
+def test_a_declared_object_is_taken_where_it_fits_the_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = cd.Kernel(
+        "simple_mul",
+        objects={"cuda:sm_80": "a.ptx", "cuda:sm_90a": "b.ptx"},
+        operands=simple_mul.operands,
+        block=simple_mul.block,
+        grid=simple_mul.grid,
+    )
+    for capability, target in ((90, "cuda:sm_90a"), (100, "cuda:sm_80")):
+        gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
+        monkeypatch.setattr(eager, "devices", lambda gpu=gpu: (gpu,))
+        assert str(eager._target_for_gpu(kernel)) == target
