@@ -32,21 +32,22 @@ def check_name(name: object, what: str) -> str:
     DeclarationError
         It is no such identifier, or is too long.
     """
+    article = "an" if what[0] in "aeiou" else "a"
     if not isinstance(name, str):
         raise DeclarationError(
-            f"The name of a {what} is given as {shown(name)}.",
+            f"The name of {article} {what} is given as {shown(name)}.",
             expected="text",
             next_step="quote the name.",
         )
     if _IDENTIFIER.fullmatch(name) is None:
         raise DeclarationError(
-            f"{shown(name)} cannot name a {what}.",
+            f"{shown(name)} cannot name {article} {what}.",
             expected="ASCII letters, digits and underscores, not beginning with a digit",
             next_step='rename it; a C++ kernel can be declared `extern "C"` to get a plain name.',
         )
     if len(name) > MAX_NAME_LENGTH:
         raise DeclarationError(
-            f"The name of a {what} has {len(name)} characters ({name[:40]}...).",
+            f"The name of {article} {what} has {len(name)} characters ({name[:40]}...).",
             expected=f"at most {MAX_NAME_LENGTH} characters",
             next_step="choose a shorter name.",
         )

@@ -1,0 +1,39 @@
+"""What the tests of several rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+import custom_dispatch as cd
+
+# The first example of a test may load a compiler or wait for another process: no time limit each.
+settings.register_profile("custom_dispatch", deadline=None)
+settings.load_profile("custom_dispatch")
+
+Declare = Callable[..., cd.Kernel]
+
+
+@pytest.fixture
+def declare() -> Declare:
+    """Declare a kernel that is right in every part that a test does not give."""
+
+    def declare(name: Any = "scale", **changes: Any) -> cd.Kernel:
+        n = cd.dim("n")
+        parts: dict[str, Any] = {
+            "source": "scale.cu",
+            "operands": [
+                cd.In("x", "f32", [n]),
+                cd.Out("y", "f32", [n]),
+                cd.Scalar("factor", "f32"),
+                cd.Scalar("count", "i32", n),
+            ],
+            "block": 64,
+            "grid": cd.ceildiv(n, 64),
+        }
+        return cd.Kernel(name, **(parts | changes))
+
+    return declare
