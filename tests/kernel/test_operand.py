@@ -118,7 +118,7 @@ def test_what_depends_on_the_device_may_only_stand_in_the_grid() -> None:
         lambda: cd.In("x", "f32", [n + cd.compute_capability]),
         lambda: cd.Scalar("x", "i32", cd.where(cd.compute_capability >= 90, n, 1)),
     ):
-        with pytest.raises(DeclarationError, match="Operand `x`: its .* depends on the device"):
+        with pytest.raises(DeclarationError, match=r"Operand `x`: its .* depends on the device"):
             make()
 
 
