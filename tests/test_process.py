@@ -1,0 +1,121 @@
+"""Other programs: started without a shell, ended with all they started, and named in errors."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from custom_dispatch import process
+from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
+from custom_dispatch.process import end_all, run
+
+# Starts a grandchild that outlives it, writes both ids, and waits.
+FAMILY = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(f"{os.getpid()} {child.pid}")
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(60)
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until_ended(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 5
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(is_running, pids))
+
+
+def test_what_a_program_prints_and_its_status_come_back() -> None:
+    script = "import sys; print('out'); print('err\\xff', file=sys.stderr); sys.exit(3)"
+    done = run([sys.executable, "-c", script], environment={"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", "err\ufffd\n")
+
+
+def test_standard_input_is_what_is_given_or_empty() -> None:
+    echo = [sys.executable, "-c", "import sys; sys.stdout.write(sys.stdin.read().upper())"]
+    assert run(echo, stdin=b"ptx" * 100_000).stdout == b"PTX" * 100_000
+    assert run(echo).stdout == b""
+
+
+def test_a_program_that_does_not_read_its_input_is_no_error() -> None:
+    assert run([sys.executable, "-c", ""], stdin=b"x" * 1_000_000).returncode == 0
+
+
+def test_arguments_go_through_no_shell(tmp_path: Path) -> None:
+    words = ["$(touch made)", "; touch made", "a b", "`touch made`", "*"]
+    script = "import sys; print(sys.argv[1:])"
+    done = run([sys.executable, "-c", script, *words], cwd=tmp_path)
+    assert done.stdout.decode().strip() == repr(words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_time_limit_ends_a_program_and_what_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    started = time.monotonic()
+    with pytest.raises(ToolTimeoutError) as caught:
+        run([sys.executable, "-c", FAMILY, str(pids)], timeout_seconds=1.5)
+    assert time.monotonic() - started < 10
+    assert caught.value.found == (
+        f"`{Path(sys.executable).name}` did not finish within 1.5 seconds and was ended, with "
+        "everything it had started."
+    )
+    assert caught.value.next_step
+    assert wait_until_ended([int(pid) for pid in pids.read_text().split()])
+
+
+def test_every_running_program_can_be_ended_at_once(tmp_path: Path) -> None:
+    files = [tmp_path / "a", tmp_path / "b"]
+    statuses: list[int] = []
+
+    def work(file: Path) -> None:
+        statuses.append(run([sys.executable, "-c", FAMILY, str(file)]).returncode)
+
+    threads = [threading.Thread(target=work, args=[file]) for file in files]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 20
+    while not all(file.exists() for file in files) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    end_all()
+    for thread in threads:
+        thread.join(10)
+    assert statuses == [-9, -9]
+    assert wait_until_ended([int(pid) for file in files for pid in file.read_text().split()])
+    assert not process._running
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("no-such-program", "No such file or directory"),
+        ("./directory", "Permission denied"),
+        ("./text", "Permission denied"),
+        ("./broken", "Exec format error"),
+    ],
+)
+def test_a_program_that_does_not_start_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "text").write_text("not executable")
+    (tmp_path / "broken").write_bytes(b"\x7fELF not a program")
+    (tmp_path / "broken").chmod(0o700)
+    with pytest.raises(ToolNotFoundError) as caught:
+        run([program])
+    assert caught.value.found == f"`{program}` could not be started: {reason}."
+    assert "custom-dispatch doctor" in caught.value.next_step
