@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from custom_dispatch.errors import PtxError
 
+_SHT_NOBITS = 8
 _EIFMT_SVAL = 4
 _EIATTR_MAX_THREADS = 0x05
 _EIATTR_REQNTID = 0x10
@@ -71,13 +72,19 @@ class _Section:
 
 
 def _sections(data: bytes) -> Iterator[_Section]:
-    (table,) = struct.unpack_from("<Q", data, 0x28)
-    entry_size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
+    segments, table = struct.unpack_from("<QQ", data, 0x20)
+    segment_size, segment_count, entry_size, count, names_index = struct.unpack_from(
+        "<HHHHH", data, 0x36
+    )
+    if segments + segment_size * segment_count > len(data):
+        raise ValueError("the segment table is not in the file")
     headers = [
         struct.unpack_from("<IIQQQQ", data, table + index * entry_size) for index in range(count)
     ]
     names_start = headers[names_index][4]
-    for name_offset, _, _, _, offset, size in headers:
+    for name_offset, kind, _, _, offset, size in headers:
+        if kind != _SHT_NOBITS and offset + size > len(data):
+            raise ValueError("a section is not in the file")
         start = names_start + name_offset
         name = data[start : data.index(b"\0", start)].decode("ascii", "replace")
         yield _Section(name, data[offset : offset + size], size)
