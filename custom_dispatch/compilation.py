@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
-from custom_dispatch.errors import ModelError
+from custom_dispatch.errors import DeclarationError, ModelError
 from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.frontends.mlir import Model, link, parse_model
 from custom_dispatch.ir.compiler_tool import run_compiler
@@ -25,6 +26,8 @@ from custom_dispatch.toolchain.library import Library
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
 _CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
 _LOWEST_CODEGEN = 60
+
+_UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 
 
 def device_flags(library: Library) -> tuple[str, ...]:
@@ -101,12 +104,21 @@ def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
 
     Raises
     ------
+    DeclarationError
+        The compiler does not know a flag.
     ModelError
-        The compiler refused it, or crashed; its message follows.
+        The compiler refused the module, or crashed; its message follows.
     """
     done = run_compiler(["-", "-o", "-", *flags], source)
     if done.returncode == 0 and done.stdout:
         return done.stdout
+    unknown = _UNKNOWN_FLAG.search(done.stderr)
+    if unknown is not None:
+        raise DeclarationError(
+            f"iree-compile does not take the flag {unknown[1] or unknown[2]}.",
+            expected="a flag that `iree-compile --help` lists",
+            next_step="correct the flag.",
+        )
     crashed = done.returncode < 0
     raise ModelError(
         "IREE's compiler crashed." if crashed else "IREE's compiler refused the model.",

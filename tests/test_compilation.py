@@ -137,3 +137,10 @@ def test_an_f64_kernel_is_not_compiled_without_the_flag_that_keeps_f64(tmp_path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "tensor.bitcast" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--iree-no-such-flag", "--iree-opt-level=O99"])
+def test_a_flag_that_the_compiler_does_not_take_is_named(flag: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(None, [simple_mul], ["cuda:sm_80"], flags=[flag])
+    assert f"iree-compile does not take the flag {flag.partition('=')[0]}" in str(caught.value)

@@ -55,7 +55,7 @@ def check(
             continue
         for device in dict.fromkeys(device.kind for device in devices()):
             with progress(f"checking {kernel.name} on {device}"):
-                found = list(check_kernel(kernel, device))
+                found = list(check_kernel(kernel, device, compiler=compiler))
             results += found
             failed = [result for result in found if not result.passed]
             sizes = ", ".join(_sizes(result) for result in failed or found)

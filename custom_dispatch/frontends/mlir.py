@@ -104,13 +104,15 @@ def _parse(content: bytes, what: str) -> ir.Module:
             raise ModelError(
                 f"{what} is not valid MLIR.",
                 next_step="correct it where the parser points:",
-                log=_diagnostic(error),
+                log=_diagnostic(error, what),
             ) from None
 
 
-def _diagnostic(error: Exception) -> str:
+def _diagnostic(error: Exception, what: str = "") -> str:
+    """The parser's or verifier's message, with the file's name where it says "-"."""
     lines = [line for line in str(error).splitlines() if not line.endswith(":")]
-    return "\n".join(line for line in lines if "see current operation" not in line)
+    text = "\n".join(line for line in lines if "see current operation" not in line)
+    return text.replace('"-":', f'"{what.strip("`")}":') if what.startswith("`") else text
 
 
 def link(

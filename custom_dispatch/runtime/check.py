@@ -14,6 +14,7 @@ from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Operand, Scalar
+from custom_dispatch.runtime.eager import call
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
@@ -41,8 +42,15 @@ class CheckResult:
         return not self.problem
 
 
-def check_kernel(kernel: Kernel, device: str, *, seed: int = 0) -> Iterator[CheckResult]:
+def check_kernel(
+    kernel: Kernel, device: str, *, compiler: str = "auto", seed: int = 0
+) -> Iterator[CheckResult]:
     """Run a kernel on a device for several sizes and compare it with its reference.
+
+    Parameters
+    ----------
+    compiler
+        What compiles the kernel, as for `cd.build`.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def check_kernel(kernel: Kernel, device: str, *, seed: int = 0) -> Iterator[Chec
     for size in SIZES:
         dims = {dim.name: size + index for index, dim in enumerate(kernel.dims)}
         if _is_callable(kernel, dims):
-            yield _check_once(kernel, device, dims, generator)
+            yield _check_once(kernel, device, compiler, dims, generator)
 
 
 def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
@@ -73,14 +81,18 @@ def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
 
 
 def _check_once(
-    kernel: Kernel, device: str, dims: dict[str, int], generator: numpy.random.Generator
+    kernel: Kernel,
+    device: str,
+    compiler: str,
+    dims: dict[str, int],
+    generator: numpy.random.Generator,
 ) -> CheckResult:
     problem, difference = "", 0.0
     try:
         arguments = [_random(operand, dims, generator) for operand in kernel.inputs]
         copies = [numpy.copy(value) for value in arguments]
         wanted = _wanted(kernel, copies)
-        found = _several(kernel.on(device)(*arguments))
+        found = _several(call(kernel, device, tuple(arguments), {}, compiler=compiler))
         shapes = output_shapes(kernel, dims)
         for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
             if got.shape != shapes[operand.name] or want.shape != got.shape:

@@ -18,10 +18,17 @@ from custom_dispatch.runtime.function import Function, host_array, scalar_value
 from custom_dispatch.runtime.program import load
 
 _lock = threading.Lock()
-_functions: dict[tuple[Kernel, str], Function] = {}
+_functions: dict[tuple[Kernel, str, str], Function] = {}
 
 
-def call(kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def call(
+    kernel: Kernel,
+    device: str,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    *,
+    compiler: str = "auto",
+) -> Any:
     """Run a kernel on arrays.
 
     Raises
@@ -47,7 +54,7 @@ def call(kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict
         },
     )
     _check_launch(kernel, dims)
-    results = _function(kernel, _kind(device))(*checked)
+    results = _function(kernel, _kind(device), compiler)(*checked)
     return _as_declared(kernel, results)
 
 
@@ -129,22 +136,23 @@ def _kind(device: str) -> str:
     return "cuda" if problem is None else "cpu"
 
 
-def _function(kernel: Kernel, kind: str) -> Function:
-    found = _functions.get((kernel, kind))
+def _function(kernel: Kernel, kind: str, compiler: str) -> Function:
+    key = (kernel, kind, compiler)
+    found = _functions.get(key)
     if found is not None:
         return found
     with _lock:  # one build, however many threads call first
-        if (kernel, kind) not in _functions:
-            _functions[kernel, kind] = _build(kernel, kind)
-        return _functions[kernel, kind]
+        if key not in _functions:
+            _functions[key] = _build(*key)
+        return _functions[key]
 
 
-def _build(kernel: Kernel, kind: str) -> Function:
+def _build(kernel: Kernel, kind: str, compiler: str) -> Function:
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
     target = Target("cpu", cpu="host") if kind == "cpu" else _target_for_gpu(kernel)
-    program = load(compile_module(None, kernel, [target]), device=kind)
+    program = load(compile_module(None, kernel, [target], compiler=compiler), device=kind)
     return program.function(kernel.name)
 
 

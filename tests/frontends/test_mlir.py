@@ -193,6 +193,16 @@ def test_invalid_mlir_shows_the_parsers_message_with_its_place(library: Library)
     assert re.search(r'error: "-":1:\d+: ', message)
 
 
+def test_invalid_mlir_in_a_file_is_shown_with_the_files_name(
+    library: Library, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text("func.func @main() {\n  nothing\n}")
+    message = refusal(path, library, ModelError)
+    assert message.startswith(f"`{path}` is not valid MLIR.")
+    assert f'error: "{path}":2:3: ' in message
+
+
 def test_a_missing_model_is_named(library: Library, tmp_path: Path) -> None:
     message = refusal(tmp_path / "nothing.mlir", library, ModelError)
     assert f"`{tmp_path / 'nothing.mlir'}` does not exist" in message

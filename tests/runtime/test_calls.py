@@ -198,9 +198,9 @@ def test_threads_that_call_first_share_one_build(monkeypatch: pytest.MonkeyPatch
     built = []
     build = eager._build
 
-    def counted(kernel: cd.Kernel, kind: str) -> Any:
+    def counted(kernel: cd.Kernel, kind: str, compiler: str) -> Any:
         built.append(kernel)
-        return build(kernel, kind)
+        return build(kernel, kind, compiler)
 
     monkeypatch.setattr(eager, "_build", counted)
     results: list[Any] = []
