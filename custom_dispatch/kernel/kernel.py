@@ -272,13 +272,20 @@ def _check_objects(
 
 
 def _check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
-    if not is_list(options) or not all(isinstance(option, str) for option in options):
+    if not is_list(options) or not all(map(_is_argument, options)):
         raise DeclarationError(
             f"Kernel `{kernel}`: options is {shown(options)}.",
             expected='a list of texts, one an option: ["-use_fast_math", "-DTILE=64"]',
             next_step="put each option into a text of its own.",
         )
     return tuple(options)
+
+
+def _is_argument(option: object) -> bool:
+    """Whether a compiler can be given it: text of characters that exist, none of them NUL."""
+    if not isinstance(option, str) or "\0" in option:
+        return False
+    return option.encode("utf-8", "replace").decode() == option
 
 
 def _check_reference(

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from custom_dispatch.errors import OutputError
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.object import Object
 
@@ -63,4 +65,10 @@ class Library:
         OutputError
             The directory cannot be made or written.
         """
+        if not isinstance(directory, str | Path) or "\0" in str(directory):
+            raise OutputError(
+                f"Objects cannot be written into {shown(directory)}.",
+                expected="a directory",
+                next_step="name one; it is made where it is missing.",
+            )
         return tuple(item.write(Path(directory)) for item in self.objects)

@@ -172,7 +172,11 @@ def test_objects_that_are_none_are_refused(declare: Declare, objects: Any, said:
 
 
 @pytest.mark.parametrize(
-    "options", [None, "-O3", b"-O3", [1], [b"-O3"], {"-O3": 1}, {"-O3"}, (o for o in ["-O3"]), 3]
+    "options",
+    [
+        *(None, "-O3", b"-O3", [1], [b"-O3"], {"-O3": 1}, {"-O3"}, (o for o in ["-O3"]), 3),
+        *(["-DX=\ud800"], ["-DX=\0"]),
+    ],
 )
 def test_options_that_are_no_list_of_texts_are_refused(declare: Declare, options: Any) -> None:
     with pytest.raises(DeclarationError) as caught:

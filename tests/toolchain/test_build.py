@@ -316,9 +316,13 @@ def test_a_failing_build_leaves_nothing_behind(
     assert sorted(path.name for path in (tmp_path / "src").iterdir()) == ["bad.cu", "scale.cu"]
 
 
-def test_objects_are_not_written_into_a_file(declare: Declare, source: Path) -> None:
+def test_objects_are_not_written_into_what_is_no_directory(declare: Declare, source: Path) -> None:
+    library = cd.build(declare(source=source), "cuda:sm_80")
     with pytest.raises(OutputError, match="is a file"):
-        cd.build(declare(source=source), "cuda:sm_80").write(source)
+        library.write(source)
+    for wrong in (5, None, "a\0b"):
+        with pytest.raises(OutputError, match="Objects cannot be written into "):
+            library.write(wrong)  # type: ignore[arg-type]
 
 
 def test_no_compiler_is_needed_where_nothing_is_compiled(
