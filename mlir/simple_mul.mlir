@@ -18,13 +18,15 @@ hal.executable private @custom_dispatch_simple_mul {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
-      hal.return %v, %c1, %c1 : index, index, index
+      %v_1 = arith.minui %v, %c1 : index
+      hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
     hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
-      hal.return %v, %c1, %c1 : index, index, index
+      %v_1 = arith.minui %v, %c1 : index
+      hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
   }
   hal.executable.variant public @sm_80 target(#hal.executable.target<"cuda", "cuda-nvptx-fb">) objects([#hal.executable.object<{path = "simple_mul_sm_80.ptx"}>]) {
@@ -42,13 +44,15 @@ hal.executable private @custom_dispatch_simple_mul {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
-      hal.return %v, %c1, %c1 : index, index, index
+      %v_1 = arith.minui %v, %c1 : index
+      hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
     hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
-      hal.return %v, %c1, %c1 : index, index, index
+      %v_1 = arith.minui %v, %c1 : index
+      hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
   }
 }
@@ -89,16 +93,8 @@ func.func public @simple_mul(%lhs: tensor<?xf32>, %rhs: tensor<?xf32>) -> tensor
     %i3_3 = arith.constant 3 : i32
     util.status.check_ok %i3_3, "kernel `simple_mul`: the grid is empty, so nothing would write `product`, which has elements"
   }
-  %product_out = scf.if %v_7 -> (tensor<?xf32>) {
-    %opaque = util.optimization_barrier %lhs : tensor<?xf32>
-    %product_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul, @custom_dispatch_simple_mul::@sm_80::@simple_mul}[%lhs_0](%opaque, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (tensor<?xf32>{%lhs_0})
-    scf.yield %product_new : tensor<?xf32>
-  } else {
-    %empty = flow.tensor.empty : tensor<?xf32>{%lhs_0}
-    scf.yield %empty : tensor<?xf32>
-  }
-  %v_11 = flow.tensor.tie_shape %product_out : tensor<?xf32>{%lhs_0}
-  func.return %v_11 : tensor<?xf32>
+  %product_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul, @custom_dispatch_simple_mul::@sm_80::@simple_mul}[%lhs_0](%lhs, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (tensor<?xf32>{%lhs_0})
+  func.return %product_new : tensor<?xf32>
 }
 
 func.func public @simple_mul_inplace(%lhs: tensor<?xf32>, %rhs: tensor<?xf32>) -> tensor<?xf32> {
@@ -130,14 +126,7 @@ func.func public @simple_mul_inplace(%lhs: tensor<?xf32>, %rhs: tensor<?xf32>) -
     util.status.check_ok %i3_2, "kernel `simple_mul_inplace`: grid.x = ceildiv(n, 64) is over CUDA's limit of 2147483647"
   }
   %v_7 = arith.cmpi ugt, %v_4, %c0 : index
-  %rhs_out = scf.if %v_7 -> (tensor<?xf32>) {
-    %opaque = util.optimization_barrier %lhs : tensor<?xf32>
-    %rhs_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul_inplace, @custom_dispatch_simple_mul::@sm_80::@simple_mul_inplace}[%lhs_0](%opaque, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (%rhs{%rhs_0})
-    scf.yield %rhs_new : tensor<?xf32>
-  } else {
-    scf.yield %rhs : tensor<?xf32>
-  }
-  %v_8 = flow.tensor.tie_shape %rhs_out : tensor<?xf32>{%rhs_0}
+  %rhs_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul_inplace, @custom_dispatch_simple_mul::@sm_80::@simple_mul_inplace}[%lhs_0](%lhs, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (%rhs{%rhs_0})
   %keep = util.optimization_barrier %rhs : tensor<?xf32>
-  func.return %v_8 : tensor<?xf32>
+  func.return %rhs_new : tensor<?xf32>
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,14 +19,23 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.files import read_bytes
-from custom_dispatch.frontends.empty_guard import (
-    can_be_guarded,
+from custom_dispatch.frontends.front import Preflight, put_in_front
+from custom_dispatch.frontends.preflight import (
+    find_preflights,
     has_effects,
-    result_sizes,
-    write_guard,
-    write_sizes_only,
+    has_one_block,
+    may_return_empty,
 )
-from custom_dispatch.ir.emitter import quote
+from custom_dispatch.frontends.symbols import (
+    callee_of,
+    calls_of,
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    symbols_of,
+)
+from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import ObjectReference
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
 from custom_dispatch.ir.library_module import entry_points, write_executables
@@ -36,16 +45,15 @@ from custom_dispatch.ir.signature import (
     declared_signature,
     function_type,
 )
-from custom_dispatch.ir.wrapper import Wrapper
+from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.toolchain.library import Library
 
 Model: TypeAlias = "str | os.PathLike[str] | Any"
 """A path, MLIR text, or a parsed `iree.compiler.ir.Module` (which stays as it is)."""
 
-_FUNCTIONS = ("func.func", "util.func")
-_RETURNS = ("func.return", "util.return")
+_UNCHECKED = "custom_dispatch_unchecked_"
 _TARGETS = "hal.device.targets"
 
 
@@ -142,7 +150,7 @@ def link(
         declarations = _declarations(module)
         used = _used_kernels(module, declarations, library)
         executables = executables_of(library, used)
-        taken = {_name(op) for op in _symbols(module)}
+        taken = {name_of(op) for op in symbols_of(module)}
         for item in executables:
             if item.symbol in taken:
                 raise LinkError(
@@ -150,26 +158,31 @@ def link(
                     expected="a model that was not linked before",
                     next_step="link the original model, or rename the symbol.",
                 )
-        parts = [write_executables(executables, reference, form)]
-        sizes_only = []
-        for kernel in used:
-            declaration = declarations[kernel.name]
-            signature = _signature(kernel, declaration)
-            wrapper = Wrapper(
+        wrappers = {
+            kernel.name: Wrapper(
                 kernel,
-                signature,
+                _signature(kernel, declarations[kernel.name]),
                 entry_points(executables, kernel, form),
                 with_grid=library.cpu_target is not None,
             )
-            dialect = declaration.name.partition(".")[0]
-            parts.append(wrapper.write(symbol=kernel.name, dialect=dialect))
-            sizes_only.append(write_sizes_only(kernel, signature, dialect))
-        guards = _guards(module, used, "\n".join(sizes_only)) if library.cuda_targets else []
+            for kernel in used
+        }
+        kernels = {kernel.name: kernel for kernel in used}
+        preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
+        updated = updated_arguments(module, kernels)
+        hide_constants(module, kernels)
+        unchecked = _call_unchecked(preflights, set(wrappers))
+        parts = [write_executables(executables, reference, form)]
+        for name, wrapper in wrappers.items():
+            dialect = declarations[name].name.partition(".")[0]
+            parts.append(wrapper.write(symbol=name, dialect=dialect))
+            if name in unchecked:
+                parts.append(wrapper.write(symbol=_UNCHECKED + name, part=Part.DISPATCH))
         added = _parse("\n".join(parts).encode(), "The generated IR")
         _merge(module, declarations, used, added)
-        for original, sizes in guards:
-            _guard(module, original, sizes)
-        _keep_arguments(module, used)
+        for preflight in preflights:
+            put_in_front(module, preflight)
+        keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used))
         _verify(module)
     return LinkedModel(module, tuple(used))
@@ -184,41 +197,18 @@ def _check_model(module: ir.Module) -> None:
         )
 
 
-def _symbols(module: ir.Module) -> list[ir.Operation]:
-    operations = [op.operation for op in module.body.operations]
-    return [op for op in operations if "sym_name" in op.attributes]
-
-
-def _name(op: ir.Operation) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)
-
-
-def _functions(module: ir.Module) -> list[ir.Operation]:
-    return [op for op in _symbols(module) if op.name in _FUNCTIONS]
-
-
-def _is_declaration(op: ir.Operation) -> bool:
-    return not op.regions or not op.regions[0].blocks
-
-
-def _is_public(op: ir.Operation) -> bool:
-    if "sym_visibility" not in op.attributes:
-        return True
-    return str(ir.StringAttr(op.attributes["sym_visibility"]).value) == "public"
-
-
 def _declarations(module: ir.Module) -> dict[str, ir.Operation]:
-    return {_name(op): op for op in _functions(module) if _is_declaration(op)}
+    return {name_of(op): op for op in functions_of(module) if is_declaration(op)}
 
 
 def _used_kernels(
     module: ir.Module, declarations: dict[str, ir.Operation], library: Library
 ) -> list[Kernel]:
     names = {kernel.name for kernel in library.kernels}
-    for op in _functions(module):
-        if _name(op) in names and not _is_declaration(op):
+    for op in functions_of(module):
+        if name_of(op) in names and not is_declaration(op):
             raise LinkError(
-                f"The model defines a function `{_name(op)}` with a body, which is a kernel's "
+                f"The model defines a function `{name_of(op)}` with a body, which is a kernel's "
                 "name.",
                 expected="a private function without a body, to be replaced by the kernel",
                 next_step="remove the body, or rename the function or the kernel.",
@@ -310,77 +300,45 @@ def _merge(
         module.body.append(op)
 
 
-def _guards(
-    module: ir.Module, used: Sequence[Kernel], sizes_only: str
-) -> list[tuple[ir.Operation, str]]:
-    """The functions to keep from running on empty tensors, each with its sizes' function."""
-    if has_effects(module, [kernel.name for kernel in used]):
-        return []
+def _preflights(
+    module: ir.Module, wrappers: Mapping[str, Wrapper], *, on_gpu: bool
+) -> list[Preflight]:
+    """The public functions that have a preflight, and theirs."""
     public = {
-        _name(op): op
-        for op in _functions(module)
-        if _is_public(op) and not _is_declaration(op) and can_be_guarded(op)
+        name_of(op): op
+        for op in functions_of(module)
+        if is_public(op) and not is_declaration(op) and has_one_block(op)
     }
-    found = result_sizes(module, sizes_only, list(public)) if public else {}
-    return [(public[name], sizes) for name, sizes in found.items()]
+    if not public:
+        return []
+    # Only IREE's CUDA driver fails on empty tensors, and only a function without effects may not
+    # run at all.
+    skips = on_gpu and not has_effects(module, list(wrappers))
+    wanted = {name: skips and may_return_empty(op) for name, op in public.items()}
+    dialects = {name_of(op): op.name.partition(".")[0] for op in functions_of(module)}
+    checks = "\n".join(
+        wrapper.write(symbol=name, part=Part.CHECKS, dialect=dialects[name])
+        for name, wrapper in wrappers.items()
+    )
+    found = find_preflights(module, checks, wanted)
+    return [Preflight(public[name], text, wanted[name]) for name, text in found.items()]
 
 
-def _guard(module: ir.Module, original: ir.Operation, sizes: str) -> None:
-    """Move a function's body into a private one, and put a guarded function in its place."""
-    text, moved = write_guard(original)
-    visibility = {
-        "sym_name": ir.StringAttr.get(moved),
-        "sym_visibility": ir.StringAttr.get("private"),
-    }
-    outer = {name: original.attributes[name] for name in ("arg_attrs", "res_attrs",
-             "iree.reflection") if name in original.attributes}  # fmt: skip
-    name = original.attributes["sym_name"]
-    for attribute in outer:
-        del original.attributes[attribute]
-    for attribute, value in visibility.items():
-        original.attributes[attribute] = value
-    kind = ir.TypeAttr(original.attributes["function_type"]).value
-    body_declaration = f"func.func private @{quote(moved)}{kind}\n"
-    added = ir.Module.parse(text + sizes + "\n" + body_declaration, module.context)
-    for op in list(added.body.operations):
-        if _is_declaration(op.operation):
-            continue
-        module.body.append(op)
-        if op.operation.attributes["sym_name"] == name:
-            for attribute, value in outer.items():
-                op.operation.attributes[attribute] = value
-
-
-def _keep_arguments(module: ir.Module, used: Sequence[Kernel]) -> None:
-    """Keep every tensor argument of a public function alive until the function returns.
-
-    IREE updates a buffer in place when its value has no later use, and that buffer may be the
-    caller's. A use at the very end makes it copy the arguments, and only those: an intermediate
-    value that nobody reads any more is still updated where it stands.
-    """
-    if not any(isinstance(operand, InOut) for kernel in used for operand in kernel.inputs):
-        return
-    for op in _functions(module):
-        if _is_declaration(op) or not _is_public(op):
-            continue
-        for block in op.regions[0].blocks:
-            terminator = block.operations[len(block.operations) - 1].operation
-            if terminator.name not in _RETURNS:
-                continue
-            for argument in op.regions[0].blocks[0].arguments:
-                if isinstance(argument.type, ir.RankedTensorType):
-                    ir.Operation.create(
-                        "util.optimization_barrier",
-                        results=[argument.type],
-                        operands=[argument],
-                        ip=ir.InsertionPoint(terminator),
-                    )
+def _call_unchecked(preflights: Sequence[Preflight], names: set[str]) -> set[str]:
+    """Let functions with a preflight call kernels without further checks; return which ones."""
+    called = set()
+    for preflight in preflights:
+        for call in calls_of(preflight.function, names):
+            name = callee_of(call)
+            called.add(name)
+            call.attributes["callee"] = ir.FlatSymbolRefAttr.get(_UNCHECKED + name)
+    return called
 
 
 def _attach_manifest(module: ir.Module, content: str) -> None:
     """Say what was built in, in the reflection of the first public function."""
-    for op in _functions(module):
-        if _is_declaration(op) or not _is_public(op):
+    for op in functions_of(module):
+        if is_declaration(op) or not is_public(op):
             continue
         entries: dict[str, ir.Attribute] = {}
         if "iree.reflection" in op.attributes:
@@ -411,8 +369,8 @@ def describe_model(model: Model) -> list[tuple[str, str, str]]:
     """
     module = parse_model(model)
     rows = []
-    for op in _functions(module):
+    for op in functions_of(module):
         kind = str(ir.TypeAttr(op.attributes["function_type"]).value)
-        what = "to be linked" if _is_declaration(op) else "public" if _is_public(op) else "private"
-        rows.append((_name(op), kind, what))
+        what = "to be linked" if is_declaration(op) else "public" if is_public(op) else "private"
+        rows.append((name_of(op), kind, what))
     return rows

@@ -1,7 +1,9 @@
 """The dispatch of a kernel, as a `flow.dispatch`.
 
 - A dispatch of constants alone is evaluated at compile time, where no GPU is, and crashes the
-  compiler. One operand passes through a barrier that hides its value.
+  compiler. Where a kernel reads no tensor, a scalar passes through a barrier that hides its value;
+  where it reads one, whoever calls it knows whether that is a constant. A barrier on a tensor costs
+  too much to be there always: IREE then submits every dispatch by itself.
 - Without `--iree-input-demote-f64-to-f32=false` the compiler turns every f64 of a model into f32,
   and the kernel would read garbage. So f64 buffers are handed over as i64: a cast between them
   fits only where the model still has f64, and compiling fails where it has not.
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import In, InOut, Operand, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 GRID_X = ""
 """The key, among a dispatch's scalars, of the grid's x size: no operand has an empty name."""
@@ -59,7 +61,7 @@ class Dispatch:
         results
             One an `Out` or `InOut`; that of an `InOut` is the operand itself.
         """
-        hidden = self._hidden_operand()
+        hidden = None if self.tensors else self._first_scalar()
         values: dict[str, str] = {}
         types = []
         for operand in self.kernel.operands:
@@ -98,13 +100,9 @@ class Dispatch:
             for name, result in zip(names, results, strict=True)
         ]
 
-    def _hidden_operand(self) -> Operand | None:
-        """The operand that hides behind a barrier: one that is read, where there is one."""
-        for kind in (In, Scalar, InOut):
-            for operand in self.kernel.operands:
-                if isinstance(operand, kind):
-                    return operand
-        return None
+    def _first_scalar(self) -> Scalar | None:
+        scalars = (item for item in self.kernel.operands if isinstance(item, Scalar))
+        return next(scalars, None)
 
 
 def _carried(kind: str) -> str:

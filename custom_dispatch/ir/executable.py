@@ -166,7 +166,7 @@ def _write_exports(out: Emitter, executable: Executable, *, on_cpu: bool) -> Non
             f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
-        grid = [arithmetic.value(size) for size in kernel.grid]
+        grid = _all_zero_if_one_is(inner, arithmetic, kernel)
         if on_cpu:
             grid[0] = _workgroups(inner, kernel, grid[0])
         inner.line(f"hal.return {comma(grid)} : index, index, index")
@@ -174,6 +174,31 @@ def _write_exports(out: Emitter, executable: Executable, *, on_cpu: bool) -> Non
         # The CPU variant runs a block's threads itself.
         body.line("}" if on_cpu else f"}} <{_launch_attributes(kernel)}>")
         out.absorb(body)
+
+
+def _all_zero_if_one_is(out: Emitter, arithmetic: Arithmetic, kernel: Kernel) -> list[str]:
+    """The grid; where a size is zero, all are.
+
+    IREE's runtime passes over a dispatch of (0, 0, 0). Any other zero reaches the CUDA driver,
+    which refuses the launch, and with it every later allocation on that device.
+    """
+    values = [arithmetic.value(size) for size in kernel.grid]
+    open_axes = [axis for axis, size in enumerate(kernel.grid) if not arithmetic.known(size)]
+    if not open_axes:
+        return values
+    one = out.index(1)
+    some = ""
+    for axis in open_axes:
+        factor = out.pure(f"arith.minui {values[axis]}, {one} : index")
+        some = out.pure(f"arith.muli {some}, {factor} : index") if some else factor
+    return [
+        value
+        if open_axes == [axis]
+        else some
+        if value == one
+        else out.pure(f"arith.muli {value}, {some} : index")
+        for axis, value in enumerate(values)
+    ]
 
 
 def _workgroups(out: Emitter, kernel: Kernel, blocks: str) -> str:

@@ -1,16 +1,19 @@
 """The typed function through which a model calls a kernel, with every run-time check.
 
 A wrapper reads the dims from its operands, checks whatever CUDA or IREE would let through, and
-dispatches. Its guards are there for these reasons:
+dispatches. For these reasons it is written as it is:
 
-- A grid with a zero in it makes the CUDA driver fail, and with it every later allocation on that
-  device. So an empty grid branches around the dispatch.
 - Sizes are stated as they are, never as they should be: IREE takes the sizes given at a dispatch
   for the truth, and would fold the comparison that checks them.
 - `cf.assert` is stripped when optimising; `util.status.check_ok` inside a branch stays.
+- A check between two dispatches makes IREE submit them one by one. So a wrapper can also be written
+  in two parts: its checks alone, which a model makes before anything runs, and the dispatch alone.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
@@ -28,41 +31,31 @@ _INVALID_ARGUMENT = 3
 """IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
 
 
+class Part(Enum):
+    """What a function does of all that a call of the kernel needs."""
+
+    WHOLE = "checks, then dispatches"
+    CHECKS = "checks, and returns tensors of the results' sizes"
+    DISPATCH = "dispatches; the checks were made elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
 class Wrapper:
-    """Writes one kernel's function.
+    """One kernel's function, to be written in whole or in part."""
 
-    Parameters
-    ----------
-    kernel
-        The kernel.
-    signature
-        The function's tensor types.
-    entry_points
-        The dispatch's entry points: `Executable.entry_points`, or one symbol.
-    with_grid
-        Pass the grid's x size as one more constant; see `layout_of`.
-    """
-
-    def __init__(
-        self, kernel: Kernel, signature: Signature, entry_points: str, *, with_grid: bool
-    ) -> None:
-        self.kernel = kernel
-        self.signature = signature
-        self.entry_points = entry_points
-        self.with_grid = with_grid
-        self.body = Emitter(1)
-        self.arguments = {operand.name: self.body.fresh(operand.name) for operand in kernel.inputs}
-        self.dims: dict[str, str | int] = {}
-        self.dim_sources: dict[str, str] = {}
-        self.tensors: dict[str, Tensor] = {}
-        self.scalars: dict[str, str] = {}
-        self.grid_x = ""
-        self.arithmetic = Arithmetic(self.body, self.dims)
+    kernel: Kernel
+    signature: Signature
+    """The function's tensor types."""
+    entry_points: str
+    """The dispatch's entry points: `Executable.entry_points`, or one symbol."""
+    with_grid: bool
+    """Pass the grid's x size as one more constant; see `layout_of`."""
 
     def write(
         self,
         *,
         symbol: str,
+        part: Part = Part.WHOLE,
         dialect: str = "func",
         visibility: str = "private",
         attributes: str = "",
@@ -72,6 +65,8 @@ class Wrapper:
 
         Parameters
         ----------
+        part
+            What it does.
         dialect
             "func" or "util": the dialect that the model's calls are of.
         keep
@@ -84,22 +79,14 @@ class Wrapper:
         LinkError
             The signature's static sizes contradict the declaration.
         """
-        self._read_operands()
-        self._check_operands()
-        self._read_scalars()
-        results = self._results()
-        returned = self._dispatch_unless_empty(results)
+        writer = _Writer(self, checked=part is not Part.DISPATCH)
+        results, returned = writer.write_body(part)
         if keep:
-            for operand in self.kernel.inputs:
-                if isinstance(operand, InOut):
-                    tensor = self.tensors[operand.name]
-                    self.body.result(
-                        f"util.optimization_barrier {tensor.value} : {tensor.type}", "keep"
-                    )
+            writer.keep_updated_operands()
         types = comma(result.type for result in results)
-        self.body.line(f"{dialect}.return {comma(returned)} : {types}")
+        writer.body.line(f"{dialect}.return {comma(returned)} : {types}")
         parameters = comma(
-            f"{self.arguments[operand.name]}: {kind}"
+            f"{writer.arguments[operand.name]}: {kind}"
             for operand, kind in zip(
                 self.kernel.inputs, input_types(self.kernel, self.signature), strict=True
             )
@@ -107,7 +94,47 @@ class Wrapper:
         arrow = types if len(results) == 1 else f"({types})"
         attribute = f" attributes {{{attributes}}}" if attributes else ""
         head = f"{dialect}.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
-        return "\n".join([head, *self.body.lines, "}"]) + "\n"
+        return "\n".join([head, *writer.body.lines, "}"]) + "\n"
+
+
+class _Writer:
+    """Writes a wrapper's body, once."""
+
+    def __init__(self, wrapper: Wrapper, *, checked: bool) -> None:
+        self.kernel = wrapper.kernel
+        self.signature = wrapper.signature
+        self.entry_points = wrapper.entry_points
+        self.with_grid = wrapper.with_grid
+        self.body = Emitter(1)
+        self.arguments = {
+            operand.name: self.body.fresh(operand.name) for operand in self.kernel.inputs
+        }
+        self.dims: dict[str, str | int] = {}
+        self.dim_sources: dict[str, str] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.scalars: dict[str, str] = {}
+        self.grid_x = ""
+        self.arithmetic = Arithmetic(self.body, self.dims)
+        self._checked = checked
+
+    def write_body(self, part: Part) -> tuple[list[Tensor], list[str]]:
+        """Everything but the return: the results as tensors, and their values."""
+        self._read_operands()
+        self._check_operands()
+        self._read_scalars()
+        results = self._results()
+        self._check_grid(results)
+        if part is Part.CHECKS:
+            return results, self._sizes_alone(results)
+        return results, self._dispatch(results)
+
+    def keep_updated_operands(self) -> None:
+        """Use the operands of in-place updates once more."""
+        for operand in self.kernel.inputs:
+            if isinstance(operand, InOut):
+                tensor = self.tensors[operand.name]
+                barrier = f"util.optimization_barrier {tensor.value} : {tensor.type}"
+                self.body.result(barrier, "keep")
 
     # -- operands and dims
 
@@ -176,6 +203,8 @@ class Wrapper:
         )
 
     def _require(self, check: Check) -> None:
+        if not self._checked:
+            return
         true = self.body.pure("arith.constant true", "true")
         fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
         message = quote(f"kernel `{self.kernel.name}`: {check.message}")
@@ -254,45 +283,9 @@ class Wrapper:
 
     # -- the dispatch
 
-    def _dispatch_unless_empty(self, results: list[Tensor]) -> list[str]:
+    def _check_grid(self, results: list[Tensor]) -> None:
         known = [self.arithmetic.known(size) for size in self.kernel.grid]
         grid = [self._index(size) for size in self.kernel.grid]
-        self._check_grid(known, grid)
-        if self.with_grid:
-            narrow = f"arith.index_castui {grid[0]} : index to i32"
-            self.grid_x = self.body.pure(narrow, "grid_x")
-        if all(size is not None and size > 0 for size in known):
-            return self._dispatch(self.body, results)
-        zero = self.body.index(0)
-        runs = ""
-        for size, value in zip(known, grid, strict=True):
-            if size is not None and size > 0:
-                continue
-            positive = self.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
-            runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
-        self._check_nothing_unwritten(runs, results)
-        types = comma(result.type for result in results)
-        names = [self.body.fresh(operand.name + "_out") for operand in self.kernel.outputs]
-        self.body.line(f"{comma(names)} = scf.if {runs} -> ({types}) {{")
-        launch = self.body.nested()
-        launched = self._dispatch(launch, results)
-        launch.line(f"scf.yield {comma(launched)} : {types}")
-        self.body.absorb(launch)
-        self.body.line("} else {")
-        skip = self.body.nested()
-        skipped = [self._untouched(skip, result) for result in results]
-        skip.line(f"scf.yield {comma(skipped)} : {types}")
-        self.body.absorb(skip)
-        self.body.line("}")
-        return [self._with_sizes(name, result) for name, result in zip(names, results, strict=True)]
-
-    def _with_sizes(self, name: str, result: Tensor) -> str:
-        """State a branch's result's sizes: IREE does not see them through the branch itself."""
-        if not result.dynamic:
-            return name
-        return self.body.result(f"flow.tensor.tie_shape {name} : {result.type}{result.dynamic}")
-
-    def _check_grid(self, known: list[int | None], grid: list[str]) -> None:
         sizes = zip("xyz", known, grid, MAX_GRID, self.kernel.grid, strict=True)
         for axis, size, value, limit, expr in sizes:
             if size is not None:
@@ -308,6 +301,17 @@ class Wrapper:
             holds = self.body.pure(f"arith.cmpi ule, {value}, {most} : index")
             message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
             self._require(Check(holds, message))
+        if self.with_grid:
+            narrow = f"arith.index_castui {grid[0]} : index to i32"
+            self.grid_x = self.body.pure(narrow, "grid_x")
+        zero = self.body.index(0)
+        runs = ""
+        for size, value in zip(known, grid, strict=True):
+            if size is None or size == 0:
+                positive = self.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
+                runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
+        if runs:
+            self._check_nothing_unwritten(runs, results)
 
     def _check_nothing_unwritten(self, runs: str, results: list[Tensor]) -> None:
         """Without a launch nothing writes an Out, so it must have no elements."""
@@ -323,22 +327,23 @@ class Wrapper:
             message = f"the grid is empty, so nothing would write `{operand.name}`"
             self._require(Check(holds, f"{message}, which has elements"))
 
-    def _untouched(self, block: Emitter, result: Tensor) -> str:
-        """A result without a launch: the operand itself, or a tensor without elements."""
-        if result.value:
-            return result.value
-        return block.result(f"flow.tensor.empty : {result.type}{result.dynamic}", "empty")
+    def _sizes_alone(self, results: list[Tensor]) -> list[str]:
+        """Results that hold nothing but their sizes, for whoever wants the checks alone."""
+        return [
+            self.body.pure(f"tensor.empty({result.dynamic.strip('{}')}) : {result.type}")
+            for result in results
+        ]
 
-    def _dispatch(self, block: Emitter, results: list[Tensor]) -> list[str]:
+    def _dispatch(self, results: list[Tensor]) -> list[str]:
         scalars = dict(self.scalars)
         if self.grid_x:
             scalars[GRID_X] = self.grid_x
         workload = [
-            block.index(size) if isinstance(size, int) else size
+            self.body.index(size) if isinstance(size, int) else size
             for size in (self.dims[name] for name in workload_of(self.kernel))
         ]
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, scalars)
-        return dispatch.write(block, workload, results)
+        return dispatch.write(self.body, workload, results)
 
 
 def _as_i32(block: Emitter, value: str, dtype: ElementType) -> str:

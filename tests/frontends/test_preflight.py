@@ -1,4 +1,4 @@
-"""Keeping empty tensors away from generated code."""
+"""Checking before a model's function runs, and keeping empty tensors away from generated code."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.mlir import link
-from custom_dispatch.ir.executable import by_path
+from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.toolchain.library import Library
 
 KERNEL = "func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>"
@@ -129,3 +130,77 @@ def test_other_functions_stay_as_they_are(library: Library, why: str, source: st
 
 def test_without_a_gpu_target_nothing_is_guarded() -> None:
     assert BODY not in linked(ELEMENTWISE, cd.build([simple_mul], ["cpu"]))
+
+
+CHAIN = f"""
+  {KERNEL}
+  func.func @main(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {{
+    %0 = {CALL}
+    %1 = call @simple_mul(%0, %b) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %2 = call @simple_mul(%1, %b) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    return %2 : tensor<?xf32>
+  }}"""
+
+
+def host_code(source: str, library: Library) -> str:
+    """What IREE's VM does in @main."""
+    flags = [*device_flags(library), "--compile-to=vm"]
+    text = compile_mlir(link(source, library, embedded).bytecode, flags).decode()
+    start = text.index("vm.func private @main(")
+    return text[start : text.index("vm.return", start)]
+
+
+@pytest.mark.parametrize("size", ["?", "1024"])
+def test_kernels_in_a_row_are_submitted_together(size: str) -> None:
+    library = cd.build([simple_mul], ["cuda:sm_80"])
+    code = host_code(CHAIN.replace("?", size), library)
+    assert code.count("@hal.device.queue.execute") == 1
+
+
+def test_checks_that_go_in_front_are_made(library: Library) -> None:
+    text = linked(CHAIN, library)
+    assert "call @custom_dispatch_unchecked_simple_mul(" in text
+    assert "call @simple_mul(" not in text
+    program = cd.load(cd.compile(CHAIN, library), "cpu")
+    with pytest.raises(CallError, match=r"`lhs`.shape\[0\] and `rhs`.shape\[0\] disagree on dim n"):
+        program.main(np.ones(3, np.float32), np.ones(4, np.float32))
+    two = np.full(3, 2, np.float32)
+    np.testing.assert_array_equal(program.main(two, two), np.full(3, 16, np.float32))
+
+
+def test_kernels_in_a_function_without_a_preflight_check_where_they_are_called(
+    library: Library,
+) -> None:
+    source = f"""
+      {KERNEL}
+      func.func @main(%a: tensor<?xf32>, %b: tensor<?xf32>, %n: tensor<i32>) -> tensor<?xf32> {{
+        %i = tensor.extract %n[] : tensor<i32>
+        %s = arith.index_cast %i : i32 to index
+        %c = tensor.extract_slice %a[0] [%s] [1] : tensor<?xf32> to tensor<?xf32>
+        %0 = call @simple_mul(%c, %b) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+        return %0 : tensor<?xf32>
+      }}"""
+    assert "call @simple_mul(" in linked(source, library)
+    program = cd.load(cd.compile(source, library), "cpu")
+    a, b = np.arange(8, dtype=np.float32), np.full(5, 2, np.float32)
+    np.testing.assert_array_equal(program.main(a, b, np.array(5, np.int32)), a[:5] * 2)
+    with pytest.raises(CallError, match="disagree on dim n"):
+        program.main(a, b, np.array(4, np.int32))
+
+
+@pytest.mark.parametrize("shape", ["tensor<?xf32>", "tensor<4xf32>"])
+def test_kernels_on_constants_run_when_the_model_does(library: Library, shape: str) -> None:
+    kind = f"({shape}, {shape}) -> {shape}"
+    source = f"""
+      func.func private @simple_mul{kind}
+      func.func @main() -> {shape} {{
+        %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+        %a = tensor.cast %c : tensor<4xf32> to {shape}
+        %0 = call @simple_mul(%a, %a) : {kind}
+        return %0 : {shape}
+      }}""".replace(
+        "tensor.cast %c : tensor<4xf32> to tensor<4xf32>", "arith.addf %c, %c : tensor<4xf32>"
+    )
+    factor = 1 if "?" in shape else 4
+    program = cd.load(cd.compile(source, library), "cpu")
+    np.testing.assert_array_equal(program.main(), np.array([1, 4, 9, 16]) * factor)

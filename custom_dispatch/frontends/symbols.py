@@ -1,0 +1,58 @@
+"""Looking functions up in a model."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+_FUNCTIONS = ("func.func", "util.func")
+
+
+def symbols_of(module: ir.Module) -> list[ir.Operation]:
+    """The operations at the top of a module that have a name."""
+    operations = [op.operation for op in module.body.operations]
+    return [op for op in operations if "sym_name" in op.attributes]
+
+
+def functions_of(module: ir.Module) -> list[ir.Operation]:
+    """The functions at the top of a module."""
+    return [op for op in symbols_of(module) if op.name in _FUNCTIONS]
+
+
+def name_of(op: ir.Operation) -> str:
+    """A symbol's name."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def is_declaration(op: ir.Operation) -> bool:
+    """Whether a function has no body."""
+    return not op.regions or not op.regions[0].blocks
+
+
+def is_public(op: ir.Operation) -> bool:
+    """Whether a function can be called from outside."""
+    if "sym_visibility" not in op.attributes:
+        return True
+    return str(ir.StringAttr(op.attributes["sym_visibility"]).value) == "public"
+
+
+def function_type(op: ir.Operation) -> ir.FunctionType:
+    """A function's type."""
+    return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+
+
+def calls_of(module: ir.Module | ir.Operation, names: set[str]) -> list[ir.Operation]:
+    """Every call of the named functions, at any depth."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in ("func.call", "util.call") and callee_of(op) in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    (module.operation if isinstance(module, ir.Module) else module).walk(visit)
+    return found
+
+
+def callee_of(call: ir.Operation) -> str:
+    """The name of the function that is called."""
+    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
