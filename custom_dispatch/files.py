@@ -123,7 +123,7 @@ def make_directory(directory: Path) -> None:
             expected="a directory, or a name that is free",
             next_step="choose another directory.",
         ) from None
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
         raise OutputError(
             f"The directory `{directory}` cannot be made: {_reason(problem)}.",
             next_step="choose a directory that you may write to.",

@@ -70,9 +70,10 @@ def run(
             env=dict(environment) if environment is not None else None,
             start_new_session=True,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in an argument
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ToolNotFoundError(
-            f"`{command[0]}` could not be started: {error.strerror or error}.",
+            f"`{command[0]}` could not be started: {reason}.",
             next_step="run `custom-dispatch doctor` to see which tools were found and where.",
         ) from error
     _running.add(process)

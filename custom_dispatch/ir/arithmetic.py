@@ -90,7 +90,9 @@ class Arithmetic:
             case Binary(operator, left_expr, right_expr):
                 left, right = self.value(left_expr), self.value(right_expr)
                 right = self._checked(operator, expr, left, right, self.known(right_expr))
-                return self.block.pure(f"{_OPERATIONS[operator]} {left}, {right} : index")
+                value = self.block.pure(f"{_OPERATIONS[operator]} {left}, {right} : index")
+                self._check_overflow(operator, expr, left, right, value)
+                return value
             case _:  # pragma: no cover - every kind of expression is above
                 raise TypeError(f"not an expression: {expr!r}")
 
@@ -108,6 +110,25 @@ class Arithmetic:
             # The division stands before the check that stops it, and must not trap itself.
             return self.block.pure(f"arith.maxui {right}, {self.block.index(1)} : index")
         return right
+
+    def _check_overflow(self, operator: str, expr: Expr, left: str, right: str, value: str) -> None:
+        """Sums and products stay what they are in Python: sizes below 2**63."""
+        if operator == "+":
+            holds = self.block.pure(f"arith.cmpi uge, {value}, {left} : index")
+        elif operator == "*":
+            # value / left == right, for a left that is not zero
+            one = self.block.index(1)
+            divisor = self.block.pure(f"arith.maxui {left}, {one} : index")
+            back = self.block.pure(f"arith.divui {value}, {divisor} : index")
+            same = self.block.pure(f"arith.cmpi eq, {back}, {right} : index")
+            empty = self.block.pure(f"arith.cmpi eq, {left}, {self.block.index(0)} : index")
+            holds = self.block.pure(f"arith.ori {same}, {empty} : i1")
+        else:
+            return
+        most = self.block.index(2**63 - 1)
+        within = self.block.pure(f"arith.cmpi ule, {value}, {most} : index")
+        both = self.block.pure(f"arith.andi {holds}, {within} : i1")
+        self.checks.append(Check(both, f"{expr} is over 2**63 - 1"))
 
     def _where(self, condition: Condition, if_true: Expr, if_false: Expr) -> str:
         left, right = self.value(condition.left), self.value(condition.right)

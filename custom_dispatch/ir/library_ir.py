@@ -71,6 +71,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 constants=len(kernel.abi.constants),
                 layout=layout_of(kernel.abi, with_grid=True),
                 grid_x_ordinal=len(kernel.abi.constants),
+                dynamic_shared_memory=kernel.dynamic_shared_memory,
             )
             for kernel in kernels
         ],

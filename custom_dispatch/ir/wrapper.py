@@ -232,7 +232,7 @@ class _Writer:
                 argument = self.arguments[operand.name]
                 self.scalars[operand.name] = _as_i32(self.body, argument, operand.dtype)
                 continue
-            most = 2 ** (operand.dtype.bits - (operand.dtype.name[0] == "i")) - 1
+            most = operand.dtype.largest
             known = self.arithmetic.known(operand.value)
             what = f"scalar `{operand.name}` = {operand.value}"
             if known is None:

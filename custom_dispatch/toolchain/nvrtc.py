@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import shlex
 from collections import Counter
@@ -117,9 +118,9 @@ class _Outcome:
 
 def _compile(source: bytes, name: str, options: list[str]) -> _Outcome:
     nvrtc = _library()
-    program = _checked(nvrtc.nvrtcCreateProgram(source, name.encode(), 0, None, None))
+    program = _checked(nvrtc.nvrtcCreateProgram(source, os.fsencode(name), 0, None, None))
     try:
-        encoded = [option.encode() for option in options]
+        encoded = [os.fsencode(option) for option in options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
         log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
         _checked(nvrtc.nvrtcGetProgramLog(program, log))

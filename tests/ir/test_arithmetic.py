@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ EXPRESSIONS: list[Expr] = [
     cd.where(m < 2, 1, n // m),
     cd.where(n <= m, n % (m + 1), 0),
 ]
+# Too large for some sizes; never allocated, because the check comes first.
+LARGE = (n + 1) * (n + 1) * 2**60
 SOURCE = 'extern "C" __global__ void value(const float* x, const float* y, float* z, int v) {}'
 
 
@@ -75,3 +78,19 @@ def test_ir_and_python_agree(programs: Any, which: int, n_value: int, m_value: i
     assert result.shape == (wanted,)
     if wanted:
         assert result[0] == wanted
+
+
+def test_a_product_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "value.cu"
+    source.write_text('extern "C" __global__ void value(const float* x, float* y) {}')
+    kernel = cd.Kernel(
+        "value",
+        source=source,
+        operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [cd.minimum(LARGE, 7)])],
+        block=1,
+        grid=1,
+    )
+    program = cd.load(cd.compile(None, kernel, ["cpu"]), "cpu")
+    assert program.value(np.zeros(1, np.float32)).shape == (7,)
+    with pytest.raises(CallError, match=r"is over 2\*\*63 - 1"):
+        program.value(np.zeros(7, np.float32))

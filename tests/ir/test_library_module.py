@@ -74,13 +74,11 @@ def test_a_kernel_may_be_named_like_its_executable(tmp_path: Path) -> None:
 
 
 def test_what_the_cpu_cannot_run_is_refused_when_the_module_is_built(tmp_path: Path) -> None:
-    source = tmp_path / "shared.cu"
+    source = tmp_path / "turn.cu"
     source.write_text(
         'extern "C" __global__ void turn(const float* x, float* y) {\n'
-        "  __shared__ float s[32];\n"
-        "  s[threadIdx.x] = x[threadIdx.x];\n"
-        "  __syncthreads();\n"
-        "  y[threadIdx.x] = s[31 - threadIdx.x];\n"
+        '  asm volatile("discard.global.L2 [%0], 128;" :: "l"(x));\n'
+        "  y[threadIdx.x] = x[31 - threadIdx.x];\n"
         "}\n"
     )
     kernel = cd.Kernel(
@@ -95,7 +93,7 @@ def test_what_the_cpu_cannot_run_is_refused_when_the_module_is_built(tmp_path: P
         cd.compile(None, kernel, ["cpu"])
     message = str(caught.value)
     assert "`turn`" in message
-    assert "shared.cu:" in message
+    assert "turn.cu:" in message
     assert "next step: " in message
     assert cd.compile(None, kernel, ["cuda:sm_80"]).bytes
 
