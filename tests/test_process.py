@@ -119,3 +119,8 @@ def test_a_program_that_does_not_start_is_a_sentence(
         run([program])
     assert caught.value.found == f"`{program}` could not be started: {reason}."
     assert "custom-dispatch doctor" in caught.value.next_step
+
+
+def test_an_argument_that_no_program_can_be_given_is_an_error_of_ours() -> None:
+    with pytest.raises(ToolNotFoundError, match="could not be started"):
+        run(["true", "a\0b"])

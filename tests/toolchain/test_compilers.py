@@ -380,3 +380,12 @@ def test_compiling_in_threads_gives_each_its_own_result(compiler: Compiler, writ
     for number, result in enumerate(results):
         expected = b"k1.cu(5): error" if number == 1 else f".entry kernel_{number}(".encode()
         assert expected in result
+
+
+def test_nvrtc_takes_directories_whose_names_are_not_utf_8(tmp_path: Path) -> None:
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    directory.mkdir()
+    (directory / "half.h").write_text("#define HALF 0.5f\n")
+    (directory / "k.cu").write_text('#include "half.h"\n' + kernel("out[0] = HALF;"))
+    request = CompileRequest(directory / "k.cu", Arch(90), include_dirs=(directory,))
+    assert b".entry k(" in Nvrtc.find().compile(request).ptx
