@@ -26,6 +26,8 @@ class CpuKernel:
     grid_x_ordinal
         The push constant that holds the grid's x size, where a workgroup runs several blocks of a
         row: then there are fewer workgroups than blocks. None where each workgroup is one block.
+    dynamic_shared_memory
+        Bytes of dynamic shared memory of a block (``extern __shared__``).
     """
 
     entry: str
@@ -35,3 +37,4 @@ class CpuKernel:
     constants: int
     layout: str
     grid_x_ordinal: int | None = None
+    dynamic_shared_memory: int = 0
