@@ -10,13 +10,11 @@ from __future__ import annotations
 from custom_dispatch.cpu.builder import Builder, int_type
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.guard import Comparison, Guard
+from custom_dispatch.cpu.liveness import registers_of
 from custom_dispatch.cpu.thread_function import (
-    PLACE,
     THREAD,
     ThreadFunction,
     make_ids,
-    parameters_of,
-    registers_of,
     signature_text,
 )
 from custom_dispatch.cpu.vectorise import can_vectorise
@@ -37,7 +35,7 @@ def block_function(thread: ThreadFunction, guard: Guard | None) -> list[str]:
     """
     kernel = thread.kernel
     b = Builder()
-    arguments = parameters_of(kernel) + PLACE
+    arguments = thread.block_arguments
     width, height, depth = (b.const(size, 32) for size in kernel.block)
     zero, one = b.const(0, 32), b.const(1, 32)
     b.branch("z", (zero, "i32"))
@@ -142,7 +140,7 @@ def whole_function(thread: ThreadFunction, guard: Guard) -> list[str]:
         ordered = b.icmp("sle" if _is_signed(comparison) else "ule", low, high, integer)
         whole = b.binary("and", whole, b.binary("and", even, ordered, "i1"), "i1")
     b.line(f"llvm.return {whole} : i1")
-    arguments = signature_text((*parameters_of(kernel), *PLACE, *THREAD[1:]))
+    arguments = signature_text((*thread.block_arguments, *THREAD[1:]))
     return [
         f"  llvm.func internal @{kernel.symbol}.whole({arguments}) -> i1 "
         "attributes {always_inline} {",

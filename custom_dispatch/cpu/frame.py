@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.rounding import widen
+from custom_dispatch.cpu.special_registers import Ids, special_register
 from custom_dispatch.cpu.unsupported import unsupported
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import (
@@ -31,23 +33,16 @@ from custom_dispatch.ptx import (
     Symbol,
 )
 
+if TYPE_CHECKING:
+    from custom_dispatch.cpu.coroutine import Coroutine
+
 _LARGEST_F32 = 3.4028234663852886e38
-_AXES = {"x": 0, "y": 1, "z": 2}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 def value_type(type_name: str) -> str:
     """The type a PTX floating-point number is computed with: f32 for the 16-bit ones."""
     return "f64" if type_name == "f64" else "f32"
-
-
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """The values that tell a thread where it is, each (x, y, z) of type i32."""
-
-    thread: tuple[str, str, str]
-    block: tuple[str, str, str]
-    grid: tuple[str, str, str]
 
 
 class Frame:
@@ -65,6 +60,8 @@ class Frame:
         Names of the registers kept as pointers.
     globals_
         Symbols of the module's variables by PTX name.
+    memory
+        The block's memory.
     """
 
     def __init__(
@@ -75,6 +72,7 @@ class Frame:
         ids: Ids,
         pointers: frozenset[str],
         globals_: Mapping[str, str],
+        memory: BlockMemory,
     ) -> None:
         self.b = builder
         self.entry = entry
@@ -90,8 +88,9 @@ class Frame:
         self.slot_prefix = "r"
         """Start of the slots' names; two frames of one function need two."""
         self.used_globals: set[str] = set()
-        self.shared: frozenset[str] = frozenset()
-        """Names of variables in shared memory."""
+        self.memory = memory
+        self.coroutine: Coroutine | None = None
+        """Where the thread can wait for others."""
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
 
@@ -130,12 +129,28 @@ class Frame:
         self.set_carry(self.b.const(0, 1))
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
-        """Give a local variable its stack memory."""
+        """Give a local variable its memory: on the stack, or where it outlives a wait."""
+        if self.coroutine is not None:
+            self._variables[name] = self.coroutine.place_local(size, align)
+            return
         one = self.b.const(1, 32)
         self._variables[name] = self.b.value(
             f"llvm.alloca {one} x !llvm.array<{size} x i8> "
             f"{{alignment = {max(align, 16)} : i64}} : (i32) -> {POINTER}"
         )
+
+    def slot(self, name: str) -> tuple[str, str, int]:
+        """A register's slot, and the type and bytes of what it holds."""
+        slot, bits = self._slots[name]
+        if name in self._pointers:
+            return slot, POINTER, 8
+        return slot, int_type(bits), max(bits // 8, 1)
+
+    def waits(self) -> Coroutine:
+        """The thread as one that can wait for others."""
+        if self.coroutine is None:
+            raise TypeError("the kernel was lowered as one that never waits")
+        return self.coroutine
 
     def carry(self) -> str:
         """The carry flag as i1."""
@@ -194,7 +209,12 @@ class Frame:
         if isinstance(operand, Float):
             return b.const(self._literal(operand, bits), bits)
         if isinstance(operand, SpecialRegister):
-            return b.resize(self._special(operand), 32, bits)
+            special = special_register(b, self.kernel, self.ids, self.memory, operand)
+            if special is None:
+                raise self._no_special(operand)
+            return b.resize(special[0], special[1], bits)
+        if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
+            return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
         if isinstance(operand, Symbol):
             address = b.value(f"llvm.ptrtoint {self.pointer(operand)} : {POINTER} to i64")
             return b.resize(address, 64, bits)
@@ -224,16 +244,29 @@ class Frame:
                 self.used_globals.add(operand.name)
                 base = b.value(f"llvm.mlir.addressof @{self._globals[operand.name]} : {POINTER}")
                 return b.offset(base, operand.offset)
-            if operand.name in self.shared and self.current is not None:
-                raise self.unsupported(self.current, "shared memory")
             raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
         return b.value(f"llvm.inttoptr {self.integer(operand, 64)} : i64 to {POINTER}")
 
-    def address(self, operand: Operand) -> str:
-        """The pointer of a memory operand."""
-        if not isinstance(operand, Address) or operand.base is None or operand.extra:
+    def address(self, operand: Operand, space: str = "generic") -> str:
+        """The pointer of a memory operand; in shared memory, addresses count from its start."""
+        if not isinstance(operand, Address) or operand.extra:
+            raise self._malformed(f"`{_shown(operand)}` is no address of memory")
+        if space == "shared":
+            base = self.b.const(0, 64)
+            if operand.base is not None:
+                base = self.integer(operand.base, 64)
+            return self.b.offset(self.b.offset(MEMORY, base), operand.offset)
+        if operand.base is None:
             raise self._malformed(f"`{_shown(operand)}` is no address of memory")
         return self.b.offset(self.pointer(operand.base), operand.offset)
+
+    def is_variable(self, operand: Operand) -> bool:
+        """Whether a memory operand names a variable of the thread."""
+        return (
+            isinstance(operand, Address)
+            and isinstance(operand.base, Symbol)
+            and operand.base.name in self._variables
+        )
 
     def parameter(self, operand: Operand, bits: int, offset: int = 0) -> str:
         """Bits of a kernel parameter, from an operand of `ld.param`."""
@@ -270,7 +303,9 @@ class Frame:
 
     def is_pointer(self, operand: Operand) -> bool:
         """Whether an operand is known to be a pointer."""
-        return isinstance(operand, Symbol) or self.holds_pointer(operand)
+        if isinstance(operand, Symbol):
+            return operand.name not in self.memory.shared.offsets
+        return self.holds_pointer(operand)
 
     def set_pointer(self, operand: Operand, value: str) -> None:
         """Write a pointer to a register kept as one."""
@@ -314,30 +349,6 @@ class Frame:
     def _slot(self, register: Register) -> tuple[str, int]:
         return self._slots[register.name]
 
-    def _special(self, register: SpecialRegister) -> str:
-        b = self.b
-        name, _, axis = register.name[1:].partition(".")
-        block = self.kernel.block
-        if axis in _AXES:
-            index = _AXES[axis]
-            if name == "ntid":
-                return b.const(block[index], 32)
-            values = {"tid": self.ids.thread, "ctaid": self.ids.block, "nctaid": self.ids.grid}
-            if name in values:
-                return values[name][index]
-        if name in ("laneid", "warpid") or name.startswith("lanemask_"):
-            x, y, z = self.ids.thread
-            rows = b.binary("add", b.binary("mul", z, b.const(block[1], 32), "i32"), y, "i32")
-            linear = b.binary("mul", rows, b.const(block[0], 32), "i32")
-            linear = b.binary("add", linear, x, "i32")
-            if name == "warpid":
-                return b.binary("lshr", linear, b.const(5, 32), "i32")
-            lane = b.binary("and", linear, b.const(31, 32), "i32")
-            return lane if name == "laneid" else self._lane_mask(name[9:], lane, register)
-        if name == "nwarpid":
-            return b.const((block[0] * block[1] * block[2] + 31) // 32, 32)
-        raise self._no_special(register)
-
     def _no_special(self, register: SpecialRegister) -> Exception:
         reason = f"the CPU target has no special register `{register.name}`"
         return (
@@ -345,22 +356,6 @@ class Frame:
             if self.current is None
             else self.unsupported(self.current, reason)
         )
-
-    def _lane_mask(self, kind: str, lane: str, register: SpecialRegister) -> str:
-        b = self.b
-        equal = b.binary("shl", b.const(1, 32), lane, "i32")
-        below = b.binary("sub", equal, b.const(1, 32), "i32")
-        if kind == "eq":
-            return equal
-        if kind == "lt":
-            return below
-        to_lane = b.binary("or", below, equal, "i32")
-        if kind == "le":
-            return to_lane
-        if kind in ("gt", "ge"):
-            inverted = to_lane if kind == "gt" else below
-            return b.binary("xor", inverted, b.const(-1, 32), "i32")
-        raise self._no_special(register)
 
 
 def _shown(operand: Operand) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.cpu.lower_barrier import lower_barrier
 from custom_dispatch.cpu.lower_convert import lower_convert
 from custom_dispatch.cpu.lower_float import lower_float, lower_testp
 from custom_dispatch.cpu.lower_half import lower_half
@@ -29,6 +30,12 @@ from custom_dispatch.cpu.lower_logic import (
     lower_select,
     lower_shift,
 )
+from custom_dispatch.cpu.lower_matrix import (
+    lower_load_matrix,
+    lower_multiply_matrices,
+    lower_store_matrix,
+    lower_transpose_matrix,
+)
 from custom_dispatch.cpu.lower_memory import (
     lower_atomic,
     lower_cvta,
@@ -38,6 +45,14 @@ from custom_dispatch.cpu.lower_memory import (
     lower_nothing,
     lower_store,
     lower_trap,
+)
+from custom_dispatch.cpu.lower_warp import (
+    lower_active_mask,
+    lower_elect,
+    lower_match,
+    lower_reduction,
+    lower_shuffle,
+    lower_vote,
 )
 from custom_dispatch.ptx import TYPE_BITS, Instruction
 
@@ -52,6 +67,17 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("membar", "fence"), lower_fence),
     **dict.fromkeys(("prefetch", "prefetchu", "nanosleep", "applypriority"), lower_nothing),
     **dict.fromkeys(("trap",), lower_trap),
+    **dict.fromkeys(("bar", "barrier"), lower_barrier),
+    **dict.fromkeys(("shfl",), lower_shuffle),
+    **dict.fromkeys(("vote",), lower_vote),
+    **dict.fromkeys(("match",), lower_match),
+    **dict.fromkeys(("activemask",), lower_active_mask),
+    **dict.fromkeys(("redux",), lower_reduction),
+    **dict.fromkeys(("elect",), lower_elect),
+    **dict.fromkeys(("mma",), lower_multiply_matrices),
+    **dict.fromkeys(("ldmatrix",), lower_load_matrix),
+    **dict.fromkeys(("stmatrix",), lower_store_matrix),
+    **dict.fromkeys(("movmatrix",), lower_transpose_matrix),
     **dict.fromkeys(("cvt",), lower_convert),
     **dict.fromkeys(("and", "or", "xor", "not", "cnot"), lower_bitwise),
     **dict.fromkeys(("lop3",), lower_lop3),
@@ -81,6 +107,7 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 
 _TYPELESS: Final = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap"}
+    | {"bar", "barrier", "elect"}
 )
 _MIN_PARTS: Final = {"setp": 3, "set": 4, "slct": 3, "cvt": 3, "dp2a": 4, "dp4a": 3}
 _TYPES: Final = {"slct": 2, "cvt": 2, "set": 2}

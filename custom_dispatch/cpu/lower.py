@@ -6,12 +6,17 @@ import re
 from collections.abc import Sequence
 
 from custom_dispatch.cpu.block_function import block_function, whole_function
+from custom_dispatch.cpu.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.coroutine import step_function
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.guard import find_guard
+from custom_dispatch.cpu.liveness import symbols_in
 from custom_dispatch.cpu.pointers import pointer_registers
-from custom_dispatch.cpu.thread_function import PLACE, ThreadFunction, parameters_of
+from custom_dispatch.cpu.scheduler import scheduler_function
+from custom_dispatch.cpu.suspension import is_lockstep, suspends, words_shown
+from custom_dispatch.cpu.thread_function import ThreadFunction
 from custom_dispatch.cpu.variables import global_symbols, global_text
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
@@ -42,7 +47,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
     Raises
     ------
     UnsupportedInstructionError
-        A kernel uses an instruction that the CPU target does not lower, such as a barrier.
+        A kernel uses an instruction that the CPU target does not lower, such as `wgmma`.
     PtxError
         A kernel is not in the module, or has another number of parameters than declared.
     """
@@ -58,19 +63,46 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
                 expected="letters, digits and `_`, and another symbol for each kernel",
                 next_step="rename the kernel's symbol",
             )
-        graph = build_graph(entry)
-        pointers = pointer_registers(entry, kernel.bindings)
-        thread = ThreadFunction(entry, kernel, graph, pointers, symbols)
-        thread.shared |= {v.name for v in module.variables if v.space == "shared"}
-        guard = find_guard(graph)
-        functions += thread.text(guarded=guard is not None)
-        if guard is not None:
-            functions += whole_function(thread, guard)
-        functions += block_function(thread, guard)
-        functions += _workgroup_function(kernel)
+        thread = _thread_function(module, entry, kernel, symbols)
+        functions += _functions(thread)
+        functions += _workgroup_function(thread)
         used |= thread.used_globals
     variables = [global_text(module, symbols[name], name) for name in symbols if name in used]
     return "\n".join(variables + functions) + "\n"
+
+
+def _thread_function(
+    module: Module, entry: Entry, kernel: CpuKernel, symbols: dict[str, str]
+) -> ThreadFunction:
+    graph = build_graph(entry)
+    instructions = [i for block in graph.blocks for i in block.instructions]
+    named = {name for instruction in instructions for name in symbols_in(instruction)}
+    variables = [*entry.variables, *module.variables]
+    shared = [v for v in variables if v.space == "shared" and v.name in named]
+    memory = BlockMemory(
+        kernel,
+        place_shared(shared, kernel.dynamic_shared_memory),
+        suspends=any(suspends(i) for i in instructions),
+        lockstep=is_lockstep(instructions),
+        words=max((words_shown(i) for i in instructions), default=0),
+    )
+    pointers = pointer_registers(entry, kernel.bindings, frozenset(memory.shared.offsets))
+    return ThreadFunction(entry, kernel, graph, pointers, symbols, memory)
+
+
+def _functions(thread: ThreadFunction) -> list[str]:
+    """What runs a block: the function ``@symbol.block`` and those it calls."""
+    memory = thread.memory
+    if memory.suspends:
+        step = step_function(thread, memory)
+        memory.check_size(thread.entry)
+        return step + scheduler_function(thread, memory)
+    memory.check_size(thread.entry)
+    guard = find_guard(thread.graph)
+    functions = thread.text(guarded=guard is not None)
+    if guard is not None:
+        functions += whole_function(thread, guard)
+    return functions + block_function(thread, guard)
 
 
 def _entry(module: Module, kernel: CpuKernel) -> Entry:
@@ -93,8 +125,9 @@ def _entry(module: Module, kernel: CpuKernel) -> Entry:
     return entry
 
 
-def _workgroup_function(kernel: CpuKernel) -> list[str]:
+def _workgroup_function(thread: ThreadFunction) -> list[str]:
     """The function IREE calls for a workgroup: it fetches what the block function takes."""
+    kernel = thread.kernel
     b = Builder()
     b.line("%zero = arith.constant 0 : index")
     b.line(f"%any = arith.constant {_ANY_SIZE} : index")
@@ -118,13 +151,23 @@ def _workgroup_function(kernel: CpuKernel) -> list[str]:
         for axis in range(3):
             number = b.value(f"hal.interface.workgroup.{what}[{axis}] : index")
             place.append(b.value(f"arith.index_cast {number} : index to i32"))
-    types = ", ".join(type_name for _, type_name in parameters_of(kernel) + PLACE)
+    memory = [_allocate(b, thread.memory.size)] if thread.memory.needed else []
+    types = ", ".join(type_name for _, type_name in thread.block_arguments)
     if kernel.grid_x_ordinal is None:
-        _call_block(b, kernel, [*arguments, *place], types)
+        _call_block(b, kernel, [*arguments, *place, *memory], types)
     else:
-        _call_blocks(b, kernel, arguments, place, types)
+        _call_blocks(b, kernel, arguments, place, memory, types)
     b.line("return")
     return [f"  func.func @{kernel.symbol}() {{", *b.lines, "  }"]
+
+
+def _allocate(b: Builder, size: int) -> str:
+    """A workgroup's local memory, which IREE gives each of its workers."""
+    kind = f"memref<{size}xi8, #iree_codegen.workgroup_local>"
+    buffer = b.value(f"memref.alloc() : {kind}")
+    address = b.value(f"memref.extract_aligned_pointer_as_index {buffer} : {kind} -> index")
+    number = b.value(f"arith.index_cast {address} : index to i64")
+    return b.value(f"llvm.inttoptr {number} : i64 to {POINTER}")
 
 
 def _call_block(b: Builder, kernel: CpuKernel, arguments: Sequence[str], types: str) -> None:
@@ -132,7 +175,12 @@ def _call_block(b: Builder, kernel: CpuKernel, arguments: Sequence[str], types: 
 
 
 def _call_blocks(
-    b: Builder, kernel: CpuKernel, arguments: list[str], place: list[str], types: str
+    b: Builder,
+    kernel: CpuKernel,
+    arguments: list[str],
+    place: list[str],
+    memory: list[str],
+    types: str,
 ) -> None:
     """Share a row of blocks out evenly among the workgroups that there are along x.
 
@@ -152,5 +200,5 @@ def _call_blocks(
     one = b.value("arith.constant 1 : i32")
     b.line(f"scf.for %block = {first} to {end} step {one} : i32 {{")
     here = ["%block", group_y, group_z, blocks, count_y, count_z]
-    _call_block(b, kernel, [*arguments, *here], types)
+    _call_block(b, kernel, [*arguments, *here, *memory], types)
     b.line("}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.builder import int_type
+from custom_dispatch.cpu.block_memory import MEMORY
+from custom_dispatch.cpu.builder import POINTER, int_type
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
 
 _SPACES = ("global", "local", "const", "param", "shared")
+_OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
 # Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
 _HINTS = frozenset(
     {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "cta", "gpu", "sys", "cluster"}
@@ -49,10 +51,17 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
 
 
 def lower_cvta(frame: Frame, instruction: Instruction) -> None:
-    """`cvta`: every address is a generic one on a CPU."""
+    """`cvta`: every address but one in shared memory is a generic one on a CPU."""
+    b = frame.b
     _, *modifiers, type_name = instruction.parts
-    if "shared" in modifiers or any(m.startswith("shared::") for m in modifiers):
-        raise frame.unsupported(instruction, "shared memory")
+    if "shared" in modifiers or "shared::cta" in modifiers:
+        modifiers = [m for m in modifiers if not m.startswith("shared")]
+        frame.check_modifiers(instruction, tuple(modifiers), frozenset({"to"}))
+        d, a = frame.operands(instruction, 2)
+        start = b.value(f"llvm.ptrtoint {MEMORY} : {POINTER} to i64")
+        operation = "sub" if modifiers else "add"
+        frame.set_integer(d, b.binary(operation, frame.integer(a, 64), start, "i64"), 64)
+        return
     frame.check_modifiers(
         instruction, tuple(modifiers), frozenset({"to", "global", "local", "const"})
     )
@@ -80,10 +89,8 @@ class Access:
     def __init__(self, frame: Frame, instruction: Instruction) -> None:
         self.space, self.count, self.how = "generic", 1, ""
         for modifier in instruction.parts[1:-1]:
-            if modifier.startswith("shared"):
-                raise frame.unsupported(instruction, "shared memory")
-            if modifier in _SPACES:
-                self.space = modifier
+            if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
+                self.space = modifier.partition("::")[0]
             elif modifier in ("v2", "v4", "v8"):
                 self.count = int(modifier[1:])
             elif modifier == "volatile":
@@ -110,16 +117,17 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
         else frame.operands(instruction, 2)
     )
     bits = access.bits
-    if access.space == "param" and frame.holds_pointer(d):
+    if access.space == "param" and frame.holds_pointer(d) and not frame.is_variable(source):
         frame.set_pointer(d, frame.parameter_pointer(source))
         return
     targets = d.elements if isinstance(d, Vector) else (d,)
-    base = "" if access.space == "param" else frame.address(source)
+    is_parameter = access.space == "param" and not frame.is_variable(source)
+    base = "" if is_parameter else frame.address(source, access.space)
     for index, target in enumerate(targets):
         if isinstance(target, Symbol) and target.name == "_":
             continue
         place = index * bits // 8
-        if access.space == "param":
+        if is_parameter:
             value = frame.parameter(source, bits, place)
         else:
             value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
@@ -130,15 +138,15 @@ def lower_store(frame: Frame, instruction: Instruction) -> None:
     """`st`."""
     b = frame.b
     access = Access(frame, instruction)
-    if access.space in ("param", "const"):
-        raise frame.unsupported(instruction)
     target, source = (
         instruction.operands[:2]
         if len(instruction.operands) == 3
         else frame.operands(instruction, 2)
     )
+    if access.space == "const" or (access.space == "param" and not frame.is_variable(target)):
+        raise frame.unsupported(instruction)
     sources = source.elements if isinstance(source, Vector) else (source,)
-    base = frame.address(target)
+    base = frame.address(target, access.space)
     for index, element in enumerate(sources):
         place = index * access.bits // 8
         value = frame.integer(element, access.bits)
@@ -155,7 +163,8 @@ _ATOMICS = {
     "dec": "udec_wrap",
 }
 _ATOMIC_MODIFIERS = frozenset(
-    {"global", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster"}
+    {"global", "shared", "shared::cta", "relaxed", "acquire", "release", "acq_rel"}
+    | {"cta", "gpu", "sys", "cluster"}
 )
 
 
@@ -163,8 +172,7 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
     """`atom` and `red` on global memory; every one is sequentially consistent here."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    if any(modifier.startswith("shared") for modifier in modifiers):
-        raise frame.unsupported(instruction, "shared memory")
+    space = "shared" if "shared" in modifiers or "shared::cta" in modifiers else "generic"
     operation = next((m for m in modifiers if m in (*_ATOMICS, "min", "max", "cas")), "")
     others = tuple(m for m in modifiers if m != operation)
     frame.check_modifiers(instruction, others, _ATOMIC_MODIFIERS)
@@ -178,7 +186,7 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     place = operands[-1 - sources]
-    pointer = frame.address(place)
+    pointer = frame.address(place, space)
     values = [frame.integer(source, bits) for source in operands[-sources:]]
     if operation == "cas":
         pair = b.value(

@@ -16,7 +16,7 @@ _SUB = frozenset({"sub.s64", "sub.u64"})
 _MOVE = frozenset({"mov.u64", "mov.b64", "mov.s64"})
 
 
-def pointer_registers(entry: Entry, bindings: int) -> frozenset[str]:
+def pointer_registers(entry: Entry, bindings: int, shared: frozenset[str]) -> frozenset[str]:
     """The names of the registers to keep as pointers.
 
     Parameters
@@ -25,6 +25,8 @@ def pointer_registers(entry: Entry, bindings: int) -> frozenset[str]:
         The kernel.
     bindings
         How many of its first parameters are pointers.
+    shared
+        Names of variables in shared memory, whose addresses are numbers.
     """
     pointers = {parameter.name for parameter in entry.parameters[:bindings]}
     writes: dict[str, list[Instruction]] = {}
@@ -37,7 +39,7 @@ def pointer_registers(entry: Entry, bindings: int) -> frozenset[str]:
     kept = {
         name
         for name, instructions in writes.items()
-        if all(_may_make_pointer(i, pointers) for i in instructions)
+        if all(_may_make_pointer(i, pointers) and not _names(i, shared) for i in instructions)
     }
     grounded: set[str] = set()
     changed = True
@@ -65,6 +67,10 @@ def _written(instruction: Instruction) -> list[Register]:
     return [element for element in elements if isinstance(element, Register)]
 
 
+def _names(instruction: Instruction, names: frozenset[str]) -> bool:
+    return any(isinstance(o, Symbol) and o.name in names for o in instruction.operands)
+
+
 def _sources(instruction: Instruction) -> tuple[Operand, ...]:
     return instruction.operands[1:]
 
@@ -83,8 +89,14 @@ def _may_make_pointer(instruction: Instruction, pointers: set[str]) -> bool:
             and source.offset + source.base.offset == 0
         )
     return (
-        instruction.opcode in _ADD | _SUB | _MOVE or opcode_base(instruction) == "cvta"
+        instruction.opcode in _ADD | _SUB | _MOVE or _is_plain_cvta(instruction)
     ) and isinstance(instruction.operands[0], Register)
+
+
+def _is_plain_cvta(instruction: Instruction) -> bool:
+    """Whether it is a `cvta` that changes nothing; one of shared memory counts from its start."""
+    parts = instruction.parts
+    return parts[0] == "cvta" and not any(part.startswith("shared") for part in parts)
 
 
 def _is_pointer(operand: Operand, registers: set[str]) -> bool:

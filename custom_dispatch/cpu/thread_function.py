@@ -2,30 +2,24 @@
 
 The function takes the kernel's parameters, the block's and grid's place and the thread's, and runs
 the thread to its end. It is inlined into the loop over a block's threads
-(`custom_dispatch.cpu.block_function`). A kernel with barriers will need threads that stop and go
-on, and so another form of this function; instruction lowerings do not care.
+(`custom_dispatch.cpu.block_function`). A kernel whose threads wait for each other gets another
+function, from the same instructions (`custom_dispatch.cpu.coroutine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.frame import Frame, Ids
+from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block, Graph, opcode_base
 from custom_dispatch.cpu.instruction_table import lowering_of
+from custom_dispatch.cpu.liveness import registers_of
+from custom_dispatch.cpu.special_registers import Ids
 from custom_dispatch.errors import PtxError
-from custom_dispatch.ptx import (
-    Address,
-    Entry,
-    Instruction,
-    Operand,
-    Pair,
-    Register,
-    Variable,
-    Vector,
-)
+from custom_dispatch.ptx import Entry, Instruction, Variable
 
 MAX_LOCAL_BYTES = 32768
 """Local memory a thread may have: a worker's stack has 128 KiB, and IREE's own limit is this."""
@@ -73,6 +67,8 @@ class ThreadFunction:
         Its registers that are kept as pointers.
     globals_
         Symbols of the module's variables by PTX name.
+    memory
+        The block's memory.
     """
 
     def __init__(
@@ -82,6 +78,7 @@ class ThreadFunction:
         graph: Graph,
         pointers: frozenset[str],
         globals_: Mapping[str, str],
+        memory: BlockMemory,
     ) -> None:
         self.entry = entry
         self.kernel = kernel
@@ -89,13 +86,17 @@ class ThreadFunction:
         self.pointers = pointers
         self._globals = globals_
         self.used_globals: set[str] = set()
-        self.shared = frozenset(v.name for v in entry.variables if v.space == "shared")
+        self.memory = memory
+        self.block_arguments: Signature = parameters_of(kernel) + PLACE
+        """What the functions of a block and of a thread take first."""
+        if memory.needed:
+            self.block_arguments += ((MEMORY, POINTER),)
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
-        frame = Frame(builder, self.entry, self.kernel, ids, self.pointers, self._globals)
-        frame.shared = self.shared
-        return frame
+        return Frame(
+            builder, self.entry, self.kernel, ids, self.pointers, self._globals, self.memory
+        )
 
     def text(self, *, guarded: bool) -> list[str]:
         """The function's lines.
@@ -109,23 +110,13 @@ class ThreadFunction:
         builder = Builder()
         ids = make_ids(("%tid_x", "%tid_y", "%tid_z"))
         frame = self.frame(builder, ids)
-        blocks = self.graph.blocks
-        instructions = [i for block in blocks for i in block.instructions]
-        for register in registers_of(instructions):
-            frame.declare_register(register)
-        if any("cc" in i.parts or i.parts[0] in ("addc", "subc", "madc") for i in instructions):
-            frame.declare_carry()
-        for variable in self.entry.variables:
-            self._declare(frame, variable)
+        self.declare(frame)
         builder.branch("b0")
-        for index, block in enumerate(blocks):
-            builder.block(f"b{index}")
-            promise = "%in_range" if guarded and index == 0 else ""
-            self._block(frame, index, block, promise)
+        self.lower_blocks(frame, promise="%in_range" if guarded else "")
         builder.block("exit")
         builder.line("llvm.return")
         self.used_globals |= frame.used_globals
-        arguments = signature_text(parameters_of(self.kernel) + PLACE + THREAD)
+        arguments = signature_text(self.block_arguments + THREAD)
         if guarded:
             arguments += ", %in_range: i1"
         return [
@@ -135,9 +126,31 @@ class ThreadFunction:
             "  }",
         ]
 
+    def declare(self, frame: Frame) -> None:
+        """Give registers and local variables their places."""
+        instructions = [i for block in self.graph.blocks for i in block.instructions]
+        for register in registers_of(instructions):
+            frame.declare_register(register)
+        if any("cc" in i.parts or i.parts[0] in ("addc", "subc", "madc") for i in instructions):
+            frame.declare_carry()
+        for variable in self.entry.variables:
+            self._declare(frame, variable)
+
+    def lower_blocks(self, frame: Frame, promise: str = "") -> None:
+        """Lower every basic block, as ``^b0`` and so on; a thread's end is ``^exit``.
+
+        Parameters
+        ----------
+        promise
+            An i1 that promises, when true, that the first block's branch is not taken.
+        """
+        for index, block in enumerate(self.graph.blocks):
+            frame.b.block(f"b{index}")
+            self._block(frame, index, block, "" if index else promise)
+
     def _declare(self, frame: Frame, variable: Variable) -> None:
-        if variable.space != "local":
-            return  # a use of it is refused, with its place
+        if variable.space not in ("local", "param"):
+            return
         if variable.size_bytes > MAX_LOCAL_BYTES:
             raise PtxError(
                 f"kernel `{self.entry.name}` has {variable.size_bytes} bytes of local memory in "
@@ -218,29 +231,3 @@ class ThreadFunction:
         lowering(frame, instruction)
         b.branch(done)
         b.block(done)
-
-
-def registers_of(instructions: list[Instruction]) -> list[Register]:
-    """Each register of the instructions once, in the order of first mention."""
-    found: dict[str, Register] = {}
-    for instruction in instructions:
-        operands: list[Operand] = list(instruction.operands)
-        if instruction.predicate is not None:
-            operands.append(instruction.predicate.register)
-        for operand in operands:
-            for register in _registers(operand):
-                found.setdefault(register.name, register)
-    return list(found.values())
-
-
-def _registers(operand: Operand) -> Iterator[Register]:
-    if isinstance(operand, Register):
-        yield operand
-    elif isinstance(operand, Vector):
-        for element in operand.elements:
-            yield from _registers(element)
-    elif isinstance(operand, Pair):
-        yield from _registers(operand.first)
-        yield from _registers(operand.second)
-    elif isinstance(operand, Address) and operand.base is not None:
-        yield from _registers(operand.base)

@@ -9,20 +9,11 @@ _NEXT_STEP = (
     "leave `cpu` out of the targets, or write this part of the kernel without the instruction"
 )
 _NOT_YET = {
-    "bar": "barriers",
-    "barrier": "barriers",
-    "mbarrier": "barriers",
-    "shfl": "warp operations",
-    "vote": "warp operations",
-    "match": "warp operations",
-    "redux": "warp operations",
-    "activemask": "warp operations",
-    "elect": "warp operations",
-    "mma": "warp operations",
-    "wmma": "warp operations",
-    "wgmma": "warp operations",
-    "ldmatrix": "warp operations",
-    "stmatrix": "warp operations",
+    "mbarrier": "transaction barriers",
+    "wmma": "older warp matrix operations",
+    "wgmma": "warpgroup matrix operations",
+    "tcgen05": "tensor memory",
+    "multimem": "multicast memory",
     "call": "function calls",
 }
 
@@ -37,14 +28,14 @@ def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exce
     instruction
         What cannot be lowered.
     reason
-        Why, when it is not the instruction as such: ``"shared memory"``.
+        Why, when it is not the instruction as such: ``"with a predicate"``.
     """
     where = f"PTX line {instruction.line}"
     if instruction.location is not None:
         where += f", {instruction.location}"
     found = f"kernel `{kernel}` uses `{instruction.opcode}` ({where})"
     missing = reason or _NOT_YET.get(instruction.opcode.partition(".")[0], "")
-    if missing in {"shared memory", *_NOT_YET.values()}:
+    if missing in _NOT_YET.values():
         found += f", and the CPU target does not run kernels with {missing} yet"
     elif missing:
         found += f": {missing}"

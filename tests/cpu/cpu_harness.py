@@ -62,6 +62,7 @@ class Launch:
     constants: list[int] = field(default_factory=list)
     block: tuple[int, int, int] = (64, 1, 1)
     grid: tuple[int, int, int] = (1, 1, 1)
+    dynamic_shared_memory: int = 0
 
 
 def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> str:
@@ -74,6 +75,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             bindings=len(launch.arrays),
             constants=len(launch.constants),
             layout=_layout(launch),
+            dynamic_shared_memory=launch.dynamic_shared_memory,
         )
         for index, launch in enumerate(launches)
     ]

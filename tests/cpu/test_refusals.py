@@ -36,16 +36,9 @@ def refusal(instruction: str) -> str:
 @pytest.mark.parametrize(
     ("instruction", "what"),
     [
-        ("bar.sync 0;", "barriers"),
-        ("barrier.sync.aligned 0;", "barriers"),
-        ("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;", "warp operations"),
-        ("vote.sync.ballot.b32 %r1, %p1, -1;", "warp operations"),
-        ("activemask.b32 %r1;", "warp operations"),
+        ("mbarrier.init.shared.b64 [%rd1], 1;", "transaction barriers"),
+        ("wgmma.fence.sync.aligned ;", "warpgroup matrix operations"),
         ("call.uni f, (%r1);", "function calls"),
-        ("ld.shared.f32 %f1, [%r1];", "shared memory"),
-        ("st.shared::cta.f32 [%r1], %f1;", "shared memory"),
-        ("mov.u32 %r1, tile; .shared .b32 tile;", "shared memory"),
-        ("atom.shared.add.u32 %r1, [%r2], 1;", "shared memory"),
     ],
 )
 def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
@@ -70,6 +63,14 @@ def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
         "atom.global.add.noftz.f16x2 %r1, [%rd1], %r2;",
         "vadd.s32.s32.s32 %r1, %r2, %r3;",
         "no.such.instruction %r1;",
+        "ld.shared::cluster.u32 %r1, [%r2];",
+        "barrier.cluster.arrive ;",
+        "shfl.down.b32 %r1, %r2, 1, 31;",
+        "vote.ballot.b32 %r1, %p1;",
+        "redux.sync.min.f32 %f1, %f2, -1;",
+        "match.sync.any.b32 %r1, %r2, -1;",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1}, {%rd2}, {%rd3}, {%rd4};",
+        "bar.cta.red.popc %r1, 0, %p1;",
     ],
 )
 def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
@@ -81,18 +82,19 @@ def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
 
 
 def test_a_special_register_without_meaning_is_refused() -> None:
-    assert refusal("mov.u32 %r1, %smid;").splitlines()[0] == (
-        "kernel `k` uses `mov.u32` (PTX line 7): the CPU target has no special register `%smid`"
+    assert refusal("mov.u32 %r1, %envreg3;").splitlines()[0] == (
+        "kernel `k` uses `mov.u32` (PTX line 7): the CPU target has no special register `%envreg3`"
     )
 
 
 def test_the_place_in_the_cu_source_is_named_when_known() -> None:
     ptx = compile_cuda(
-        'extern "C" __global__ void k(float* x) {\n  x[threadIdx.x] = 1;\n  __syncthreads();\n'
+        'extern "C" __global__ void k(float* x) {\n  x[threadIdx.x] = 1;\n'
+        '  asm volatile("discard.global.L2 [%0], 128;" :: "l"(x));\n'
         "  x[threadIdx.x ^ 1] += 1;\n}",
         options=["-lineinfo"],
     )
-    with pytest.raises(UnsupportedInstructionError, match=r"`bar\.sync` \(PTX line \d+, \S*:3\)"):
+    with pytest.raises(UnsupportedInstructionError, match=r"`discard\S*` \(PTX line \d+, \S*:3\)"):
         lower(read_module(ptx), [kernel_of("k")])
 
 
@@ -153,6 +155,12 @@ def test_symbols_are_identifiers_and_differ(symbols: tuple[str, str]) -> None:
         "dp4a.u32 %r1, %r2, %r3, %r4;",
         "mov.f16 %r1, 0f3F800000;",
         "add.f16 %r1, %r2, 0f3F800000;",
+        "bar.sync;",
+        "bar.sync 0, 32, 1;",
+        "bar.red.popc.u32 %r1, 0;",
+        "bar.sync %rd;",
+        "barrier;",
+        "ld.shared.f32 %f1, [%r1, %r2];",
     ],
 )
 def test_malformed_instructions_give_a_ptx_error(instruction: str) -> None:
@@ -167,6 +175,19 @@ def test_local_memory_over_the_limit_is_refused() -> None:
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
     assert "kernel `k` has 40000 bytes of local memory in `big` (PTX line 7)" in str(caught.value)
+
+
+def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:
+    ptx = ptx_of(
+        ".shared .align 4 .b8 tile[600000];\nmov.u32 %r1, tile;\nbar.sync 0;\n"
+        "st.shared.u32 [%r1], 1;"
+    )
+    with pytest.raises(PtxError) as caught:
+        lower(read_module(ptx), [kernel_of("k")])
+    message = str(caught.value)
+    assert "kernel `k` needs 60" in message
+    assert "600000 of shared memory, and 16 for each of 64 suspended threads" in message
+    assert "expected: at most 524288 bytes" in message
 
 
 def test_the_same_input_gives_the_same_text() -> None:

@@ -1,0 +1,207 @@
+"""One CUDA block whose threads wait for each other, as a function.
+
+All threads run on one CPU core, in turns. A thread runs until it waits; when all do, barriers and
+warp operations whose threads have all come are released (`custom_dispatch.cpu.barriers`,
+`_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
+kernel would hang, here it traps, which ends the process.
+
+Threads that only wait for each other at one barrier run in lockstep: all up to the barrier, then
+all on from it.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.barriers import clear_barriers, release_barriers, turn_over
+from custom_dispatch.cpu.block_memory import (
+    AT_BARRIER,
+    DONE,
+    FINISHED,
+    IN_WARP,
+    RUNNING,
+    BlockMemory,
+)
+from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.structure import Cell, fold, loop, when
+from custom_dispatch.cpu.thread_function import ThreadFunction, signature_text
+
+
+def scheduler_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
+    """The lines of the function ``@symbol.block``, which calls ``@symbol.step``."""
+    b = Builder()
+    if memory.lockstep:
+        _run_in_lockstep(b, thread, memory)
+    else:
+        _run_by_warps(b, thread, memory)
+    b.line("llvm.return")
+    return [
+        f"  llvm.func internal @{thread.kernel.symbol}.block("
+        f"{signature_text(thread.block_arguments)}) {{",
+        *b.lines,
+        "  }",
+    ]
+
+
+def _step(b: Builder, thread: ThreadFunction, memory: BlockMemory, number: str) -> None:
+    """Run a thread until it waits or ends."""
+    width, height, _ = thread.kernel.block
+    x, y, z = number, b.const(0, 32), b.const(0, 32)
+    if memory.threads != width:
+        x = b.binary("urem", number, b.const(width, 32), "i32")
+        row = b.binary("udiv", number, b.const(width, 32), "i32")
+        y = b.binary("urem", row, b.const(height, 32), "i32")
+        z = b.binary("udiv", row, b.const(height, 32), "i32")
+    state = memory.state(b, number)
+    arguments = [*(name for name, _ in thread.block_arguments), x, y, z, number, state]
+    types = [type_name for _, type_name in thread.block_arguments] + ["i32"] * 4 + ["!llvm.ptr"]
+    b.line(
+        f"llvm.call @{thread.kernel.symbol}.step({', '.join(arguments)}) : "
+        f"({', '.join(types)}) -> ()"
+    )
+
+
+def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
+    alive = Cell(b, 0)
+    threads = b.const(memory.threads, 32)
+    clear_barriers(b, memory)
+    with loop(b, threads) as number:
+        b.store(b.const(0, 32), memory.place(b, number), "i32", 4)
+    b.branch("round")
+    b.block("round")
+    alive.clear()
+    with loop(b, threads) as number:
+        place = b.load(memory.place(b, number), "i32", 4)
+        with when(b, b.icmp("ne", place, b.const(FINISHED, 32), "i32")):
+            _step(b, thread, memory, number)
+            place = b.load(memory.place(b, number), "i32", 4)
+            goes_on = b.icmp("ne", place, b.const(FINISHED, 32), "i32")
+            alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32), "i32"))
+    turn_over(b, memory, alive.get())
+    b.cond_branch(b.icmp("ne", alive.get(), b.const(0, 32), "i32"), "round", "ended")
+    b.block("ended")
+
+
+def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
+    waiting, ended, released = Cell(b, 0), Cell(b, 0), Cell(b, 0)
+    alive = Cell(b, 0)
+    threads = b.const(memory.threads, 32)
+    clear_barriers(b, memory)
+    with loop(b, threads) as number:
+        b.store(b.const(0, 32), memory.place(b, number), "i32", 4)
+        b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    b.branch("round")
+    b.block("round")
+    alive.clear()
+    with loop(b, threads, 32) as first:
+        rest = b.binary("sub", threads, first, "i32")
+        lanes = b.call_intrinsic("llvm.umin", [rest, b.const(32, 32)], ["i32", "i32"], "i32")
+        again = b.fresh_label("again")
+        b.branch(again)
+        b.block(again)
+        waiting.clear()
+        ended.clear()
+        released.clear()
+        with loop(b, lanes) as lane:
+            number = b.binary("add", first, lane, "i32")
+            status = b.load(memory.status(b, number), "i32", 4)
+            with when(b, b.icmp("eq", status, b.const(RUNNING, 32), "i32")):
+                _step(b, thread, memory, number)
+            status = b.load(memory.status(b, number), "i32", 4)
+            for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
+                holds = b.resize(b.icmp("eq", status, b.const(wanted, 32), "i32"), 1, 32)
+                bit = b.binary("shl", holds, lane, "i32")
+                cell.set(b.binary("or", cell.get(), bit, "i32"))
+        _release_lanes(b, memory, (first, lanes), (waiting, ended, released))
+        on = b.fresh_label("on")
+        b.cond_branch(b.icmp("ne", released.get(), b.const(0, 32), "i32"), again, on)
+        b.block(on)
+        gone = b.call_intrinsic("llvm.ctpop", [ended.get()], ["i32"], "i32")
+        left = b.binary("sub", lanes, gone, "i32")
+        alive.set(b.binary("add", alive.get(), left, "i32"))
+    b.cond_branch(b.icmp("eq", alive.get(), b.const(0, 32), "i32"), "ended", "barriers")
+    b.block("barriers")
+    free = release_barriers(b, memory, alive.get())
+    b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
+    b.block("release")
+    with loop(b, threads) as number:
+        status = b.load(memory.status(b, number), "i32", 4)
+        subject = b.load(memory.subject(b, number), "i32", 4)
+        shift = b.binary("and", subject, b.const(31, 32), "i32")
+        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
+        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
+        with when(b, b.binary("and", at, open_, "i1")):
+            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    b.branch("round")
+    b.block("deadlock")
+    b.line('"llvm.intr.trap"() : () -> ()')
+    b.line("llvm.unreachable")
+    b.block("ended")
+
+
+def _release_lanes(
+    b: Builder,
+    memory: BlockMemory,
+    warp: tuple[str, str],
+    cells: tuple[Cell, Cell, Cell],
+) -> None:
+    """Let lanes go on whose masks name only lanes that have come, or have ended.
+
+    A mask of zero stands for the lanes at the same place (`activemask`).
+    """
+    first, lanes = warp
+    waiting, ended, released = cells
+    zero, one = b.const(0, 32), b.const(1, 32)
+    missing_lanes = b.binary("sub", b.const(32, 32), lanes, "i32")
+    exist = b.binary("lshr", b.const(-1, 32), missing_lanes, "i32")
+    head, body, after = (b.fresh_label(name) for name in ("pending", "mask", "masks"))
+    b.branch(head)
+    b.block(head)
+    pending = waiting.get()
+    b.cond_branch(b.icmp("ne", pending, zero, "i32"), body, after)
+    b.block(body)
+    lowest = b.value(f'"llvm.intr.cttz"({pending}) <{{is_zero_poison = true}}> : (i32) -> i32')
+    leader = b.binary("add", first, lowest, "i32")
+    mask = b.load(memory.subject(b, leader), "i32", 4)
+    place = b.load(memory.place(b, leader), "i32", 4)
+    masked = b.icmp("ne", mask, zero, "i32")
+
+    def gather(lane: str, carried: list[str]) -> list[str]:
+        number = b.binary("add", first, lane, "i32")
+        waits = b.resize(b.binary("lshr", pending, lane, "i32"), 32, 1)
+        theirs = b.load(memory.subject(b, number), "i32", 4)
+        same_mask = b.icmp("eq", theirs, mask, "i32")
+        there = b.icmp("eq", b.load(memory.place(b, number), "i32", 4), place, "i32")
+        meets = b.binary("and", same_mask, b.binary("or", masked, there, "i1"), "i1")
+        meets = b.binary("and", waits, meets, "i1")
+        same = b.binary("shl", b.resize(meets, 1, 32), lane, "i32")
+        votes = zero
+        if memory.words:
+            word = b.load(memory.shown(b, number, 0), "i32", 4)
+            vote = b.binary("and", word, b.resize(meets, 1, 32), "i32")
+            votes = b.binary("shl", vote, lane, "i32")
+        return [
+            b.binary("or", carried[0], same, "i32"),
+            b.binary("or", carried[1], votes, "i32"),
+        ]
+
+    same, votes = fold(b, lanes, [(zero, "i32"), (zero, "i32")], gather)
+    come = b.binary("or", same, ended.get(), "i32")
+    missing = b.binary("and", b.binary("and", mask, exist, "i32"), _not(b, come), "i32")
+    waiting.set(b.binary("and", pending, _not(b, same), "i32"))
+    with when(b, b.icmp("eq", missing, zero, "i32")):
+        released.set(b.binary("or", released.get(), same, "i32"))
+        with loop(b, lanes) as lane:
+            bit = b.binary("and", b.binary("lshr", same, lane, "i32"), one, "i32")
+            with when(b, b.icmp("ne", bit, zero, "i32")):
+                number = b.binary("add", first, lane, "i32")
+                b.store(same, memory.group(b, number), "i32", 4)
+                b.store(votes, memory.ballot(b, number), "i32", 4)
+                b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+                for word in range(memory.words):
+                    value = b.load(memory.shown(b, number, word), "i32", 4)
+                    b.store(value, memory.seen(b, number, word), "i32", 4)
+    b.branch(head)
+    b.block(after)
+
+
+def _not(b: Builder, value: str) -> str:
+    return b.binary("xor", value, b.const(-1, 32), "i32")
