@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.files import write_atomically
@@ -15,7 +15,7 @@ from custom_dispatch.kernel.target import Target
 class CompiledModule:
     """A compiled module: a `.vmfb` that the stock IREE runtime runs by itself."""
 
-    bytes: bytes
+    bytes: bytes = field(repr=False)
     """The file's content."""
     targets: tuple[Target, ...]
     """What it runs on, the best first."""

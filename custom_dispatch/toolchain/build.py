@@ -212,13 +212,13 @@ def _build(work: _Work) -> Object:
     try:
         return work.source.build(work.plan, work.target, for_cpu=work.for_cpu)
     except SourceError as error:
-        if not work.for_cpu:
+        if not work.for_cpu or not error.log:
             raise
         raise SourceError(
-            f"{error.found.rstrip('.')}, which the target cpu needs: it runs a kernel's PTX for a "
-            "plain architecture, and none of the CUDA targets is one.",
-            next_step=f"make the source compile for {work.target.symbol} as well, add the oldest "
-            "plain CUDA target that it compiles for, or drop the target cpu.",
+            f"{error.found} That is for the target cpu, which runs a kernel's PTX for a plain "
+            "architecture.",
+            next_step="correct the source where the message points; if it needs a later "
+            "architecture, add the oldest plain CUDA target that it compiles for:",
             log=error.log,
         ) from error
 

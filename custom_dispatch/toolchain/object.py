@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, OutputError
@@ -31,7 +31,7 @@ class Object:
     target: Target
     kind: str
     """"ptx", "cubin" or "fatbin"."""
-    data: bytes
+    data: bytes = field(repr=False)
     origin: str
     """The compiler with its version, or the path of a prebuilt image."""
     log: str = ""

@@ -84,8 +84,8 @@ def test_a_source_for_one_chip_says_that_the_cpu_cannot_have_it(
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cuda:sm_90a", "cpu"])
     assert "does not compile for sm_80" in caught.value.found
-    assert "which the target cpu needs" in caught.value.found
-    assert "drop the target cpu" in caught.value.next_step
+    assert "That is for the target cpu" in caught.value.found
+    assert "add the oldest plain CUDA target that it compiles for" in caught.value.next_step
     assert "for Hopper" in caught.value.log
 
 
@@ -358,3 +358,12 @@ with open("/proc/self/maps") as maps:
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment
     )
     assert done.stdout == "[] False\n", done.stdout + done.stderr
+
+
+def test_a_missing_source_is_just_missing_whatever_the_target(
+    declare: Declare, tmp_path: Path
+) -> None:
+    kernel = declare(source=tmp_path / "nothing.cu")
+    with pytest.raises(SourceError) as caught:
+        cd.build(kernel, ["cpu"])
+    assert caught.value.found == f"The CUDA source `{kernel.source}` does not exist."
