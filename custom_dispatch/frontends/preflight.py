@@ -52,17 +52,18 @@ def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]
         By function, the text of a private function @custom_dispatch_preflight_NAME that takes the
         same arguments, makes the checks, and returns every dynamic size of the results if wanted.
     """
-    copy = ir.Module.parse(str(model), model.context)
+    # A clone shares the model's constants, however large they are.
+    copy = model.operation.clone()
     operations = {name_of(op): op for op in functions_of(copy)}
     replacements = ir.Module.parse(checks, model.context)
     for op in list(replacements.body.operations):
         name = name_of(op.operation)
         operations[name].erase()
-        copy.body.append(op)
+        copy.regions[0].blocks[0].append(op)
     for name, sizes_wanted in functions.items():
         _return_sizes(operations[name], preflight_symbol(name), sizes_wanted)
     try:
-        passmanager.PassManager.parse(_PIPELINE, model.context).run(copy.operation)
+        passmanager.PassManager.parse(_PIPELINE, model.context).run(copy)
     except ir.MLIRError:
         return {}  # an operation that the passes do not take
     found = {}

@@ -7,13 +7,14 @@ from iree.compiler import ir
 _FUNCTIONS = ("func.func", "util.func")
 
 
-def symbols_of(module: ir.Module) -> list[ir.Operation]:
+def symbols_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """The operations at the top of a module that have a name."""
-    operations = [op.operation for op in module.body.operations]
+    body = module.body if isinstance(module, ir.Module) else module.regions[0].blocks[0]
+    operations = [op.operation for op in body.operations]
     return [op for op in operations if "sym_name" in op.attributes]
 
 
-def functions_of(module: ir.Module) -> list[ir.Operation]:
+def functions_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """The functions at the top of a module."""
     return [op for op in symbols_of(module) if op.name in _FUNCTIONS]
 
