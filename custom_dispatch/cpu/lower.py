@@ -12,12 +12,13 @@ from custom_dispatch.cpu.coroutine import step_function
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.guard import find_guard
+from custom_dispatch.cpu.inline_calls import inline_calls
 from custom_dispatch.cpu.liveness import symbols_in
 from custom_dispatch.cpu.pointers import pointer_registers
 from custom_dispatch.cpu.scheduler import scheduler_function
 from custom_dispatch.cpu.suspension import is_lockstep, suspends, words_shown
 from custom_dispatch.cpu.thread_function import ThreadFunction
-from custom_dispatch.cpu.variables import global_symbols, global_text
+from custom_dispatch.cpu.variables import global_symbols, global_texts
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
@@ -67,21 +68,22 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
         functions += _functions(thread)
         functions += _workgroup_function(thread)
         used |= thread.used_globals
-    variables = [global_text(module, symbols[name], name) for name in symbols if name in used]
-    return "\n".join(variables + functions) + "\n"
+    return "\n".join(global_texts(module, symbols, used) + functions) + "\n"
 
 
 def _thread_function(
     module: Module, entry: Entry, kernel: CpuKernel, symbols: dict[str, str]
 ) -> ThreadFunction:
+    entry = inline_calls(module, entry)
     graph = build_graph(entry)
     instructions = [i for block in graph.blocks for i in block.instructions]
     named = {name for instruction in instructions for name in symbols_in(instruction)}
     variables = [*entry.variables, *module.variables]
-    shared = [v for v in variables if v.space == "shared" and v.name in named]
+    # A function that is called twice declares its shared variables twice.
+    shared = {v.name: v for v in variables if v.space == "shared" and v.name in named}
     memory = BlockMemory(
         kernel,
-        place_shared(shared, kernel.dynamic_shared_memory),
+        place_shared(shared.values(), kernel.dynamic_shared_memory),
         suspends=any(suspends(i) for i in instructions),
         lockstep=is_lockstep(instructions),
         words=max((words_shown(i) for i in instructions), default=0),

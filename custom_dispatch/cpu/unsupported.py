@@ -14,7 +14,6 @@ _NOT_YET = {
     "wgmma": "warpgroup matrix operations",
     "tcgen05": "tensor memory",
     "multimem": "multicast memory",
-    "call": "function calls",
 }
 
 

@@ -38,7 +38,6 @@ def refusal(instruction: str) -> str:
     [
         ("mbarrier.init.shared.b64 [%rd1], 1;", "transaction barriers"),
         ("wgmma.fence.sync.aligned ;", "warpgroup matrix operations"),
-        ("call.uni f, (%r1);", "function calls"),
     ],
 )
 def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
@@ -79,6 +78,35 @@ def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
         f"kernel `k` uses `{opcode}` (PTX line 7)\n"
         f"  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            "__device__ __noinline__ int f(int n) { return n ? f(n - 1) * n + clock() : 1; }\n"
+            'extern "C" __global__ void k(int* x) { x[0] = f(x[1]); }',
+            "calls itself (recursion)",
+        ),
+        (
+            'extern "C" __global__ void k(int* x) { printf("%d", x[0]); }',
+            "printing (`printf`) needs a C library",
+        ),
+        (
+            "__device__ int f(int n) { return n; } __device__ int g(int n) { return -n; }\n"
+            "__device__ int (*choice[2])(int) = {f, g};\n"
+            'extern "C" __global__ void k(int* x) { x[0] = choice[x[1]](x[2]); }',
+            "a call through a pointer",
+        ),
+        ('extern "C" __global__ void k(int** x) { x[0] = new int; }', "`malloc` is not in the PTX"),
+    ],
+)
+def test_calls_that_cannot_be_put_in_place_are_refused(source: str, reason: str) -> None:
+    ptx = compile_cuda(source, options=["-default-device", "--device-int128"])
+    with pytest.raises(UnsupportedInstructionError) as caught:
+        lower(read_module(ptx), [kernel_of("k")])
+    assert "kernel `k` uses `call" in str(caught.value)
+    assert reason in str(caught.value)
 
 
 def test_a_special_register_without_meaning_is_refused() -> None:
