@@ -215,5 +215,12 @@ def _library(
     include_dirs: Sequence[Path | str],
 ) -> Library:
     if isinstance(kernels, Library):
+        if targets:
+            built = ", ".join(map(str, kernels.targets))
+            raise DeclarationError(
+                "A library and targets are given.",
+                expected=f"one of them: the library is built for {built}",
+                next_step="leave the targets out, or pass the kernels instead of the library.",
+            )
         return kernels
     return build(kernels, targets, compiler=compiler, objects=objects, include_dirs=include_dirs)

@@ -144,3 +144,10 @@ def test_a_flag_that_the_compiler_does_not_take_is_named(flag: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         cd.compile(None, [simple_mul], ["cuda:sm_80"], flags=[flag])
     assert f"iree-compile does not take the flag {flag.partition('=')[0]}" in str(caught.value)
+
+
+def test_a_library_is_compiled_for_what_it_was_built_for() -> None:
+    library = cd.build([simple_mul], ["cuda:sm_80"])
+    assert [str(target) for target in cd.compile(None, library).targets] == ["cuda:sm_80"]
+    with pytest.raises(DeclarationError, match=r"the library is built for cuda:sm_80"):
+        cd.compile(None, library, ["cpu"])
