@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
+from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")
 X, Y, COUNT = cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("count", "i32", n)
@@ -18,6 +19,13 @@ COPY = """\
 extern "C" __global__ void copy(const float* x, float* y, int count) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) y[i] = x[i];
+}
+"""
+PAIR = """\
+struct Pair { float a, b; };
+extern "C" __global__ void copy(const float* x, Pair pair, float* y, long long count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) y[i] = x[i] * pair.a + pair.b;
 }
 """
 TWICE = """\
@@ -104,10 +112,10 @@ ROWS |= {
     "More than 16 buffers": lambda bench: bench.kernel(
         operands=[*(cd.In(f"x{index}", "f32", [n]) for index in range(16)), Y]
     ),
-    "A scalar of 64 bits": lambda bench: bench.kernel(
-        operands=[X, Y, cd.Scalar("count", "i64", n)]
+    "A struct declared with other fields": lambda bench: bench.build(
+        source=bench.source("pair.cu", PAIR),
+        operands=[X, cd.Struct("pair", a="f64", b="f64"), Y, COUNT],
     ),
-    "Another order of parameters than IREE's": lambda bench: bench.kernel(operands=[COUNT, X, Y]),
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),
@@ -134,6 +142,35 @@ def _sizes(bench: Bench) -> None:
     )
     program = cd.load(cd.compile(None, two, ["cpu"]))
     program.copy(numpy.zeros(4, numpy.float32), numpy.zeros(5, numpy.float32))
+
+
+@row("A scalar of 64 bits")
+def _wide(bench: Bench) -> None:
+    wide = bench.kernel(
+        source=bench.source("wide.cu", COPY.replace("int count", "long long count")),
+        operands=[X, Y, cd.Scalar("count", "i64", n)],
+    )
+    x = numpy.arange(100, dtype=numpy.float32)
+    assert numpy.array_equal(wide.on("cpu")(x), x)
+
+
+@row("Another order of parameters than IREE's")
+def _order(bench: Bench) -> None:
+    source = COPY.replace(
+        "const float* x, float* y, int count", "float* y, int count, const float* x"
+    )
+    ordered = bench.kernel(source=bench.source("order.cu", source), operands=[Y, COUNT, X])
+    x = numpy.arange(100, dtype=numpy.float32)
+    assert numpy.array_equal(ordered.on("cpu")(x), x)
+
+
+@row("Machine code in another order than IREE's")
+def _cubin(bench: Bench) -> None:
+    item = next(iter(bench.build().objects))
+    path = bench.root / "copy.cubin"
+    path.write_bytes(assemble(item.data, item.target.cuda_arch).cubin)
+    objects = {"cuda:sm_80": path}
+    bench.build(source=None, objects=objects, operands=[Y, X, COUNT])
 
 
 @row("An empty array")

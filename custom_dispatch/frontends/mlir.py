@@ -237,18 +237,18 @@ def _used_kernels(
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
     kind = ir.FunctionType(ir.TypeAttr(declaration.attributes["function_type"]).value)
     wanted = f"@{kernel.name}{function_type(kernel, declared_signature(kernel))}"
-    if len(kind.inputs) != len(kernel.inputs) or len(kind.results) != len(kernel.outputs):
+    if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
         raise LinkError(
             f"The model declares `{kernel.name}` with {len(kind.inputs)} operands and "
             f"{len(kind.results)} results.",
-            expected=f"{len(kernel.inputs)} and {len(kernel.outputs)}: {wanted}",
+            expected=f"{len(kernel.arguments)} and {len(kernel.outputs)}: {wanted}",
             next_step="correct the model's declaration of the kernel.",
         )
     inputs = tuple(
         _sizes(kernel, operand, found, wanted)
         if isinstance(operand, Buffer)
-        else _scalar(kernel, operand.name, operand.dtype.mlir, found, wanted)
-        for operand, found in zip(kernel.inputs, kind.inputs, strict=True)
+        else _scalar(kernel, operand.name, operand.argument_type, found, wanted)
+        for operand, found in zip(kernel.arguments, kind.inputs, strict=True)
     )
     outputs = tuple(
         _sizes(kernel, operand, found, wanted)

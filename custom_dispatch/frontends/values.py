@@ -84,7 +84,8 @@ def updated_arguments(
         arguments = op.regions[0].blocks[0].arguments
         reached: set[int] = set()
         for call in calls_of(op, set(kernels)):
-            for operand, value in zip(kernels[callee_of(call)].inputs, call.operands, strict=True):
+            arguments_of_call = kernels[callee_of(call)].arguments
+            for operand, value in zip(arguments_of_call, call.operands, strict=True):
                 if isinstance(operand, InOut):
                     reached |= _may_be(value, kernels, len(arguments))
         # Kernels that other functions call: their operands may be anything of this one.
@@ -122,7 +123,7 @@ def _may_be(value: Any, kernels: Mapping[str, Kernel], count: int) -> set[int]:
         output = kernel.outputs[value.result_number]
         if not isinstance(output, InOut):
             return set()
-        return _may_be(op.operands[kernel.inputs.index(output)], kernels, count)
+        return _may_be(op.operands[kernel.arguments.index(output)], kernels, count)
     if op.name in ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape"):
         return _may_be(op.operands[0], kernels, count)
     return set(range(count))

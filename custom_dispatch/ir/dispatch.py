@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter, comma
+from custom_dispatch.kernel.abi import Constant
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
 
 GRID_X = ""
-"""The key, among a dispatch's scalars, of the grid's x size: no operand has an empty name."""
+"""The key, among a dispatch's words, of the grid's x size: no operand has an empty name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Dispatch:
     """`Executable.entry_points`, or one symbol."""
     tensors: Mapping[str, Tensor]
     """The operands that are tensors, by name."""
-    scalars: Mapping[str, str]
-    """The i32 value of every scalar, by operand name; and `GRID_X` where that is passed."""
+    words: Mapping[str, tuple[str, ...]]
+    """The i32 values of every scalar and struct, by operand name; and `GRID_X` where passed."""
 
     def write(
         self, block: Emitter, workload: Sequence[str], results: Sequence[Tensor]
@@ -61,27 +61,24 @@ class Dispatch:
         results
             One an `Out` or `InOut`; that of an `InOut` is the operand itself.
         """
-        hidden = None if self.tensors else self._first_scalar()
+        # As IREE numbers them: bindings in the tensors' order, constants in the words'.
         values: dict[str, str] = {}
         types = []
         for operand in self.kernel.operands:
-            if isinstance(operand, Scalar):
-                value, kind, dynamic = self.scalars[operand.name], "i32", ""
-            elif operand.name in self.tensors:
-                tensor = self.tensors[operand.name]
-                value, kind, dynamic = tensor.value, tensor.type, tensor.dynamic
-            else:
-                continue  # an Out: a result of the dispatch
-            carried = _carried(kind)
-            if carried != kind:
-                value = block.pure(f"tensor.bitcast {value} : {kind} to {carried}")
-            if operand is hidden:
-                value = block.result(f"util.optimization_barrier {value} : {carried}", "opaque")
+            if operand.name not in self.tensors:
+                continue  # an Out, which is a result of the dispatch, or no tensor at all
+            tensor = self.tensors[operand.name]
+            carried = _carried(tensor.type)
+            value = tensor.value
+            if carried != tensor.type:
+                value = block.pure(f"tensor.bitcast {value} : {tensor.type} to {carried}")
             values[operand.name] = value
-            types.append(carried + dynamic)
-        if GRID_X in self.scalars:
-            values[GRID_X] = self.scalars[GRID_X]
-            types.append("i32")
+            types.append(carried + tensor.dynamic)
+        words = [self.words[constant.operand.name][constant.index] for constant in self._constants]
+        if words and not self.tensors:
+            words[0] = block.result(f"util.optimization_barrier {words[0]} : i32", "opaque")
+        words += self.words.get(GRID_X, ())
+        types += ["i32"] * len(words)
         outputs = self.kernel.outputs
         returned = comma(
             (values[operand.name] if result.value else _carried(result.type)) + result.dynamic
@@ -90,7 +87,7 @@ class Dispatch:
         names = [block.fresh(operand.name + "_new") for operand in outputs]
         block.line(
             f"{comma(names)} = flow.dispatch {self.entry_points}"
-            f"{f'[{comma(workload)}]' if workload else ''}({comma(values.values())}) : "
+            f"{f'[{comma(workload)}]' if workload else ''}({comma([*values.values(), *words])}) : "
             f"({comma(types)}) -> ({returned})"
         )
         return [
@@ -100,9 +97,9 @@ class Dispatch:
             for name, result in zip(names, results, strict=True)
         ]
 
-    def _first_scalar(self) -> Scalar | None:
-        scalars = (item for item in self.kernel.operands if isinstance(item, Scalar))
-        return next(scalars, None)
+    @property
+    def _constants(self) -> tuple[Constant, ...]:
+        return self.kernel.abi.constants
 
 
 def _carried(kind: str) -> str:

@@ -12,7 +12,7 @@ from custom_dispatch.ir.cpu_target import cpu_executable_target
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
-from custom_dispatch.kernel.abi import MAX_CONSTANTS
+from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
@@ -54,8 +54,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
     for kernel in kernels:
         if len(kernel.abi.constants) >= MAX_CONSTANTS:
             raise DeclarationError(
-                f"Kernel `{kernel.name}` has {len(kernel.abi.constants)} scalars and the target "
-                "cpu.",
+                f"Kernel `{kernel.name}` has {counted(kernel.abi)} and the target cpu.",
                 expected=f"at most {MAX_CONSTANTS - 1}: the CPU variant needs one for the grid",
                 next_step="pass some of them in a buffer, or drop the target cpu.",
             )

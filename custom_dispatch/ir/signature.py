@@ -19,7 +19,7 @@ Sizes = tuple[int | None, ...]
 class Signature:
     """What a kernel's function takes and returns.
 
-    The entries stand for `Kernel.inputs` and `Kernel.outputs`, in their order; a scalar's entry
+    The entries stand for `Kernel.arguments` and `Kernel.outputs`, in their order; a scalar's entry
     is empty.
     """
 
@@ -32,7 +32,7 @@ def declared_signature(kernel: Kernel) -> Signature:
     return Signature(
         tuple(
             _sizes(operand.shape) if isinstance(operand, Buffer) else ()
-            for operand in kernel.inputs
+            for operand in kernel.arguments
         ),
         tuple(_sizes(operand.shape) for operand in kernel.outputs),
     )
@@ -51,8 +51,8 @@ def tensor_type(dtype: ElementType, sizes: Sizes) -> str:
 def input_types(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
     """The function's parameter types."""
     return tuple(
-        tensor_type(operand.dtype, sizes) if isinstance(operand, Buffer) else operand.dtype.mlir
-        for operand, sizes in zip(kernel.inputs, signature.inputs, strict=True)
+        tensor_type(operand.dtype, sizes) if isinstance(operand, Buffer) else operand.argument_type
+        for operand, sizes in zip(kernel.arguments, signature.inputs, strict=True)
     )
 
 

@@ -20,15 +20,23 @@ from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.executable import workload_of
+from custom_dispatch.ir.packing import (
+    Words,
+    argument_words,
+    constant_words,
+    index_words,
+    struct_words,
+)
 from custom_dispatch.ir.signature import Signature, input_types, tensor_type
-from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import Constant, Dim, Expr
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut, Scalar
+from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Struct
 
 _INVALID_ARGUMENT = 3
 """IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
+_INDEX_BITS = 64
+"""Sizes and what is computed from them stay below 2**63, which larger types hold."""
 
 
 class Part(Enum):
@@ -88,7 +96,7 @@ class Wrapper:
         parameters = comma(
             f"{writer.arguments[operand.name]}: {kind}"
             for operand, kind in zip(
-                self.kernel.inputs, input_types(self.kernel, self.signature), strict=True
+                self.kernel.arguments, input_types(self.kernel, self.signature), strict=True
             )
         )
         arrow = types if len(results) == 1 else f"({types})"
@@ -107,12 +115,12 @@ class _Writer:
         self.with_grid = wrapper.with_grid
         self.body = Emitter(1)
         self.arguments = {
-            operand.name: self.body.fresh(operand.name) for operand in self.kernel.inputs
+            operand.name: self.body.fresh(operand.name) for operand in self.kernel.arguments
         }
         self.dims: dict[str, str | int] = {}
         self.dim_sources: dict[str, str] = {}
         self.tensors: dict[str, Tensor] = {}
-        self.scalars: dict[str, str] = {}
+        self.words: dict[str, Words] = {}
         self.grid_x = ""
         self.arithmetic = Arithmetic(self.body, self.dims)
         self._checked = checked
@@ -139,7 +147,7 @@ class _Writer:
     # -- operands and dims
 
     def _read_operands(self) -> None:
-        for operand, sizes in zip(self.kernel.inputs, self.signature.inputs, strict=True):
+        for operand, sizes in zip(self.kernel.arguments, self.signature.inputs, strict=True):
             if not isinstance(operand, Buffer):
                 continue
             value = self.arguments[operand.name]
@@ -224,25 +232,29 @@ class _Writer:
         return value
 
     def _read_scalars(self) -> None:
-        """Every scalar as the i32 that IREE passes; smaller types fill its low bytes."""
+        """Every scalar and struct as the 32-bit words that IREE passes."""
         for operand in self.kernel.operands:
+            if isinstance(operand, Struct):
+                self.words[operand.name] = struct_words(self.body, operand, self.arguments)
             if not isinstance(operand, Scalar):
                 continue
             if operand.value is None:
                 argument = self.arguments[operand.name]
-                self.scalars[operand.name] = _as_i32(self.body, argument, operand.dtype)
+                self.words[operand.name] = argument_words(self.body, argument, operand.dtype)
                 continue
             most = operand.dtype.largest
             known = self.arithmetic.known(operand.value)
             what = f"scalar `{operand.name}` = {operand.value}"
             if known is None:
                 value = self._index(operand.value)
-                holds = self.body.pure(f"arith.cmpi ule, {value}, {self.body.index(most)} : index")
-                self._require(Check(holds, f"{what} does not fit {operand.dtype}"))
-                narrow = f"arith.index_castui {value} : index to i32"
-                self.scalars[operand.name] = self.body.pure(narrow, operand.name)
+                if operand.dtype.bits < _INDEX_BITS:
+                    limit = self.body.index(most)
+                    holds = self.body.pure(f"arith.cmpi ule, {value}, {limit} : index")
+                    self._require(Check(holds, f"{what} does not fit {operand.dtype}"))
+                words = index_words(self.body, value, operand.dtype, operand.name)
+                self.words[operand.name] = words
             elif known <= most:
-                self.scalars[operand.name] = self.body.i32(known)
+                self.words[operand.name] = constant_words(self.body, known, operand.dtype)
             else:
                 raise LinkError(
                     f"Kernel `{self.kernel.name}`: {what} is {known} for the model's sizes.",
@@ -335,25 +347,12 @@ class _Writer:
         ]
 
     def _dispatch(self, results: list[Tensor]) -> list[str]:
-        scalars = dict(self.scalars)
+        words = dict(self.words)
         if self.grid_x:
-            scalars[GRID_X] = self.grid_x
+            words[GRID_X] = (self.grid_x,)
         workload = [
             self.body.index(size) if isinstance(size, int) else size
             for size in (self.dims[name] for name in workload_of(self.kernel))
         ]
-        dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, scalars)
+        dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)
-
-
-def _as_i32(block: Emitter, value: str, dtype: ElementType) -> str:
-    """A scalar argument's bits in the low end of an i32."""
-    kind = dtype.mlir
-    if dtype.is_float:
-        integer = f"i{dtype.bits}"
-        value = block.pure(f"arith.bitcast {value} : {kind} to {integer}")
-        kind = integer
-    if kind == "i32":
-        return value
-    extend = "extsi" if dtype.name[0] == "i" else "extui"
-    return block.pure(f"arith.{extend} {value} : {kind} to i32")

@@ -15,7 +15,7 @@ from custom_dispatch.kernel.expr import (
     where,
 )
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import Arch, Target
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Operand",
     "Out",
     "Scalar",
+    "Struct",
     "Target",
     "ceildiv",
     "compute_capability",

@@ -3,8 +3,8 @@
 IREE calls an external CUDA kernel with every buffer binding as a 64-bit pointer, tensor operands
 first and untied results after them, and then every push constant as a parameter of its own, from a
 slot whose low four bytes hold an i32 (IREE, runtime/src/iree/hal/drivers/cuda/
-stream_command_buffer.c). A kernel with another signature needs its object adapted; until this
-package does that, it is refused here.
+stream_command_buffer.c). A kernel with another signature has its PTX rewritten to that form
+(`ptx/rewrite.py`): pointers go first, and every other parameter becomes 32-bit words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError, SignatureError
-from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar
+from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar, Struct
 
 MAX_BINDINGS = 16
 """IREE_HAL_CUDA_MAX_DESCRIPTOR_SET_BINDING_COUNT; more are refused only when the file loads."""
@@ -24,11 +24,13 @@ CONSTANT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of the kernel's entry, as IREE passes it."""
+    """One parameter of the kernel's C signature, and where its bytes come from."""
 
     operand: Operand
     index: int
     """Its position in the C signature."""
+    ordinal: int
+    """The binding that it is, or the first of the constants that it is made of."""
 
     @property
     def is_binding(self) -> bool:
@@ -38,24 +40,81 @@ class Parameter:
     @property
     def size_bytes(self) -> int:
         """Its size in the entry's parameter list."""
-        return POINTER_BYTES if isinstance(self.operand, Buffer) else self.operand.dtype.bytes
+        return size_of(self.operand)
+
+    @property
+    def words(self) -> int:
+        """The 32-bit constants that it is made of; none for a pointer."""
+        return words_of(self.operand)
+
+    @property
+    def kind(self) -> str:
+        """What it is, for errors."""
+        if isinstance(self.operand, Buffer):
+            return "a pointer"
+        if isinstance(self.operand, Struct):
+            return "a struct"
+        return f"a scalar {self.operand.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One push constant: 32 bits of a scalar or struct."""
+
+    operand: Scalar | Struct
+    index: int
+    """Which of the operand's words, the lowest address first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abi:
-    """A kernel's parameters in the order of the C signature, split the way IREE passes them."""
+    """A kernel's parameters in the order of the C signature, and as IREE passes them."""
 
     parameters: tuple[Parameter, ...]
 
     @property
     def bindings(self) -> tuple[Buffer, ...]:
         """The buffers, in binding order."""
-        return tuple(p.operand for p in self.parameters if isinstance(p.operand, Buffer))
+        found = [p for p in self.parameters if isinstance(p.operand, Buffer)]
+        found.sort(key=lambda parameter: parameter.ordinal)
+        return tuple(p.operand for p in found if isinstance(p.operand, Buffer))
 
     @property
-    def constants(self) -> tuple[Scalar, ...]:
-        """The scalars, in push constant order."""
-        return tuple(p.operand for p in self.parameters if isinstance(p.operand, Scalar))
+    def constants(self) -> tuple[Constant, ...]:
+        """The 32-bit constants, in their order."""
+        return tuple(
+            Constant(p.operand, index)
+            for p in self.parameters
+            if not isinstance(p.operand, Buffer)
+            for index in range(p.words)
+        )
+
+    @property
+    def is_irees(self) -> bool:
+        """Whether IREE's convention is the C signature as it is, so that objects stay untouched."""
+        in_order = [parameter for parameter in self.parameters if parameter.is_binding]
+        return (
+            all(p.is_binding for p in self.parameters[: len(in_order)])
+            and all(p.ordinal == p.index for p in in_order)
+            and all(
+                isinstance(p.operand, Scalar) and p.size_bytes <= CONSTANT_BYTES
+                for p in self.parameters[len(in_order) :]
+            )
+        )
+
+
+def size_of(operand: Operand) -> int:
+    """The bytes that an operand takes as a parameter."""
+    if isinstance(operand, Buffer):
+        return POINTER_BYTES
+    return operand.size_bytes if isinstance(operand, Struct) else operand.dtype.bytes
+
+
+def words_of(operand: Operand) -> int:
+    """The 32-bit constants that an operand is made of; none for a buffer."""
+    if isinstance(operand, Buffer):
+        return 0
+    return -(-size_of(operand) // CONSTANT_BYTES)
 
 
 def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
@@ -71,70 +130,78 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
     Raises
     ------
     SignatureError
-        IREE's convention cannot express the order or a type.
+        IREE's convention cannot express a type.
     DeclarationError
         More operands than IREE's CUDA driver takes.
     """
-    abi = Abi(tuple(Parameter(operand, index) for index, operand in enumerate(operands)))
-    bindings, constants = abi.bindings, abi.constants
-    if len(bindings) > MAX_BINDINGS:
+    buffers = [operand for operand in operands if isinstance(operand, Buffer)]
+    buffers.sort(key=lambda operand: isinstance(operand, Out))  # stable: declaration order is kept
+    parameters: list[Parameter] = []
+    words = 0
+    for index, operand in enumerate(operands):
+        if isinstance(operand, Buffer):
+            ordinal = next(i for i, buffer in enumerate(buffers) if buffer is operand)
+        else:
+            ordinal = words
+            words += words_of(operand)
+            _check_types(kernel, operand)
+        parameters.append(Parameter(operand, index, ordinal))
+    abi = Abi(tuple(parameters))
+    if len(buffers) > MAX_BINDINGS:
         raise DeclarationError(
-            f"Kernel `{kernel}` has {len(bindings)} buffers.",
+            f"Kernel `{kernel}` has {len(buffers)} buffers.",
             expected=f"at most {MAX_BINDINGS}, the limit of IREE's CUDA driver",
             next_step="put several buffers into one, with an offset a part.",
         )
-    if len(constants) > MAX_CONSTANTS:
+    if words > MAX_CONSTANTS:
         raise DeclarationError(
-            f"Kernel `{kernel}` has {len(constants)} scalars.",
+            f"Kernel `{kernel}` has {counted(abi)}.",
             expected=f"at most {MAX_CONSTANTS}, the limit of IREE's CUDA driver",
             next_step="pass them in a buffer.",
         )
-    for scalar in constants:
-        if scalar.dtype.bits > 8 * CONSTANT_BYTES:
-            raise SignatureError(
-                f"Kernel `{kernel}`: scalar `{scalar.name}` is {scalar.dtype}, which takes "
-                f"{scalar.dtype.bytes} bytes.",
-                expected="scalars of at most 4 bytes: IREE passes 32-bit constants, and objects "
-                "are not adapted to other signatures yet",
-                next_step="use a 32-bit parameter, pass two halves, or pass it in a buffer.",
-            )
-        if scalar.dtype.is_float and scalar.dtype.bits < 8 * CONSTANT_BYTES:
-            raise SignatureError(
-                f"Kernel `{kernel}`: scalar `{scalar.name}` is {scalar.dtype}.",
-                expected="f32, or an integer of at most 32 bits: the host code that IREE "
-                "generates cannot hold smaller floating-point numbers",
-                next_step="take a float in the kernel and convert it there.",
-            )
-    for operand, wanted in zip(operands, _required_order(operands), strict=True):
-        if operand is not wanted:
-            order = ", ".join(item.name for item in _required_order(operands))
-            raise SignatureError(
-                f"Kernel `{kernel}`: `{operand.name}` stands where IREE passes `{wanted.name}`.",
-                expected=f"the order ({order}): buffers that are read or updated, then buffers "
-                "that are only written, then scalars; objects are not adapted to other "
-                "signatures yet",
-                next_step="reorder the parameters of the kernel and of its declaration.",
-            )
     return abi
 
 
-def _required_order(operands: tuple[Operand, ...]) -> list[Operand]:
-    def place(operand: Operand) -> int:
-        if isinstance(operand, Scalar):
-            return 2
-        return 1 if isinstance(operand, Out) else 0
+def counted(abi: Abi) -> str:
+    """How many constants there are, for errors: "65 scalars"."""
+    words = len(abi.constants)
+    if words == sum(isinstance(parameter.operand, Scalar) for parameter in abi.parameters):
+        return f"{words} scalars"
+    return f"scalars and structs of {words} words of 32 bits"
 
-    return sorted(operands, key=place)  # sorted() is stable: the order within a place is kept
+
+def _check_types(kernel: str, operand: Scalar | Struct) -> None:
+    scalars = [operand] if isinstance(operand, Scalar) else [leaf.scalar for leaf in operand.leaves]
+    for scalar in scalars:
+        if scalar.dtype.is_float and scalar.dtype.bits == 8:
+            raise SignatureError(
+                f"Kernel `{kernel}`: scalar `{scalar.name}` is {scalar.dtype}.",
+                expected="a float of at least 16 bits, an integer or a bool: the host code that "
+                "IREE generates cannot hold smaller floating-point numbers",
+                next_step="take its bits as a u8, or a float that the kernel converts.",
+            )
 
 
 def inputs_of(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """What a call passes: every `In`, `InOut` and value-less `Scalar`, in declaration order."""
+    """What a call passes: all but the `Out`s and the scalars with a value, in declaration order."""
     return tuple(
         operand
         for operand in operands
-        if (isinstance(operand, Scalar) and operand.is_argument)
+        if isinstance(operand, Struct)
+        or (isinstance(operand, Scalar) and operand.is_argument)
         or (isinstance(operand, Buffer) and not isinstance(operand, Out))
     )
+
+
+def arguments_of(operands: tuple[Operand, ...]) -> tuple[Buffer | Scalar, ...]:
+    """What a model's function takes: the inputs, with every number of a struct by itself."""
+    found: list[Buffer | Scalar] = []
+    for operand in inputs_of(operands):
+        if isinstance(operand, Struct):
+            found += (leaf.scalar for leaf in operand.leaves)
+        else:
+            found.append(operand)
+    return tuple(found)
 
 
 def outputs_of(operands: tuple[Operand, ...]) -> tuple[Buffer, ...]:

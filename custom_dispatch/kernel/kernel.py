@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, SignatureError
-from custom_dispatch.kernel.abi import Abi, abi_of, inputs_of, outputs_of
+from custom_dispatch.kernel.abi import Abi, abi_of, arguments_of, inputs_of, outputs_of
 from custom_dispatch.kernel.expr import Dim, Expr, dims_of
 from custom_dispatch.kernel.geometry import (
     Block,
@@ -22,7 +22,7 @@ from custom_dispatch.kernel.geometry import (
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Struct
 from custom_dispatch.kernel.target import Target
 
 
@@ -39,7 +39,7 @@ class Kernel:
     source
         The `.cu` file, relative to the file that declares the kernel.
     operands
-        `In`, `Out`, `InOut` and `Scalar`, in the order of the C signature.
+        `In`, `Out`, `InOut`, `Scalar` and `Struct`, in the C signature's order, whatever it is.
     block
         Threads a block: one to three integers.
     grid
@@ -63,7 +63,7 @@ class Kernel:
     DeclarationError
         Any part is wrong by itself or together with the others.
     SignatureError
-        IREE's calling convention cannot take the C signature yet.
+        IREE's calling convention cannot be made to take the C signature.
     """
 
     name: str
@@ -124,8 +124,13 @@ class Kernel:
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
-        """What a call passes, in order: every `In`, `InOut` and value-less `Scalar`."""
+        """What a call passes, in order: every `In`, `InOut`, value-less `Scalar` and `Struct`."""
         return inputs_of(self.operands)
+
+    @property
+    def arguments(self) -> tuple[Buffer | Scalar, ...]:
+        """What a model's function takes, in order: the inputs, a struct's numbers one by one."""
+        return arguments_of(self.operands)
 
     @property
     def outputs(self) -> tuple[Buffer, ...]:
@@ -140,9 +145,9 @@ class Kernel:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel now, on the best device there is.
 
-        Takes the `In`s, `InOut`s and value-less `Scalar`s in declaration order, or by keyword,
-        and returns the `Out`s and `InOut`s: one alone, several as a tuple. The kernel is built on
-        its first call.
+        Takes the `In`s, `InOut`s, value-less `Scalar`s and `Struct`s (as mappings) in declaration
+        order, or by keyword, and returns the `Out`s and `InOut`s: one alone, several as a tuple.
+        The kernel is built on its first call.
 
         Raises
         ------
@@ -164,7 +169,7 @@ class Kernel:
         for operand in self.operands:
             if isinstance(operand, Buffer):
                 found += [(size, f"the shape of `{operand.name}`") for size in operand.shape]
-            elif operand.value is not None:
+            elif isinstance(operand, Scalar) and operand.value is not None:
                 found.append((operand.value, f"the value of `{operand.name}`"))
         return found + [(size, "grid") for size in self.grid]
 
@@ -199,15 +204,16 @@ def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, 
     if not is_list(operands):
         raise DeclarationError(
             f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
-            expected="a list of cd.In, cd.Out, cd.InOut and cd.Scalar, in the C signature's order",
+            expected="a list of cd.In, cd.Out, cd.InOut, cd.Scalar and cd.Struct, in the C "
+            "signature's order",
             next_step='write operands=[cd.In("x", "f32", [n]), ...].',
         )
     found = tuple(operands)
     for operand in found:
-        if not isinstance(operand, Buffer | Scalar) or type(operand) is Buffer:
+        if not isinstance(operand, Buffer | Scalar | Struct) or type(operand) is Buffer:
             raise DeclarationError(
                 f"Kernel `{kernel}`: {shown(operand)} is not an operand.",
-                expected="cd.In, cd.Out, cd.InOut or cd.Scalar",
+                expected="cd.In, cd.Out, cd.InOut, cd.Scalar or cd.Struct",
                 next_step="declare every parameter of the C signature with one of them.",
             )
     names = [operand.name for operand in found]

@@ -12,10 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
+from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.module import Entry, Function, Instruction, Module, Parameter
 from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Symbol, Vector
+from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten
 
 _MOST_NAMES = 20
 
@@ -37,10 +40,13 @@ def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> Non
     entry = module.entry(kernel.entry)
     if entry is None:
         raise no_entry(kernel, tuple(entry.name for entry in module.entries), origin)
-    check_parameters(
-        kernel.name, kernel.abi, tuple(map(_describe, entry.parameters)), f"`{origin}`"
-    )
-    _check_parameter_kinds(kernel, entry, origin)
+    if is_rewritten(entry):
+        check_rewritten(entry, kernel.name, kernel.abi, origin)
+    else:
+        check_parameters(
+            kernel.name, kernel.abi, tuple(map(_describe, entry.parameters)), f"`{origin}`"
+        )
+        _check_parameter_kinds(kernel, entry, origin)
     check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
     _check_dynamic_shared_memory(kernel, entry, module, origin)
 
@@ -100,7 +106,7 @@ def _describe(parameter: Parameter) -> tuple[str, int]:
 def check_parameters(
     kernel: str, abi: Abi, found: tuple[tuple[str, int], ...], origin: str
 ) -> None:
-    """Compare an entry's parameters with a declaration's.
+    """Compare an entry's parameters with a declaration's C signature.
 
     Parameters
     ----------
@@ -123,11 +129,10 @@ def check_parameters(
     for parameter, (description, size) in zip(wanted, found, strict=True):
         if size == parameter.size_bytes:
             continue
-        kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
         raise PtxError(
             f"Kernel `{kernel}`: parameter {parameter.index} in {origin} is {description}, "
             f"{size} bytes, where operand `{parameter.operand.name}` is declared.",
-            expected=f"{kind} of {parameter.size_bytes} bytes",
+            expected=f"{parameter.kind} of {parameter.size_bytes} bytes",
             next_step="make the declaration's operands and the C signature agree in order and "
             "type.",
         )
@@ -141,22 +146,44 @@ def _check_parameter_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
     """
     marked = any(found.pointer_space is not None for found in entry.parameters)
     for parameter, found in zip(kernel.abi.parameters, entry.parameters, strict=True):
-        if parameter.is_binding:
+        operand = parameter.operand
+        wrong = not isinstance(operand, Buffer) and found.pointer_space is not None
+        if isinstance(operand, Buffer):
             wrong = found.count is not None or found.type not in ("u64", "b64", "s64")
             wrong |= marked and found.pointer_space is None
-        elif parameter.operand.dtype.is_float:
-            wrong = found.type[0] in "us"
+        elif isinstance(operand, Struct):
+            wrong |= found.count is None
+            if not wrong and found.align != operand.alignment:
+                raise _alignment(kernel, parameter, found, operand, origin)
+        elif operand.dtype.is_float:
+            wrong |= found.type[0] in "us"
         else:
-            wrong = found.type.startswith("f")
+            wrong |= found.type.startswith("f")
         if wrong:
-            kind = "a pointer" if parameter.is_binding else f"a scalar {parameter.operand.dtype}"
             raise PtxError(
                 f"Kernel `{kernel.name}`: parameter {parameter.index} in `{origin}` is "
                 f"{_describe(found)[0]}, where operand `{parameter.operand.name}` is declared.",
-                expected=kind,
+                expected=parameter.kind,
                 next_step="make the declaration's operands and the C signature agree in order "
                 "and type.",
             )
+
+
+def _alignment(
+    kernel: Kernel, parameter: AbiParameter, found: Parameter, struct: Struct, origin: str
+) -> PtxError:
+    """The error of a struct whose fields cannot be those declared, or that has an `__align__`."""
+    return PtxError(
+        f"Kernel `{kernel.name}`: parameter {parameter.index} in `{origin}` is aligned to "
+        f"{found.align} bytes, where the struct `{struct.name}` is declared.",
+        expected=f"an alignment of {struct.alignment} bytes",
+        next_step="correct the types of its fields"
+        + (
+            f', or give the alignment: cd.Struct("{struct.name}", {found.align}, ...).'
+            if found.align > struct.alignment
+            else "."
+        ),
+    )
 
 
 def _check_dynamic_shared_memory(kernel: Kernel, entry: Entry, module: Module, origin: str) -> None:

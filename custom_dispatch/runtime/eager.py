@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -10,7 +11,8 @@ import numpy
 from custom_dispatch.errors import CallError, DeclarationError, DeviceError
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import check_device_name, devices, why_not
@@ -54,7 +56,9 @@ def call(
         },
     )
     _check_launch(kernel, dims)
-    results = _function(kernel, _kind(device), compiler)(*checked)
+    # A struct is its numbers, one by one.
+    flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
+    results = _function(kernel, _kind(device), compiler)(*flat)
     return _as_declared(kernel, results)
 
 
@@ -97,9 +101,61 @@ def _match_arguments(
 def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
     what = f"operand `{operand.name}` of kernel `{kernel.name}`"
     if isinstance(operand, Scalar):
-        return scalar_value(value, operand.dtype, what)
+        return _number(value, operand, what)
+    if isinstance(operand, Struct):
+        return _struct_values(operand, value, what)
     sizes = (None,) * operand.rank
     return host_array(value, ValueType(operand.dtype, sizes), what)
+
+
+def _number(value: Any, scalar: Scalar, what: str) -> float | int:
+    number = scalar_value(value, scalar.dtype, what)
+    if scalar.dtype.is_float and scalar.dtype.bits < 32:
+        # Rounded once, from what was given: it is passed as f32, and would be rounded to that
+        # first.
+        return float(numpy.asarray(number).astype(scalar.dtype.to_numpy()))
+    return number
+
+
+def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, ...]:
+    """The numbers of a struct, from a mapping with a value for each field."""
+    wanted = ", ".join(field.name for field in struct.fields)
+    if not isinstance(value, Mapping):
+        raise CallError(
+            f"{what[0].upper()}{what[1:]} is {shown(value)}.",
+            expected=f"a mapping with the fields {wanted}",
+            next_step=f"pass a dict: {struct.name}={{...}}.",
+        )
+    names = [field.name for field in struct.fields]
+    for name in [*(key for key in value if key not in names), *names]:
+        if name not in names or name not in value:
+            raise CallError(
+                f"{what[0].upper()}{what[1:]} is given "
+                + (f"without `{name}`." if name in names else f"a field {shown(name)}."),
+                expected=f"the fields {wanted}",
+                next_step="pass each of them, and no other.",
+            )
+    numbers: list[Any] = []
+    for field in struct.fields:
+        given = value[field.name]
+        if field.count is None:
+            numbers.append(given)
+            continue
+        try:
+            elements = list(given)
+        except TypeError:
+            elements = []
+        if isinstance(given, str | bytes) or len(elements) != field.count:
+            raise CallError(
+                f"{what[0].upper()}{what[1:]}: field `{field.name}` is {shown(given)}.",
+                expected=f"{field.count} numbers for {field.dtype}[{field.count}]",
+                next_step="pass a list of them.",
+            )
+        numbers += elements
+    return tuple(
+        _number(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
+        for number, leaf in zip(numbers, struct.leaves, strict=True)
+    )
 
 
 def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:

@@ -57,8 +57,10 @@ class Library:
     def write(self, directory: Path | str) -> tuple[Path, ...]:
         """Write the objects for CUDA into a directory as NAME_sm_XX.ptx; return the files.
 
-        `build(..., objects=directory)` finds them there again. The PTX that the CPU runs is one of
-        them, unless no plain CUDA target was asked for.
+        They are what is linked: where a kernel's C signature is not in IREE's form, its entry is
+        rewritten to that. `build(..., objects=directory)` finds them there again, and tells by the
+        names of an entry's parameters which form it has. The PTX that the CPU runs is one of them,
+        unless no plain CUDA target was asked for.
 
         Raises
         ------

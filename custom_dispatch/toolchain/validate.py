@@ -17,6 +17,7 @@ from custom_dispatch.ptx.conformance import (
     no_entry,
 )
 from custom_dispatch.ptx.reader import read_module
+from custom_dispatch.ptx.rewrite import apply_edits, rewrite_entry
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.object import Object
@@ -31,7 +32,8 @@ def validate(
 ) -> Object:
     """Check an object against the kernels it is for; return it with its resource report.
 
-    PTX is read, compared with each declaration, and assembled. A cubin is compared by what its ELF
+    PTX is read, compared with each declaration, rewritten where a kernel's C signature is not in
+    IREE's form, and assembled as it will be linked. A cubin is compared by what its ELF
     tables say of each kernel. Of a fatbin image only the architectures can be read: its parts may
     be compressed, so an entry that is missing from it is found when the file is loaded.
 
@@ -50,10 +52,23 @@ def validate(
     arch = item.target.cuda_arch
     if item.kind == "ptx":
         return _validate_ptx(item, kernels, label, for_cpu=for_cpu)
+    for kernel in kernels:
+        if not kernel.abi.is_irees:
+            raise _not_ptx(item, kernel, label)
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
         _validate_cubin(item, kernels, arch, label)
     return item
+
+
+def _not_ptx(item: Object, kernel: Kernel, label: str) -> PtxError:
+    return PtxError(
+        f"Kernel `{kernel.name}`: `{label}` is a {item.kind}, and the C signature has another form "
+        "than IREE's calls.",
+        expected="PTX, which can be adapted to them; or a signature of buffers that are read or "
+        "updated, then buffers that are only written, then scalars of at most 32 bits",
+        next_step="give PTX in its place (nvcc -ptx), or reorder the parameters.",
+    )
 
 
 @contextmanager
@@ -83,14 +98,20 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cp
         module = read_module(text)
     for kernel in kernels:
         check_module(module, kernel, arch, label)
+    edits = []
+    for kernel in kernels:
+        if not kernel.abi.is_irees:
+            with naming(kernel, label):
+                edits += rewrite_entry(text, module, kernel.entry, kernel.abi)
+    data = apply_edits(text, edits).encode("utf-8") if edits else item.data
     with naming(kernels[0], label):
-        assembly = assemble(item.data, arch)
+        assembly = assemble(data, arch)
     reports = {report.kernel: report for report in assembly.resources}
     for kernel in () if for_cpu else kernels:
         report = reports.get(kernel.entry, KernelResources(kernel.entry))
         _check_shared_memory(kernel, arch, report.static_shared_bytes)
         _check_registers(kernel, arch, report.registers)
-    return replace(item, resources=assembly.resources)
+    return replace(item, data=data, resources=assembly.resources)
 
 
 def _check_image_arch(item: Object, kernel: Kernel, arch: Arch, label: str) -> None:

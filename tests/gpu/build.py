@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from sample_kernels import samples  # noqa: E402
+from sample_kernels import samples, signatures  # noqa: E402
 
 import custom_dispatch as cd  # noqa: E402
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace  # noqa: E402
@@ -21,7 +21,11 @@ from custom_dispatch.compilation import compile_mlir  # noqa: E402
 from custom_dispatch.toolchain.ptxas import assemble  # noqa: E402
 from gpu.cases import MODULES  # noqa: E402
 
-KERNELS = {"simple_mul": [simple_mul, simple_mul_inplace], "samples": samples.ALL}
+KERNELS = {
+    "simple_mul": [simple_mul, simple_mul_inplace],
+    "samples": samples.ALL,
+    "signatures": signatures.ALL,
+}
 
 
 def build_module(name: str, directory: Path) -> Path:

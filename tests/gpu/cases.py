@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.signature_cases import SIGNATURES
+
 Array = np.ndarray[Any, Any]
 Values = list[Any]
 
@@ -28,6 +30,8 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "samples_fatbin": (None, "samples", ("cuda:sm_80", "cuda:sm_90"), "emit source"),
     "samples_by_path": (None, "samples", BEST, "emit"),
     "samples_cubin": (None, "samples", ("cuda:sm_90",), "cubin"),
+    "signatures": (None, "signatures", BEST, "compile"),
+    "signatures_sm_80": (None, "signatures", ("cuda:sm_80",), "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
 }
 
@@ -159,6 +163,11 @@ def _samples(module: str, arch: int) -> list[Case]:
     ]
 
 
+def _signatures(module: str) -> list[Case]:
+    """The kernels of one module whose C signatures are not IREE's."""
+    return [Case(module, name, inputs, expected) for name, (inputs, expected) in SIGNATURES.items()]
+
+
 def cases(arch: int) -> list[Case]:
     """Every case, for a device whose best variant is that for `arch` (80 on the CPU)."""
     every = [
@@ -168,10 +177,12 @@ def cases(arch: int) -> list[Case]:
         Case("in_place", "constants", lambda _: [], lambda: np.arange(8, dtype=np.float32) * 2),
         Case("in_place", "in_a_loop", two_f32(64), lambda lhs, rhs: rhs * lhs**5, 1e-5),
         *_samples("samples", arch),
+        *_signatures("signatures"),
     ]
     if arch > 80:
         every += [
             *_samples("samples_sm_80", 80)[:1],
+            *_signatures("signatures_sm_80"),
             *_samples("samples_sm_90a", arch)[:1],
             *_samples("samples_source", arch),
             *_samples("samples_fatbin", arch),

@@ -1,0 +1,361 @@
+"""Rewriting a kernel's entry from its C signature to the parameters that IREE passes.
+
+IREE passes pointers first and then 32-bit constants (`kernel/abi.py`). The entry's parameter list
+becomes that, and every parameter is put together again where it is loaded: `ld.param` names the
+parameter it loads from (PTX ISA 9.0, section 5.1.6.1, "Kernel Function Parameters").
+
+A parameter whose address is taken has no such name at its loads. It is copied to a local array at
+the entry's start, and its address becomes that of the copy. The copy is a thread's own: an address
+of a parameter that one thread hands to another does not work any more, and neither does a tensor
+map, which must be in parameter space; the latter is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from custom_dispatch.errors import PtxError
+from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
+from custom_dispatch.kernel.abi import Parameter as AbiParameter
+from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
+from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Register, Symbol, Vector
+from custom_dispatch.ptx.types import TYPE_BITS
+
+_PARAMETER_SPACES = ("param", "param::entry")
+_MOVES = ("mov.b64", "mov.u64", "mov.s64")
+_LOCAL_ALIGNMENT = 16
+"""At least what a vector load needs."""
+_LOW, _HIGH, _WORD = "%iree_low", "%iree_high", "%iree_word"
+
+Edit = tuple[Span, str]
+"""A place in the text, and what comes there."""
+
+
+def is_rewritten(entry: Entry) -> bool:
+    """Whether an entry was rewritten before, by the names of its parameters."""
+    return any(p.name.startswith(_prefix(entry.name)) for p in entry.parameters)
+
+
+def check_rewritten(entry: Entry, kernel: str, abi: Abi, origin: str) -> None:
+    """Check that an entry was rewritten for this very signature.
+
+    Raises
+    ------
+    PtxError
+        It was for another one.
+    """
+    if tuple(p.name for p in entry.parameters) != tuple(_names(entry.name, abi)):
+        raise PtxError(
+            f"Kernel `{kernel}`: `{origin}` was adapted to IREE for another declaration.",
+            expected="an object that was built from the declaration as it is now, or one with the "
+            "kernel's own C signature",
+            next_step="build it again from the source.",
+        )
+
+
+def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
+    """What is to be replaced for an entry to take the parameters that IREE passes.
+
+    Parameters
+    ----------
+    text
+        A PTX module.
+    module
+        What was read from it.
+    name
+        An entry's name, which has the C signature that `abi` describes. There is nothing to do for
+        one that was rewritten before.
+
+    Raises
+    ------
+    PtxError
+        A parameter is used in a way that cannot be rewritten.
+    """
+    entry = module.entry(name)
+    if entry is None:  # pragma: no cover - the module was compared with the declaration before
+        raise TypeError(f"no entry {name}")
+    return [] if is_rewritten(entry) else _EntryRewriter(text, module, entry, abi).edits()
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with every edit made; none overlaps another."""
+    pieces: list[str] = []
+    end = 0
+    for span, new in sorted(edits, key=lambda edit: edit[0].start):
+        pieces += (text[end : span.start], new)
+        end = span.end
+    return "".join([*pieces, text[end:]])
+
+
+def _prefix(entry: str) -> str:
+    return f"{entry}_iree_"
+
+
+def _binding(entry: str, parameter: AbiParameter) -> str:
+    return f"{_prefix(entry)}binding_{parameter.index}"
+
+
+def _word(entry: str, parameter: AbiParameter, word: int) -> str:
+    """Says which bytes of which parameter it is, to tell a stale file from a fitting one."""
+    return f"{_prefix(entry)}word_{parameter.index}_{word}_of_{parameter.size_bytes}_bytes"
+
+
+def _names(entry: str, abi: Abi) -> Iterator[str]:
+    """The parameters that IREE passes, in order."""
+    for parameter in sorted(abi.parameters, key=lambda parameter: parameter.ordinal):
+        if parameter.is_binding:
+            yield _binding(entry, parameter)
+    for parameter in abi.parameters:
+        yield from (_word(entry, parameter, word) for word in range(parameter.words))
+
+
+class _EntryRewriter:
+    """Finds what is to be replaced in one entry."""
+
+    def __init__(self, text: str, module: Module, entry: Entry, abi: Abi) -> None:
+        self._text = text
+        self._module = module
+        self._entry = entry
+        self._abi = abi
+        self._declared = {p.name: p for p in entry.parameters}
+        self._parameters = {
+            found.name: parameter
+            for found, parameter in zip(entry.parameters, abi.parameters, strict=True)
+        }
+        self._body = [item for item in entry.body if isinstance(item, Instruction)]
+        self._taken = {
+            name
+            for instruction in self._body
+            if _takes_address(instruction)
+            for name in self._named(instruction)
+        }
+
+    def edits(self) -> list[Edit]:
+        """Every place with its new text."""
+        found = [(self._entry.parameters_span, self._parameter_list())]
+        if self._taken:
+            self._check_addresses()
+            start = self._entry.body_span.start
+            found.append((Span(start, start), self._copies()))
+        for instruction in self._body:
+            new = self._instruction(instruction)
+            if new is not None:
+                found.append((instruction.span, new))
+        return found
+
+    # -- the entry's head
+
+    def _parameter_list(self) -> str:
+        by_index = dict(enumerate(self._entry.parameters))
+        lines = []
+        name = self._entry.name
+        for parameter in sorted(self._abi.parameters, key=lambda parameter: parameter.ordinal):
+            if parameter.is_binding:
+                attributes = _pointer_attributes(by_index[parameter.index])
+                lines.append(f"\t.param .u64{attributes} {_binding(name, parameter)}")
+        for parameter in self._abi.parameters:
+            lines += (
+                f"\t.param .b32 {_word(name, parameter, word)}" for word in range(parameter.words)
+            )
+        return "\n" + ",\n".join(lines) + "\n"
+
+    def _copies(self) -> str:
+        lines = []
+        for name in sorted(self._taken):
+            parameter, copy = self._parameters[name], self._copy(name)
+            align = max(self._declared[name].align, _LOCAL_ALIGNMENT)
+            size = -(-parameter.size_bytes // CONSTANT_BYTES) * CONSTANT_BYTES
+            lines.append(f"\t.local .align {align} .b8 {copy}[{size}];")
+            lines.append(f"\t{{ .reg .b32 {_WORD};")
+            for place in range(0, size, CONSTANT_BYTES):
+                source = self._place(parameter, place)
+                lines.append(f"\tld.param.b32 {_WORD}, [{source}];")
+                lines.append(f"\tst.local.b32 [{copy}+{place}], {_WORD};")
+            lines.append("\t}")
+        return "\n" + "\n".join(lines)
+
+    def _copy(self, name: str) -> str:
+        return f"{_prefix(self._entry.name)}copy_{self._parameters[name].index}"
+
+    # -- its instructions
+
+    def _named(self, instruction: Instruction) -> list[str]:
+        """The parameters that an instruction names."""
+        return [name for name in _symbols(instruction.operands) if name in self._parameters]
+
+    def _instruction(self, instruction: Instruction) -> str | None:
+        """An instruction's new text; None where it stays."""
+        named = self._named(instruction)
+        if not named:
+            return self._through_register(instruction) if self._taken else None
+        if _takes_address(instruction):
+            text = self._renamed(instruction, named[0], self._copy(named[0]))
+            return _in_local_space(text, instruction)
+        address = instruction.operands[1] if len(instruction.operands) == 2 else None
+        direct = (
+            isinstance(address, Address)
+            and isinstance(address.base, Symbol)
+            and not address.extra
+            and instruction.parts[0] == "ld"
+            and any(part in _PARAMETER_SPACES for part in instruction.parts[1:-1])
+        )
+        if not direct or not isinstance(address, Address) or not isinstance(address.base, Symbol):
+            raise self._refusal(instruction, named[0], "a load, or a move of its address")
+        parameter = self._parameters[named[0]]
+        if parameter.is_binding:
+            return self._renamed(instruction, named[0], _binding(self._entry.name, parameter))
+        return self._load(instruction, parameter, address.offset + address.base.offset)
+
+    def _load(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
+        """Loads from the words of a parameter: one for each element of at most 32 bits."""
+        target = instruction.operands[0]
+        elements = target.elements if isinstance(target, Vector) else (target,)
+        opcode = ".".join(p for p in instruction.parts if p not in ("v2", "v4", "v8"))
+        size = TYPE_BITS[instruction.parts[-1]] // 8
+        guard = ""
+        if instruction.predicate is not None:
+            mark = "!" if instruction.predicate.negated else ""
+            guard = f"@{mark}{_as_written(instruction.predicate.register)} "
+        loads: list[str] = []
+        wide = False
+        for index, element in enumerate(elements):
+            if isinstance(element, Symbol) and element.name == "_":
+                continue
+            place = offset + index * size
+            fits = place >= 0 and place + size <= parameter.words * CONSTANT_BYTES
+            if size > 8 or not fits or place % min(size, CONSTANT_BYTES):
+                raise self._refusal(
+                    instruction,
+                    next(iter(self._named(instruction))),
+                    "aligned loads of at most 64 bits each, inside the parameter",
+                )
+            register = self._register(instruction, element)
+            if size <= CONSTANT_BYTES:
+                loads.append(f"{guard}{opcode} {register}, [{self._place(parameter, place)}];")
+                continue
+            wide = True
+            for half, part in ((_LOW, 0), (_HIGH, CONSTANT_BYTES)):
+                source = self._place(parameter, place + part)
+                loads.append(f"{guard}ld.param.b32 {half}, [{source}];")
+            loads.append(f"{guard}mov.b64 {register}, {{{_LOW}, {_HIGH}}};")
+        # One line: what ptxas says of later lines is then true of the compiler's PTX but for
+        # the parameter list.
+        text = " ".join(loads)
+        return f"{{ .reg .b32 {_LOW}, {_HIGH}; {text} }}" if wide else text
+
+    def _place(self, parameter: AbiParameter, offset: int) -> str:
+        """Where bytes of a parameter are now, as an address without its brackets."""
+        name = self._entry.name
+        if parameter.is_binding:
+            base, rest = _binding(name, parameter), offset
+        else:
+            word, rest = divmod(offset, CONSTANT_BYTES)
+            base = _word(name, parameter, word)
+        return f"{base}+{rest}" if rest else base
+
+    def _through_register(self, instruction: Instruction) -> str | None:
+        """Accesses by address: parameters whose address is taken are in local memory now."""
+        text = self._text[instruction.span.start : instruction.span.end]
+        base, *rest = instruction.parts
+        spaces = [part for part in rest if part in _PARAMETER_SPACES]
+        if not spaces:
+            return None
+        by_register = any(
+            isinstance(operand, Address) and isinstance(operand.base, Register)
+            for operand in instruction.operands
+        )
+        if base == "ld" and by_register:
+            return _in_local_space(text, instruction)
+        if base in ("cvta", "isspacep"):
+            return _in_local_space(text, instruction)
+        return None  # parameters of a call
+
+    def _check_addresses(self) -> None:
+        """Refuse what must not be given the address of a copy."""
+        for instruction in self._body:
+            parts = instruction.parts
+            if "tensor" in parts or "tensormap" in parts or parts[0] == "tensormap":
+                raise self._refusal(
+                    instruction,
+                    min(self._taken),
+                    "no tensor map beside a parameter whose address is taken: it has to be where "
+                    "the driver puts it",
+                )
+        for function in self._module.functions:
+            for statement in function.body:
+                if not isinstance(statement, Instruction):
+                    continue
+                spaces = [part for part in statement.parts if part in _PARAMETER_SPACES]
+                named = set(_symbols(statement.operands))
+                known = {p.name for p in (*function.parameters, *function.results)}
+                known |= {v.name for v in function.variables}
+                if spaces and not named & known:
+                    raise self._refusal(
+                        statement,
+                        min(self._taken),
+                        "no function that takes an address in parameter space",
+                    )
+
+    def _refusal(self, instruction: Instruction, name: str, expected: str) -> PtxError:
+        operand = self._parameters[name].operand
+        return PtxError(
+            f"`{instruction.opcode}` in line {instruction.line} of the PTX stands in the way of "
+            f"adapting `{operand.name}` to IREE's calling convention.",
+            expected=expected,
+            next_step="pass it in a buffer, or put the parameters into IREE's order: buffers that "
+            "are read or updated, buffers that are only written, scalars of at most 32 bits.",
+        )
+
+    # -- text
+
+    def _renamed(self, instruction: Instruction, name: str, new: str) -> str:
+        text = self._text[instruction.span.start : instruction.span.end]
+        return re.sub(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", lambda _: new, text)
+
+    def _register(self, instruction: Instruction, operand: Operand) -> str:
+        if isinstance(operand, Register):
+            return _as_written(operand)
+        raise self._refusal(instruction, self._named(instruction)[0], "a load into a register")
+
+
+def _pointer_attributes(parameter: Parameter) -> str:
+    if parameter.pointer_space is None:
+        return ""
+    space = f" .{parameter.pointer_space}" if parameter.pointer_space else ""
+    align = f" .align {parameter.pointer_align}" if parameter.pointer_align else ""
+    return f" .ptr{space}{align}"
+
+
+def _takes_address(instruction: Instruction) -> bool:
+    """`mov.b64 %rd1, name;` and `cvta.param.u64 %rd1, name;`."""
+    operands = instruction.operands
+    if len(operands) != 2 or not isinstance(operands[1], Symbol):
+        return False
+    parts = instruction.parts
+    return instruction.opcode in _MOVES or (parts[0] == "cvta" and parts[1] in _PARAMETER_SPACES)
+
+
+def _in_local_space(text: str, instruction: Instruction) -> str:
+    parts = ("local" if part in _PARAMETER_SPACES else part for part in instruction.parts)
+    return text.replace(instruction.opcode, ".".join(parts), 1)
+
+
+def _as_written(register: Register) -> str:
+    """Without the number of its scope; the new text stands in the same one."""
+    return register.name.partition("@")[0]
+
+
+def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
+    for operand in operands:
+        match operand:
+            case Symbol(name):
+                yield name
+            case Address(base, _, extra):
+                yield from _symbols(extra if base is None else (base, *extra))
+            case Vector(elements) | Group(elements):
+                yield from _symbols(elements)
+            case Pair(first, second):
+                yield from _symbols((first, second))
+            case _:
+                pass
