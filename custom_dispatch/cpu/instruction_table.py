@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.cpu.lower_async_copy import lower_async_copy
+from custom_dispatch.cpu.lower_atomic import lower_atomic
 from custom_dispatch.cpu.lower_barrier import lower_barrier
 from custom_dispatch.cpu.lower_convert import lower_convert
 from custom_dispatch.cpu.lower_float import lower_float, lower_testp
@@ -37,9 +39,9 @@ from custom_dispatch.cpu.lower_matrix import (
     lower_transpose_matrix,
 )
 from custom_dispatch.cpu.lower_memory import (
-    lower_atomic,
     lower_cvta,
     lower_fence,
+    lower_is_space,
     lower_load,
     lower_move,
     lower_nothing,
@@ -78,6 +80,8 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("ldmatrix",), lower_load_matrix),
     **dict.fromkeys(("stmatrix",), lower_store_matrix),
     **dict.fromkeys(("movmatrix",), lower_transpose_matrix),
+    **dict.fromkeys(("cp",), lower_async_copy),
+    **dict.fromkeys(("isspacep",), lower_is_space),
     **dict.fromkeys(("cvt",), lower_convert),
     **dict.fromkeys(("and", "or", "xor", "not", "cnot"), lower_bitwise),
     **dict.fromkeys(("lop3",), lower_lop3),
@@ -107,8 +111,9 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 
 _TYPELESS: Final = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap"}
-    | {"bar", "barrier", "elect"}
+    | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
+_KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2"}
 _MIN_PARTS: Final = {"setp": 3, "set": 4, "slct": 3, "cvt": 3, "dp2a": 4, "dp4a": 3}
 _TYPES: Final = {"slct": 2, "cvt": 2, "set": 2}
 
@@ -120,7 +125,7 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
         return True
     if len(parts) < _MIN_PARTS.get(base, 2):
         return False
-    return TYPE_BITS.keys() >= set(parts[-_TYPES.get(base, 1) :])
+    return set(parts[-_TYPES.get(base, 1) :]) <= _KNOWN_TYPES
 
 
 def lowering_of(instruction: Instruction) -> Lowering | None:

@@ -7,6 +7,7 @@ and refused where they are rounded up or down (`.rm`, `.rp`), unless the convers
 from __future__ import annotations
 
 from custom_dispatch.cpu.builder import int_type
+from custom_dispatch.cpu.fp8 import narrow_to_byte, widen_byte
 from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
 from custom_dispatch.cpu.lower_float import saturate
 from custom_dispatch.cpu.rounding import (
@@ -15,17 +16,22 @@ from custom_dispatch.cpu.rounding import (
     round_odd,
     to_integral,
     truncate_to_f32,
+    widen,
 )
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
 
 _TO_INTEGRAL = frozenset({"rni", "rzi", "rmi", "rpi"})
 _MODIFIERS = frozenset({"ftz", "sat", "relu", "rn", "rz", "rm", "rp", *_TO_INTEGRAL})
+_BYTE_PAIRS = ("e4m3x2", "e5m2x2")
 _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 
 def lower_convert(frame: Frame, instruction: Instruction) -> None:
     """`cvt`."""
     _, *modifiers, target, source = (*instruction.parts, "", "")[: len(instruction.parts)]
+    if "e4m3x2" in (target, source) or "e5m2x2" in (target, source):
+        _bytes(frame, instruction, tuple(modifiers), target, source)
+        return
     frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
     if target in ("f16x2", "bf16x2") and source == "f32":
         _to_pair(frame, instruction, tuple(modifiers), target.removesuffix("x2"))
@@ -59,6 +65,44 @@ def _to_pair(
         halves.append(b.resize(bits, 16, 32))
     shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
     frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
+
+
+def _bytes(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], target: str, source: str
+) -> None:
+    """Pairs of 8-bit floating-point numbers, from f32 or f16x2 and to f16x2."""
+    b = frame.b
+    element = (target if target in _BYTE_PAIRS else source).removesuffix("x2")
+    halves: list[str] = []
+    if source in _BYTE_PAIRS and target == "f16x2" and {"rn", "relu"}.issuperset(modifiers):
+        d, a = frame.operands(instruction, 2)
+        pair = frame.integer(a, 16)
+        upper = b.binary("lshr", pair, b.const(8, 16), "i16")
+        for byte in (upper, pair):
+            value = widen_byte(b, b.resize(byte, 16, 8), element)
+            value = relu(b, value) if "relu" in modifiers else value
+            halves.append(b.resize(narrow(b, value, "f16"), 16, 32))
+        shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
+        frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
+        return
+    wanted = {"rn", "satfinite"}
+    if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
+        raise frame.unsupported(instruction)
+    if source == "f32":
+        d, high, low = frame.operands(instruction, 3)
+        values = [frame.float(operand, "f32") for operand in (high, low)]
+    elif source == "f16x2":
+        d, a = frame.operands(instruction, 2)
+        pair = frame.integer(a, 32)
+        upper = b.binary("lshr", pair, b.const(16, 32), "i32")
+        values = [widen(b, b.resize(half, 32, 16), "f16") for half in (upper, pair)]
+    else:
+        raise frame.unsupported(instruction)
+    for value in values:
+        kept = relu(b, value) if "relu" in modifiers else value
+        halves.append(b.resize(narrow_to_byte(b, kept, element), 8, 16))
+    shifted = b.binary("shl", halves[0], b.const(8, 16), "i16")
+    frame.set_integer(d, b.binary("or", shifted, halves[1], "i16"), 16)
 
 
 def _rounding(

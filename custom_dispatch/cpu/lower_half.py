@@ -24,22 +24,34 @@ def lower_half(frame: Frame, instruction: Instruction) -> None:
     if base not in _OPERATIONS:
         raise frame.unsupported(instruction)
     d, *sources = frame.operands(instruction, 1 + _SOURCES.get(base, 1))
+    whole = [frame.integer(source, 16 if type_name[-2:] != "x2" else 32) for source in sources]
+    result = packed(frame, instruction, base, tuple(modifiers), whole, type_name)
+    frame.set_integer(d, result, 32 if type_name.endswith("x2") else 16)
+
+
+def packed(
+    frame: Frame,
+    instruction: Instruction,
+    base: str,
+    modifiers: tuple[str, ...],
+    sources: list[str],
+    type_name: str,
+) -> str:
+    """An operation on one or two elements, from and to an i16 or i32 that holds them."""
     element = type_name.removesuffix("x2")
     lanes = 2 if type_name.endswith("x2") else 1
-    whole = [frame.integer(source, 16 * lanes) for source in sources]
     result = ""
     for lane in range(lanes):
-        parts = [_lane(frame, value, lane, lanes) for value in whole]
-        bits = _compute(frame, instruction, base, tuple(modifiers), parts, element)
+        parts = [_lane(frame, value, lane, lanes) for value in sources]
+        bits = _compute(frame, instruction, base, modifiers, parts, element)
         if lanes == 1:
-            result = bits
-        else:
-            wide = frame.b.resize(bits, 16, 32)
-            if lane:
-                wide = frame.b.binary("shl", wide, frame.b.const(16, 32), "i32")
-                wide = frame.b.binary("or", result, wide, "i32")
-            result = wide
-    frame.set_integer(d, result, 16 * lanes)
+            return bits
+        wide = frame.b.resize(bits, 16, 32)
+        if lane:
+            wide = frame.b.binary("shl", wide, frame.b.const(16, 32), "i32")
+            wide = frame.b.binary("or", result, wide, "i32")
+        result = wide
+    return result
 
 
 def _lane(frame: Frame, value: str, lane: int, lanes: int) -> str:

@@ -117,14 +117,33 @@ def _join(frame: Frame, low: str, high: str) -> str:
     return b.binary("or", b.resize(low, 32, 64), upper, "i64")
 
 
+_PERMUTES = {
+    # by the selector's last two bits, the bytes to pick, lowest first
+    "f4e": ("0123", "1234", "2345", "3456"),
+    "b4e": ("0765", "1076", "2107", "3210"),
+    "rc8": ("0000", "1111", "2222", "3333"),
+    "ecl": ("0123", "1123", "2223", "3333"),
+    "ecr": ("0000", "0111", "0122", "0123"),
+    "rc16": ("0101", "2323", "0101", "2323"),
+}
+
+
 def lower_permute(frame: Frame, instruction: Instruction) -> None:
-    """`prmt`: pick four of eight bytes, in its default mode."""
+    """`prmt`: pick four of eight bytes."""
     b = frame.b
-    if instruction.opcode != "prmt.b32":
+    parts = instruction.parts
+    if parts[:2] != ("prmt", "b32") or (len(parts) == 3 and parts[2] not in _PERMUTES):
         raise frame.unsupported(instruction)
     d, low, high, c = frame.operands(instruction, 4)
     both = _join(frame, frame.integer(low, 32), frame.integer(high, 32))
     selector = frame.integer(c, 32)
+    if len(parts) == 3:  # as the selector of the default mode
+        chosen = [b.const(int(picked[::-1], 16), 32) for picked in _PERMUTES[parts[2]]]
+        bits = [b.binary("lshr", selector, b.const(i, 32), "i32") for i in range(2)]
+        odd, upper = (b.resize(bit, 32, 1) for bit in bits)
+        lower_pair = b.select(odd, chosen[1], chosen[0], "i32")
+        upper_pair = b.select(odd, chosen[3], chosen[2], "i32")
+        selector = b.select(upper, upper_pair, lower_pair, "i32")
     result = b.const(0, 32)
     for index in range(4):
         nibble = b.binary("lshr", selector, b.const(4 * index, 32), "i32")

@@ -153,65 +153,28 @@ def lower_store(frame: Frame, instruction: Instruction) -> None:
         b.store(value, b.offset(base, place), int_type(access.bits), access.bits // 8, access.how)
 
 
-_ATOMICS = {
-    "add": "add",
-    "and": "_and",
-    "or": "_or",
-    "xor": "_xor",
-    "exch": "xchg",
-    "inc": "uinc_wrap",
-    "dec": "udec_wrap",
-}
-_ATOMIC_MODIFIERS = frozenset(
-    {"global", "shared", "shared::cta", "relaxed", "acquire", "release", "acq_rel"}
-    | {"cta", "gpu", "sys", "cluster"}
-)
-
-
-def lower_atomic(frame: Frame, instruction: Instruction) -> None:
-    """`atom` and `red` on global memory; every one is sequentially consistent here."""
-    b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    space = "shared" if "shared" in modifiers or "shared::cta" in modifiers else "generic"
-    operation = next((m for m in modifiers if m in (*_ATOMICS, "min", "max", "cas")), "")
-    others = tuple(m for m in modifiers if m != operation)
-    frame.check_modifiers(instruction, others, _ATOMIC_MODIFIERS)
-    sources = 2 if operation == "cas" else 1
-    operands = frame.operands(instruction, sources + (2 if base == "atom" else 1))
-    is_float = type_name in ("f32", "f64")
-    if not operation or type_name not in TYPE_BITS or type_name[-2:] in ("x2", "28"):
-        raise frame.unsupported(instruction)
-    if type_name in ("f16", "bf16") or (is_float and operation != "add"):
-        raise frame.unsupported(instruction)
-    bits = TYPE_BITS[type_name]
-    integer = int_type(bits)
-    place = operands[-1 - sources]
-    pointer = frame.address(place, space)
-    values = [frame.integer(source, bits) for source in operands[-sources:]]
-    if operation == "cas":
-        pair = b.value(
-            f"llvm.cmpxchg {pointer}, {values[0]}, {values[1]} seq_cst seq_cst : "
-            f"!llvm.ptr, {integer}"
-        )
-        value = b.value(f"llvm.extractvalue {pair}[0] : !llvm.struct<({integer}, i1)>")
-    elif is_float:
-        addend = b.cast("bitcast", values[0], integer, type_name)
-        value = b.value(f"llvm.atomicrmw fadd {pointer}, {addend} seq_cst : !llvm.ptr, {type_name}")
-        value = b.cast("bitcast", value, type_name, integer)
-    else:
-        name = _ATOMICS.get(operation) or ("" if type_name[0] == "s" else "u") + operation
-        value = b.value(
-            f"llvm.atomicrmw {name} {pointer}, {values[0]} seq_cst : !llvm.ptr, {integer}"
-        )
-    if base == "atom":
-        frame.set_integer(operands[0], value, bits, signed=type_name.startswith("s"))
-
-
 def lower_fence(frame: Frame, instruction: Instruction) -> None:
     """`membar` and `fence`."""
     if "proxy" in instruction.parts or any(p.startswith("mbarrier") for p in instruction.parts):
         raise frame.unsupported(instruction)
     frame.b.line("llvm.fence seq_cst")
+
+
+def lower_is_space(frame: Frame, instruction: Instruction) -> None:
+    """`isspacep`: whether a generic address is in shared memory, or in global memory."""
+    b = frame.b
+    space = instruction.parts[1:]
+    if space not in (("shared",), ("shared::cta",), ("global",)):
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    if not frame.memory.needed:
+        frame.set_integer(d, b.const(int(space == ("global",)), 1), 1)
+        return
+    start = b.value(f"llvm.ptrtoint {MEMORY} : {POINTER} to i64")
+    offset = b.binary("sub", frame.integer(a, 64), start, "i64")
+    size = b.const(max(frame.memory.shared.size, 1), 64)
+    condition = "ult" if space != ("global",) else "uge"
+    frame.set_integer(d, b.icmp(condition, offset, size, "i64"), 1)
 
 
 def lower_nothing(frame: Frame, instruction: Instruction) -> None:
