@@ -23,6 +23,7 @@ from custom_dispatch.cpu.lower_integer import (
 )
 from custom_dispatch.cpu.lower_logic import (
     lower_bit_field,
+    lower_bit_mask,
     lower_bitwise,
     lower_compare,
     lower_count,
@@ -90,6 +91,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("prmt",), lower_permute),
     **dict.fromkeys(("popc", "clz", "brev", "bfind"), lower_count),
     **dict.fromkeys(("bfe", "bfi"), lower_bit_field),
+    **dict.fromkeys(("bmsk",), lower_bit_mask),
     **dict.fromkeys(("setp", "set"), lower_compare),
     **dict.fromkeys(("selp", "slct"), lower_select),
     **dict.fromkeys(("testp",), lower_testp),

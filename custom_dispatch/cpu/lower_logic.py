@@ -234,6 +234,25 @@ def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.resize(value, wide, bits), bits, signed=signed)
 
 
+def lower_bit_mask(frame: Frame, instruction: Instruction) -> None:
+    """`bmsk`: ones from a position on, so many."""
+    b = frame.b
+    if instruction.parts[1:] not in (("clamp", "b32"), ("wrap", "b32")):
+        raise frame.unsupported(instruction)
+    d, a, c = frame.operands(instruction, 3)
+    position, width = (frame.integer(operand, 32) for operand in (a, c))
+    if "clamp" in instruction.parts:
+        position, width = at_most(frame, position, 32), at_most(frame, width, 32)
+    else:
+        position, width = (
+            b.binary("and", value, b.const(31, 32), "i32") for value in (position, width)
+        )
+    one = b.const(1, 64)
+    ones = b.binary("sub", b.binary("shl", one, b.resize(width, 32, 64), "i64"), one, "i64")
+    mask = b.binary("shl", ones, b.resize(position, 32, 64), "i64")
+    frame.set_integer(d, b.resize(mask, 64, 32), 32)
+
+
 def lower_compare(frame: Frame, instruction: Instruction) -> None:
     """`setp` and `set`, with a second destination and with a predicate to combine with."""
     b = frame.b

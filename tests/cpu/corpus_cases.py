@@ -517,11 +517,56 @@ def tensor_cores() -> list[Expected]:
     ]
 
 
+def cub_blocks() -> list[Expected]:
+    """`cub_blocks.cu`."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((5, 1000), np.float32)
+    scanned = rng.integers(-50, 50, (3, 128), dtype=np.int32)
+    keys = rng.integers(-(2**31), 2**31 - 1, 128, dtype=np.int32)
+    w = rng.integers(0, 20, 64, dtype=np.int32)
+    rows = w.reshape(2, 32)
+    warps_ = rows.sum(1, keepdims=True) * 1000 + np.cumsum(rows, 1) - rows
+    flat = rng.standard_normal(1000, np.float32)
+    odd = (rows & 1).astype(bool)
+    first = np.array([row[keep][0] for row, keep in zip(rows, odd, strict=True)])[:, None]
+    ranks = np.cumsum(odd, 1) - 1
+    coalesced = np.where(odd, odd.sum(1, keepdims=True) * 100 + ranks + first * 10000, 0)
+    return [
+        Expected(
+            Launch(
+                "cub_row_sum", [x, np.zeros(5, np.float32)], [1], [1000], (128, 1, 1), (5, 1, 1)
+            ),
+            [x.astype(float).sum(1)],
+            atol=1e-3,
+        ),
+        Expected(
+            Launch("cub_scan", [scanned, np.zeros_like(scanned)], [1], [], (128, 1, 1), (3, 1, 1)),
+            [np.cumsum(scanned, 1)],
+        ),
+        Expected(
+            Launch("cub_sort", [keys, np.zeros_like(keys)], [1], [], (64, 1, 1)), [np.sort(keys)]
+        ),
+        Expected(
+            Launch("cub_warps", [w, np.zeros_like(w)], [1], [], (64, 1, 1)), [warps_.reshape(-1)]
+        ),
+        Expected(
+            Launch("groups", [flat, np.zeros(8, np.float32)], [1], [1000], (128, 1, 1), (8, 1, 1)),
+            [np.pad(flat.astype(float), (0, 24)).reshape(8, 128).sum(1)],
+            atol=1e-3,
+        ),
+        Expected(
+            Launch("coalesced", [w, np.zeros_like(w)], [1], [], (64, 1, 1)),
+            [coalesced.reshape(-1)],
+        ),
+    ]
+
+
 FILES: dict[str, Callable[[], list[Expected]]] = {
     "barriers": barriers,
     "warps": warps,
     "functions": functions,
     "atomics": atomics,
     "tensor_cores": tensor_cores,
+    "cub_blocks": cub_blocks,
 }
 """By the file's name: its kernels' launches."""

@@ -252,6 +252,24 @@ def test_bits_shifts_and_fields(run_ptx: Runner) -> None:
         cases.append(Case(f"bfe.{kind}", text, (a, positions, lengths), each(extract), result))
     cases.append(
         Case(
+            "bmsk.clamp",
+            "bmsk.clamp.b32 %d, %a, %b;",
+            (A, B),
+            masked(32, lambda a, b: ((1 << min(b, 32)) - 1) << min(a, 32)),
+            U32,
+        )
+    )
+    cases.append(
+        Case(
+            "bmsk.wrap",
+            "bmsk.wrap.b32 %d, %a, %b;",
+            (A, B),
+            masked(32, lambda a, b: ((1 << (b & 31)) - 1) << (a & 31)),
+            U32,
+        )
+    )
+    cases.append(
+        Case(
             "bfi",
             "and.b32 %e, %c, 63; shr.u32 %f, %c, 8; and.b32 %f, %f, 63;bfi.b32 %d, %a, %b, %e, %f;",
             (A, B, wide_c),

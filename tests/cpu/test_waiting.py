@@ -1,0 +1,140 @@
+"""Threads that wait for each other: what a suspended thread keeps, and what never hangs."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpu_harness import Launch, compile_cuda, compile_model, model_text
+
+from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.graph import build_graph
+from custom_dispatch.cpu.inline_calls import inline_calls
+from custom_dispatch.cpu.liveness import live_after
+from custom_dispatch.cpu.suspension import is_lockstep, suspends
+from custom_dispatch.ptx import Instruction, read_module
+
+_HEADER = ".version 9.0\n.target sm_80\n.address_size 64\n"
+
+
+def entry_text(body: str) -> str:
+    return (
+        f"{_HEADER}.visible .entry k(.param .u64 p)\n{{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
+        f".reg .b64 %rd<9>;\n{body}\nret;\n}}\n"
+    )
+
+
+def live_at_waits(body: str) -> list[list[str]]:
+    graph = build_graph(read_module(entry_text(body)).entries[0])
+    found = live_after(graph, suspends)
+    return [
+        sorted(found[id(i)][1])
+        for block in graph.blocks
+        for i in block.instructions
+        if id(i) in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        ("mov.u32 %r1, 1; mov.u32 %r2, 2; bar.sync 0; st.global.u32 [%rd1], %r1;", ["%r1", "%rd1"]),
+        ("bar.sync 0; mov.u32 %r1, 1; st.global.u32 [%rd1], %r1;", ["%rd1"]),
+        ("bar.sync 0; @%p1 mov.u32 %r1, 1; st.global.u32 [%rd1], %r1;", ["%p1", "%r1", "%rd1"]),
+        ("L: bar.sync 0; add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 9; @%p1 bra L;",
+         ["%r1", "%r2"]),
+        ("bar.sync 0; @%p2 bra M; mov.u32 %r3, %r4; M: st.shared.v2.u32 [%r5+8], {%r3, %r6};",
+         ["%p2", "%r3", "%r4", "%r5", "%r6"]),
+    ],
+)  # fmt: skip
+def test_a_suspended_thread_keeps_just_what_is_read_later(body: str, want: list[str]) -> None:
+    assert live_at_waits(body) == [want]
+
+
+def test_the_state_of_a_thread_is_as_large_as_its_live_registers() -> None:
+    body = "ld.param.u64 %rd1, [p]; bar.sync 0; st.global.u32 [%rd1], %r1;"
+    kernel = CpuKernel("k", "k", (64, 1, 1), 1, 0, "#layout")
+    text = lower(read_module(entry_text(body)), [kernel])
+    # 16 barriers of 32 bytes, 64 places of 4, and 64 states: a pointer and an i32, to 16 bytes
+    assert f"memref<{16 * 32 + 64 * 4 + 64 * 16}xi8, #iree_codegen.workgroup_local>" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("bar.sync 0; bar.sync 0;", True),
+        ("bar.sync 3; bar.red.popc.u32 %r1, 3, %p1;", True),
+        ("bar.sync 0; bar.sync 1;", False),
+        ("bar.sync 0, 32;", False),
+        ("bar.sync %r1;", False),
+        ("bar.sync 0; bar.warp.sync -1;", False),
+        ("bar.sync 0; bar.arrive 0, 64;", False),
+    ],
+)
+def test_one_barrier_for_all_threads_needs_no_warps(body: str, wanted: bool) -> None:
+    statements = read_module(entry_text(body)).entries[0].body
+    assert is_lockstep([s for s in statements if isinstance(s, Instruction)]) is wanted
+
+
+def test_what_a_call_passes_becomes_registers() -> None:
+    source = (
+        "struct S { float a; double b; };\n"
+        "__device__ __noinline__ S f(S s, short n) { return {s.a * n, s.b + clock()}; }\n"
+        'extern "C" __global__ void k(S* x) { x[1] = f(x[0], 3); }'
+    )
+    module = read_module(compile_cuda(source))
+    entry = inline_calls(module, module.entries[-1])
+    assert "call" not in {s.parts[0] for s in entry.body if isinstance(s, Instruction)}
+    assert not [variable for variable in entry.variables if variable.space == "param"]
+
+
+DEADLOCKS = r"""
+extern "C" {
+__global__ void different_barriers(int* x) {
+  if (threadIdx.x < 32) asm volatile("bar.sync 1;" ::: "memory");
+  else asm volatile("bar.sync 2;" ::: "memory");
+  x[threadIdx.x] = 1;
+}
+__global__ void too_few(int* x) {
+  if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory");
+  x[threadIdx.x] = 1;
+}
+__global__ void missing_lane(int* x) {
+  if (threadIdx.x == 3) { asm volatile("bar.sync 1, 64;" ::: "memory"); }
+  else x[threadIdx.x] = __shfl_sync(0xffffffffu, threadIdx.x, 3);
+}
+__global__ void failing_assertion(int* x) { if (x[threadIdx.x] == 0) __trap(); }
+}
+"""
+_RUN = """
+import sys
+import numpy as np
+import iree.runtime as rt
+config = rt.Config(sys.argv[2])
+context = rt.SystemContext(config=config)
+context.add_vm_module(rt.VmModule.mmap(config.vm_instance, sys.argv[1]))
+context.modules.m["f" + sys.argv[3]](np.zeros(64, np.int32))
+"""
+
+
+@pytest.fixture(scope="module")
+def deadlocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("deadlocks") / "module.vmfb"
+    names = ("different_barriers", "too_few", "missing_lane", "failing_assertion")
+    launches = [Launch(name, [np.zeros(64, np.int32)], [0]) for name in names]
+    path.write_bytes(compile_model(model_text(compile_cuda(DEADLOCKS), launches)))
+    return path
+
+
+@pytest.mark.parametrize("driver", ["local-sync", "local-task"])
+@pytest.mark.parametrize("number", range(4))
+def test_threads_that_wait_in_vain_end_the_process_and_do_not_hang(
+    deadlocks: Path, driver: str, number: int
+) -> None:
+    command = [sys.executable, "-c", _RUN, str(deadlocks), driver, str(number)]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode in (-signal.SIGILL, -signal.SIGTRAP), done.stderr
