@@ -182,4 +182,8 @@ SIGNATURES: dict[str, tuple[Inputs, Expected]] = {
         _two_tables,
     ),
     "loaded_twice": (_with(_doubles, 8.0, -(2**40)), _loaded_twice),
+    "generic_address": (
+        _with(_ints, before=TABLE),
+        lambda *table: _looked_up(table[11], table) + np.float32(table[10]),
+    ),
 }

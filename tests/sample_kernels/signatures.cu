@@ -214,3 +214,14 @@ extern "C" __global__ void loaded_twice(const double* x, double scale, double* y
   __threadfence_block();
   y[i] = v < 0.0 ? v + shift : v - scale * shift;
 }
+
+__device__ __noinline__ float pick(const Table* table, int k) {
+  return table->values[k % table->length] + table->offset;
+}
+
+// The generic address of a parameter, handed to a function.
+extern "C" __global__ void generic_address(float* y, const __grid_constant__ Table table,
+                                           const int* x, int count) {
+  const int i = INDEX;
+  if (i < count) y[i] = pick(&table, x[i]);
+}

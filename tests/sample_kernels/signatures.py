@@ -176,4 +176,5 @@ ALL = [
     ),
     _kernel("two_tables", _table("a"), INTS, _table("b"), Y, COUNT),
     _kernel("loaded_twice", X64, cd.Scalar("scale", "f64"), Y64, cd.Scalar("shift", "i64"), COUNT),
+    _kernel("generic_address", Y, _table("table"), INTS, COUNT),
 ]
