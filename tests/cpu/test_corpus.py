@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from corpus_cases import CORPUS, FILES, check
+from corpus_cases import CORPUS, FILES
 from cpu_harness import Runner, compile_cuda
+from expected import check
+
+import custom_dispatch as cd
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
@@ -17,6 +21,25 @@ def test_every_kernel_of_the_corpus_gives_what_numpy_gives(
     results = run_ptx(ptx, [case.launch for case in cases], "x86-64-v3")
     for case, got in zip(cases, results, strict=True):
         check(case, got)
+
+
+def test_dynamic_shared_memory_comes_from_the_declaration() -> None:
+    rows, n = cd.dim("rows"), cd.dim("n")
+    kernel = cd.Kernel(
+        "reverse_dynamic",
+        source=CORPUS / "barriers.cu",
+        operands=[
+            cd.In("x", "f32", [rows, n]),
+            cd.Out("y", "f32", [rows, n]),
+            cd.Scalar("count", "i32", n),
+        ],
+        block=1024,
+        grid=rows,
+        dynamic_shared_memory=4096,
+    )
+    x = np.random.default_rng(0).standard_normal((5, 1024), np.float32)
+    module = cd.load(cd.compile(None, [kernel], ["cpu"]), "cpu")
+    np.testing.assert_array_equal(np.asarray(module.reverse_dynamic(x)), x[:, ::-1])
 
 
 def include_paths() -> list[str]:
