@@ -57,7 +57,7 @@ class DeclarationError(CustomDispatchError, ValueError):
 
 
 class SignatureError(DeclarationError):
-    """A kernel's C signature is one that IREE's calling convention cannot take yet."""
+    """A kernel's C signature or entry is one that this package cannot adapt or find yet."""
 
 
 class PtxError(CustomDispatchError):

@@ -100,7 +100,7 @@ def test_every_byte_arrives(
             written.append(f"{C_TYPES[kind]} {name}")
             arguments[name] = number(kind, rng)
             body.append(f"*({C_TYPES[kind]}*)(bytes + {place}) = {name};")
-            expected.append((place, np.array(arguments[name]).astype(to_numpy(kind)).tobytes()))
+            expected.append((place, np.array(arguments[name], to_numpy(kind)).tobytes()))
         else:
             declared = {
                 f"f{i}": dtype if count is None else (dtype, count)
@@ -126,7 +126,7 @@ def test_every_byte_arrives(
             for field, (dtype, count) in zip(struct.fields, kind, strict=True):
                 several = [number(dtype, rng) for _ in range(count or 1)]
                 arguments[name][field.name] = several[0] if count is None else several
-                content = np.array(several).astype(to_numpy(dtype)).tobytes()
+                content = np.array(several, to_numpy(dtype)).tobytes()
                 expected.append((place + field.offset, content))
     assume(sum(map(words_of, operands)) < MAX_CONSTANTS - 1)  # `step`, and the CPU's grid
     result = cd.Out("bytes", "u8", [ROOM * len(chosen)])

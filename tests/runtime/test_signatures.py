@@ -15,6 +15,7 @@ from sample_kernels import signatures
 import custom_dispatch as cd
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.errors import CallError
+from custom_dispatch.runtime.check import check_kernel
 
 KERNELS = {kernel.name: kernel for kernel in signatures.ALL}
 
@@ -164,3 +165,42 @@ def test_64_bit_integers_keep_every_bit() -> None:
     x = np.arange(50, dtype=np.int32)
     for seed in (0, 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1):
         assert same(kernel(seed=seed, x=x), SIGNATURES["hash"][1](seed, x))
+
+
+def test_a_reference_gets_a_struct_as_a_mapping() -> None:
+    plain = KERNELS["nested"]
+
+    def reference(w: dict[str, float], p: dict[str, float], x: Any) -> Any:
+        inner = p["low"] - p["high"] + p["factor"] * p["k"] + p["s"]
+        return (x * w["value"] + inner).astype(np.float32)
+
+    kernel = cd.Kernel(
+        "nested",
+        source=plain.source,
+        operands=plain.operands,
+        block=plain.block,
+        grid=plain.grid,
+        reference=reference,
+    )
+    results = list(check_kernel(kernel, "cpu"))
+    assert len(results) > 3
+    assert [result.problem for result in results if not result.passed] == []
+
+
+def test_the_cpu_needs_one_constant_for_the_grid(tmp_path: Path) -> None:
+    source = tmp_path / "large.cu"
+    source.write_text(
+        "struct Words { int w[64]; };\n"
+        'extern "C" __global__ void large(const int* x, Words words, int* y) {'
+        " y[threadIdx.x] = words.w[x[threadIdx.x]]; }\n"
+    )
+    words = cd.Struct("words", w=("i32", 64))
+    operands = [cd.In("x", "i32", [64]), words, cd.Out("y", "i32", [64])]
+    kernel = cd.Kernel("large", source=source, operands=operands, block=64, grid=1)
+    assert cd.compile(None, kernel, ["cuda:sm_90"])
+    with pytest.raises(cd.CustomDispatchError) as caught:
+        cd.compile(None, kernel, ["cpu"])
+    assert caught.value.found == (
+        "Kernel `large` has scalars and structs of 64 words of 32 bits and the target cpu."
+    )
+    assert "at most 63" in caught.value.expected
