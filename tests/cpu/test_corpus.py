@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from corpus_cases import CORPUS, FILES
@@ -19,6 +23,20 @@ def test_every_kernel_of_the_corpus_gives_what_numpy_gives(
     ptx = compile_cuda((CORPUS / f"{name}.cu").read_text(), arch, include_paths())
     cases = FILES[name]()
     results = run_ptx(ptx, [case.launch for case in cases], "x86-64-v3")
+    for case, got in zip(cases, results, strict=True):
+        check(case, got)
+
+
+@pytest.mark.skipif(
+    not (shutil.which("nvcc") and shutil.which("gcc")), reason="nvcc needs gcc to be there"
+)
+def test_what_nvcc_makes_of_the_corpus_runs_too(run_ptx: Runner, tmp_path: Path) -> None:
+    out = tmp_path / "warps.ptx"
+    source = str(CORPUS / "warps.cu")
+    command = ["nvcc", "-ptx", "-arch=sm_90", "-lineinfo", "-o", str(out), source]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    cases = FILES["warps"]()
+    results = run_ptx(out.read_text(), [case.launch for case in cases])
     for case, got in zip(cases, results, strict=True):
         check(case, got)
 
