@@ -27,6 +27,8 @@ def tensor_cores() -> list[Expected]:
     scores = q.astype(float) @ k.T.astype(float) / 4
     weights = np.exp(scores - scores.max(1, keepdims=True))
     attended = weights / weights.sum(1, keepdims=True) @ v.astype(float)
+    lanes = np.arange(32)
+    leaders = lanes & 8
     square = np.arange(64, dtype=np.uint16).reshape(8, 8)
     f32 = np.float32
     warp = (32, 1, 1)
@@ -73,4 +75,12 @@ def tensor_cores() -> list[Expected]:
             atol=1e-4,
         ),
         Expected(Launch("transposed", [square, np.zeros_like(square)], [1], [], warp), [square.T]),
+        Expected(
+            Launch("stored_transposed", [square, np.zeros_like(square)], [1], [], warp),
+            [square.T],
+        ),
+        Expected(
+            Launch("elected", [np.zeros(32, np.int32)], [0], [], warp),
+            [leaders * 2 + (leaders == lanes)],
+        ),
     ]

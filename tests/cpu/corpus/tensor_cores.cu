@@ -109,4 +109,28 @@ __global__ void transposed(const unsigned* x, unsigned* y) {
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(v));
   y[threadIdx.x] = r;
 }
+// Instructions that began with sm_90, and the same without them.
+__global__ void elected(int* y) {
+  unsigned mask = threadIdx.x & 8 ? 0xff00ff00u : 0x00ff00ffu, leader, is_leader;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{ .reg .pred p; elect.sync %0|p, %2; selp.u32 %1, 1, 0, p; }"
+               : "=r"(leader), "=r"(is_leader) : "r"(mask));
+#else
+  leader = __ffs(mask) - 1, is_leader = leader == threadIdx.x;
+#endif
+  y[threadIdx.x] = leader * 2 + is_leader;
+}
+__global__ void stored_transposed(const unsigned* x, unsigned* y) {
+  __shared__ __align__(16) unsigned short s[8][8];
+  int t = threadIdx.x;
+#if __CUDA_ARCH__ >= 900
+  unsigned to = (unsigned)__cvta_generic_to_shared(&s[t & 7][0]);
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(to), "r"(x[t])
+               : "memory");
+#else
+  for (int i = 0; i < 2; i++) s[2 * (t & 3) + i][t >> 2] = x[t] >> 16 * i;
+#endif
+  __syncwarp();
+  y[t] = ((const unsigned*)s)[t];
+}
 }
