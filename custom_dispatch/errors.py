@@ -46,6 +46,11 @@ class CustomDispatchError(Exception):
         return _rebuild, (type(self), self.found, self.expected, self.next_step, self.log)
 
 
+def sentence(phrase: str) -> str:
+    """A noun phrase as a sentence begins with it: the first letter is a capital."""
+    return phrase[:1].upper() + phrase[1:]
+
+
 def _rebuild(
     kind: type[CustomDispatchError], found: str, expected: str, next_step: str, log: str
 ) -> CustomDispatchError:

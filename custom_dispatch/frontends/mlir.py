@@ -19,7 +19,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.files import read_bytes
-from custom_dispatch.frontends.front import Preflight, put_in_front
+from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.preflight import (
     find_preflights,
     has_effects,
@@ -34,6 +34,7 @@ from custom_dispatch.frontends.symbols import (
     is_public,
     name_of,
     symbols_of,
+    type_of,
 )
 from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import ObjectReference
@@ -235,7 +236,7 @@ def _used_kernels(
 
 
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
-    kind = ir.FunctionType(ir.TypeAttr(declaration.attributes["function_type"]).value)
+    kind = type_of(declaration)
     wanted = f"@{kernel.name}{function_type(kernel, declared_signature(kernel))}"
     if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
         raise LinkError(
@@ -370,7 +371,7 @@ def describe_model(model: Model) -> list[tuple[str, str, str]]:
     module = parse_model(model)
     rows = []
     for op in functions_of(module):
-        kind = str(ir.TypeAttr(op.attributes["function_type"]).value)
+        kind = str(type_of(op))
         what = "to be linked" if is_declaration(op) else "public" if is_public(op) else "private"
         rows.append((name_of(op), kind, what))
     return rows

@@ -21,7 +21,7 @@ from typing import Any
 
 from iree.compiler import ir, passmanager
 
-from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 
 _PIPELINE = (
     "builtin.module(inline,func.func(convert-elementwise-to-linalg),"
@@ -84,7 +84,7 @@ def preflight_symbol(function: str) -> str:
 def has_effects(module: ir.Module, kernels: Sequence[str]) -> bool:
     """Whether a model does anything besides computing results from arguments."""
     external = [
-        op for op in functions_of(module) if not op.regions[0].blocks and name_of(op) not in kernels
+        op for op in functions_of(module) if is_declaration(op) and name_of(op) not in kernels
     ]
     if external:
         return True
@@ -106,7 +106,7 @@ def has_one_block(op: ir.Operation) -> bool:
 
 def may_return_empty(op: ir.Operation) -> bool:
     """Whether a function has results, and all of them may be empty."""
-    results = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results
+    results = type_of(op).results
     return bool(results) and all(_may_be_empty(kind) for kind in results)
 
 
@@ -137,7 +137,7 @@ def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
                     sizes.append(size.result)
         ir.Operation.create("func.return", operands=sizes)
     terminator.erase()
-    inputs = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).inputs
+    inputs = type_of(op).inputs
     kind = ir.FunctionType.get(inputs, [index] * len(sizes))
     op.attributes["function_type"] = ir.TypeAttr.get(kind)
     op.attributes["sym_name"] = ir.StringAttr.get(name)

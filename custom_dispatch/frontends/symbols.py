@@ -16,7 +16,12 @@ def symbols_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
 
 def functions_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """The functions at the top of a module."""
-    return [op for op in symbols_of(module) if op.name in _FUNCTIONS]
+    return [op for op in symbols_of(module) if is_function(op)]
+
+
+def is_function(op: ir.Operation) -> bool:
+    """Whether an operation is a function."""
+    return op.name in _FUNCTIONS
 
 
 def name_of(op: ir.Operation) -> str:
@@ -36,7 +41,7 @@ def is_public(op: ir.Operation) -> bool:
     return str(ir.StringAttr(op.attributes["sym_visibility"]).value) == "public"
 
 
-def function_type(op: ir.Operation) -> ir.FunctionType:
+def type_of(op: ir.Operation) -> ir.FunctionType:
     """A function's type."""
     return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
 

@@ -12,6 +12,7 @@ from custom_dispatch.frontends.symbols import (
     calls_of,
     functions_of,
     is_declaration,
+    is_function,
     is_public,
     name_of,
 )
@@ -20,7 +21,6 @@ from custom_dispatch.kernel.operand import InOut
 
 # Operations whose results are new values, never a view of an operand.
 _COMPUTING = ("arith.", "linalg.", "math.", "tosa.", "stablehlo.")
-_FUNCTIONS = ("func.func", "util.func")
 _RETURNS = ("func.return", "util.return")
 
 
@@ -61,7 +61,7 @@ def _size(value: Any, axis: int) -> Any:
 def _comes_from_outside(value: Any, seen: set[int]) -> bool:
     if isinstance(value.owner, ir.Block):
         owner = value.owner.owner.operation
-        return owner.name in _FUNCTIONS and is_public(owner)
+        return is_function(owner) and is_public(owner)
     op = value.owner.operation if hasattr(value.owner, "operation") else value.owner
     if hash(op) in seen:
         return False
@@ -105,7 +105,7 @@ def _updates(call: ir.Operation, kernels: Mapping[str, Kernel]) -> bool:
 
 
 def _function_around(op: ir.Operation) -> ir.Operation:
-    while op.name not in _FUNCTIONS:
+    while not is_function(op):
         op = op.parent.operation
     return op
 
@@ -113,7 +113,7 @@ def _function_around(op: ir.Operation) -> ir.Operation:
 def _may_be(value: Any, kernels: Mapping[str, Kernel], count: int) -> set[int]:
     """The function's arguments whose buffer a value may be; every one where that is unclear."""
     if isinstance(value.owner, ir.Block):
-        in_function = value.owner.owner.operation.name in _FUNCTIONS
+        in_function = is_function(value.owner.owner.operation)
         return {value.arg_number} if in_function else set(range(count))
     op = value.owner.operation if hasattr(value.owner, "operation") else value.owner
     if op.name.startswith(_COMPUTING) or op.name in ("tensor.empty", "tensor.splat"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from custom_dispatch.errors import CallError, DeclarationError, DeviceError
+from custom_dispatch.errors import CallError, DeclarationError, DeviceError, sentence
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -122,7 +122,7 @@ def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, 
     wanted = ", ".join(field.name for field in struct.fields)
     if not isinstance(value, Mapping):
         raise CallError(
-            f"{what[0].upper()}{what[1:]} is {shown(value)}.",
+            f"{sentence(what)} is {shown(value)}.",
             expected=f"a mapping with the fields {wanted}",
             next_step=f"pass a dict: {struct.name}={{...}}.",
         )
@@ -130,7 +130,7 @@ def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, 
     for name in [*(key for key in value if key not in names), *names]:
         if name not in names or name not in value:
             raise CallError(
-                f"{what[0].upper()}{what[1:]} is given "
+                f"{sentence(what)} is given "
                 + (f"without `{name}`." if name in names else f"a field {shown(name)}."),
                 expected=f"the fields {wanted}",
                 next_step="pass each of them, and no other.",
@@ -147,7 +147,7 @@ def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, 
             elements = []
         if isinstance(given, str | bytes) or len(elements) != field.count:
             raise CallError(
-                f"{what[0].upper()}{what[1:]}: field `{field.name}` is {shown(given)}.",
+                f"{sentence(what)}: field `{field.name}` is {shown(given)}.",
                 expected=f"{field.count} numbers for {field.dtype}[{field.count}]",
                 next_step="pass a list of them.",
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.errors import CallError, DeviceError
+from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
@@ -143,7 +143,7 @@ def scalar_value(
         number = 0
     if not exact or isinstance(value, str):
         raise CallError(
-            f"{what[0].upper()}{what[1:]} is {value!r}.",
+            f"{sentence(what)} is {value!r}.",
             expected=f"a number for {kind}",
             next_step="pass a Python or numpy number.",
         )
@@ -173,7 +173,7 @@ def _integer_range(kind: ElementType) -> tuple[int, int]:
 
 def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
     return CallError(
-        f"{what[0].upper()}{what[1:]} is {value!r}, which {kind} does not hold.",
+        f"{sentence(what)} is {value!r}, which {kind} does not hold.",
         expected=f"a value of type {kind}",
         next_step="pass a smaller value, or declare a larger type.",
     )
@@ -192,15 +192,14 @@ def host_array(value: Any, kind: ValueType, what: str) -> numpy.ndarray[Any, Any
     sizes = kind.sizes or ()
     if array.ndim != len(sizes):
         raise CallError(
-            f"{what[0].upper()}{what[1:]} has shape {list(array.shape)}, which is rank "
-            f"{array.ndim}.",
+            f"{sentence(what)} has shape {list(array.shape)}, which is rank {array.ndim}.",
             expected=f"rank {len(sizes)}: {kind}",
             next_step="reshape the array.",
         )
     for axis, (size, actual) in enumerate(zip(sizes, array.shape, strict=True)):
         if size is not None and size != actual:
             raise CallError(
-                f"{what[0].upper()}{what[1:]} has size {actual} in dimension {axis}.",
+                f"{sentence(what)} has size {actual} in dimension {axis}.",
                 expected=f"{size}: {kind}",
                 next_step="pass an array of that size.",
             )
@@ -226,12 +225,12 @@ def as_numpy(value: Any, what: str) -> numpy.ndarray[Any, Any]:
             return numpy.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise CallError(
-                f"{what[0].upper()}{what[1:]} cannot be read as an array: {error}.",
+                f"{sentence(what)} cannot be read as an array: {error}.",
                 expected="a dense array in host memory",
                 next_step="move it to the CPU and make it contiguous first.",
             ) from error
     raise CallError(
-        f"{what[0].upper()}{what[1:]} is {type(value).__name__}.",
+        f"{sentence(what)} is {type(value).__name__}.",
         expected="a numpy array, or one that offers DLPack",
         next_step="make it an array with the declared dtype: numpy.asarray(value, dtype=...).",
     )
@@ -250,7 +249,7 @@ def check_dtype(found: numpy.dtype[Any], kind: ElementType, what: str) -> None:
     if found == wanted or same_integer:
         return
     raise CallError(
-        f"{what[0].upper()}{what[1:]} has dtype {found}.",
+        f"{sentence(what)} has dtype {found}.",
         expected=f"{wanted} ({kind})",
         next_step=f'convert it: array.astype("{wanted}").',
     )

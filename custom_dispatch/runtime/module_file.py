@@ -11,7 +11,7 @@ from typing import Any
 
 from iree import runtime as rt
 
-from custom_dispatch.errors import ModuleFileError
+from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
 from custom_dispatch.runtime.manifest import Manifest, manifest_of
@@ -54,7 +54,7 @@ class ModuleFile:
             }
         except (RuntimeError, ValueError, KeyError) as error:
             raise ModuleFileError(
-                f"{self.label[0].upper()}{self.label[1:]} is not a module that this IREE runtime "
+                f"{sentence(self.label)} is not a module that this IREE runtime "
                 "reads: it is damaged, or something else than a .vmfb.",
                 expected="a .vmfb that iree-compile or custom-dispatch compile wrote",
                 next_step="compile it again; IREE says:",
@@ -76,7 +76,7 @@ class ModuleFile:
             damaged = str(error)
         if damaged is not None:
             raise ModuleFileError(
-                f"{self.label[0].upper()}{self.label[1:]} is damaged: its checksums do not agree "
+                f"{sentence(self.label)} is damaged: its checksums do not agree "
                 f"with its content ({damaged}).",
                 expected="the file as iree-compile or custom-dispatch compile wrote it",
                 next_step="copy it again from where it was made, or compile it again.",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
-from custom_dispatch.errors import DeviceError
+from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.choice import Choice, choose_device
 from custom_dispatch.runtime.device import Device, hal_device
 from custom_dispatch.runtime.function import Function
@@ -57,7 +57,7 @@ class Program:
         if name not in self._functions:
             known = ", ".join(self._functions) or "none"
             raise DeviceError(
-                f"{self.label[0].upper()}{self.label[1:]} has no function `{name}`.",
+                f"{sentence(self.label)} has no function `{name}`.",
                 expected=f"one of {known}",
                 next_step="correct the function's name.",
             )
@@ -81,7 +81,7 @@ class Program:
 
 def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
     text = str(error)
-    name = f"{label[0].upper()}{label[1:]}"
+    name = f"{sentence(label)}"
     if "does not support any variant" in text:
         return DeviceError(
             f"{name} holds no code for {device}.",

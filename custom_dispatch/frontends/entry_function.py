@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.frontends.preflight import preflight_symbol
-from custom_dispatch.frontends.symbols import function_type, is_declaration, name_of
+from custom_dispatch.frontends.symbols import is_declaration, name_of, type_of
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 
 _BODY = "custom_dispatch_body_"
@@ -64,7 +64,7 @@ def _guard(module: ir.Module, preflight: Preflight) -> None:
         del original.attributes[attribute]
     original.attributes["sym_name"] = ir.StringAttr.get(moved)
     original.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    declared = f"func.func private @{quote(moved)}{function_type(original)}\n"
+    declared = f"func.func private @{quote(moved)}{type_of(original)}\n"
     for op in _append(module, f"{text}{preflight.text}\n{declared}"):
         if op.attributes["sym_name"] == name:
             for attribute, value in outer.items():
@@ -79,7 +79,7 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     """
     name = name_of(op)
     moved = f"{_BODY}{name}"
-    kind = function_type(op)
+    kind = type_of(op)
     body = Emitter(1)
     arguments = [body.fresh(f"argument{index}") for index in range(len(kind.inputs))]
     results: list[Any] = list(kind.results)
