@@ -83,6 +83,10 @@ class Builder:
         """Compare floating-point numbers."""
         return self.value(f'llvm.fcmp "{condition}" {a}, {b} : {type_name}')
 
+    def unary(self, operation: str, a: str, type_name: str) -> str:
+        """An operation on one value, such as ``fneg``."""
+        return self.value(f"llvm.{operation} {a} : {type_name}")
+
     def select(self, condition: str, a: str, b: str, type_name: str) -> str:
         """One of two values."""
         return self.value(f"llvm.select {condition}, {a}, {b} : i1, {type_name}")

@@ -198,7 +198,7 @@ class Frame:
             slot, width = self._slot(operand)
             if operand.name in self._pointers:
                 pointer = b.value(f"llvm.load {slot} : {POINTER} -> {POINTER}")
-                value = b.value(f"llvm.ptrtoint {pointer} : {POINTER} to i64")
+                value = b.cast("ptrtoint", pointer, POINTER, "i64")
             else:
                 value = b.value(f"llvm.load {slot} : {POINTER} -> i{width}")
             if operand.negated:
@@ -216,7 +216,7 @@ class Frame:
         if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
         if isinstance(operand, Symbol):
-            address = b.value(f"llvm.ptrtoint {self.pointer(operand)} : {POINTER} to i64")
+            address = b.cast("ptrtoint", self.pointer(operand), POINTER, "i64")
             return b.resize(address, 64, bits)
         raise self._malformed(f"the operand `{_shown(operand)}` has no lowering")
 
@@ -245,7 +245,7 @@ class Frame:
                 base = b.value(f"llvm.mlir.addressof @{self._globals[operand.name]} : {POINTER}")
                 return b.offset(base, operand.offset)
             raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
-        return b.value(f"llvm.inttoptr {self.integer(operand, 64)} : i64 to {POINTER}")
+        return b.cast("inttoptr", self.integer(operand, 64), "i64", POINTER)
 
     def address(self, operand: Operand, space: str = "generic") -> str:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
@@ -284,7 +284,7 @@ class Frame:
             )
         value = f"%p{index}"
         if index < self.kernel.bindings:
-            value = b.value(f"llvm.ptrtoint {value} : {POINTER} to i64")
+            value = b.cast("ptrtoint", value, POINTER, "i64")
         if start:
             value = b.binary("lshr", value, b.const(start, width), int_type(width))
         return b.resize(value, width, bits)
@@ -322,7 +322,7 @@ class Frame:
         slot, width = self._slot(operand)
         value = self.b.resize(value, bits, width, signed=signed)
         if operand.name in self._pointers:
-            pointer = self.b.value(f"llvm.inttoptr {value} : i64 to {POINTER}")
+            pointer = self.b.cast("inttoptr", value, "i64", POINTER)
             self.b.line(f"llvm.store {pointer}, {slot} : {POINTER}, {POINTER}")
         else:
             self.b.line(f"llvm.store {value}, {slot} : i{width}, {POINTER}")

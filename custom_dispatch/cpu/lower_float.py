@@ -67,10 +67,7 @@ def compute(
     if base in _ARITHMETIC:
         return b.binary(_ARITHMETIC[base], values[0], values[1], type_name)
     if base in ("fma", "mad"):
-        return b.value(
-            f"llvm.intr.fma({', '.join(values)}) : "
-            f"({type_name}, {type_name}, {type_name}) -> {type_name}"
-        )
+        return b.call_intrinsic("llvm.fma", values, [type_name] * 3, type_name)
     if base in ("min", "max"):
         name = f"llvm.{base}imum" + ("" if propagate_nan else "num")
         return b.call_intrinsic(name, values, [type_name, type_name], type_name)
@@ -112,7 +109,7 @@ def _compute_directed(frame: Frame, base: str, values: list[str], rounding: str)
 
 def flip_sign(frame: Frame, value: str, type_name: str) -> str:
     """Negate, NaN and zero included."""
-    return frame.b.value(f"llvm.fneg {value} : {type_name}")
+    return frame.b.unary("fneg", value, type_name)
 
 
 def saturate(frame: Frame, value: str, type_name: str) -> str:

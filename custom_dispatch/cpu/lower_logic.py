@@ -189,7 +189,9 @@ def lower_count(frame: Frame, instruction: Instruction) -> None:
 
 def _leading_zeros(frame: Frame, x: str, bits: int) -> str:
     b = frame.b
-    zeros = b.value(f'"llvm.intr.ctlz"({x}) <{{is_zero_poison = false}}> : (i{bits}) -> i{bits}')
+    zeros = b.call_intrinsic(
+        "llvm.ctlz", [x, b.const(0, 1)], [int_type(bits), "i1"], int_type(bits)
+    )
     return b.resize(zeros, bits, 32)
 
 

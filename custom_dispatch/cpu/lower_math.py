@@ -88,7 +88,7 @@ def _sine(b: Builder, x: str, quarter_turns: int) -> str:
     odd = b.resize(quadrant, 64, 1)
     value = b.select(odd, cosine, sine, _F64)
     half_turn = b.resize(b.binary("lshr", quadrant, b.const(1, 64), "i64"), 64, 1)
-    negated = b.value(f"llvm.fneg {value} : {_F64}")
+    negated = b.unary("fneg", value, _F64)
     return b.select(half_turn, negated, value, _F64)
 
 

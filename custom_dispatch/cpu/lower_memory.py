@@ -58,7 +58,7 @@ def lower_cvta(frame: Frame, instruction: Instruction) -> None:
         modifiers = [m for m in modifiers if not m.startswith("shared")]
         frame.check_modifiers(instruction, tuple(modifiers), frozenset({"to"}))
         d, a = frame.operands(instruction, 2)
-        start = b.value(f"llvm.ptrtoint {MEMORY} : {POINTER} to i64")
+        start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
         operation = "sub" if modifiers else "add"
         frame.set_integer(d, b.binary(operation, frame.integer(a, 64), start, "i64"), 64)
         return
@@ -170,7 +170,7 @@ def lower_is_space(frame: Frame, instruction: Instruction) -> None:
     if not frame.memory.needed:
         frame.set_integer(d, b.const(int(space == ("global",)), 1), 1)
         return
-    start = b.value(f"llvm.ptrtoint {MEMORY} : {POINTER} to i64")
+    start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
     offset = b.binary("sub", frame.integer(a, 64), start, "i64")
     size = b.const(max(frame.memory.shared.size, 1), 64)
     condition = "ult" if space != ("global",) else "uge"
