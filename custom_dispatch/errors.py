@@ -101,6 +101,10 @@ class DeviceError(CustomDispatchError):
     """No device can run what was asked for, or the device failed."""
 
 
+class KernelError(CustomDispatchError, RuntimeError):
+    """A kernel failed while it ran on the CPU."""
+
+
 class CallError(CustomDispatchError, TypeError, ValueError):
     """A call's arguments do not fit: count, dtype, rank, dims or device."""
 

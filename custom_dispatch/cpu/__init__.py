@@ -3,7 +3,7 @@
 ``lower(module, kernels)`` is the way in. It loads neither IREE nor CUDA.
 """
 
-from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.lower import lower
 
-__all__ = ["CpuKernel", "lower"]
+__all__ = ["CpuCode", "CpuKernel", "lower"]

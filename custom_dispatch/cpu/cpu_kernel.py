@@ -1,7 +1,8 @@
-"""What the CPU target has to know of a kernel besides its PTX."""
+"""What the CPU target has to know of a kernel besides its PTX, and what it makes of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -38,3 +39,20 @@ class CpuKernel:
     layout: str
     grid_x_ordinal: int | None = None
     dynamic_shared_memory: int = 0
+
+
+@dataclass(frozen=True)
+class CpuCode:
+    """Kernels as code.
+
+    Attributes
+    ----------
+    text
+        The contents of a CPU variant's ``builtin.module { ... }``.
+    local_memory
+        Bytes of local memory a workgroup needs, by the kernel's symbol: the export's
+        ``workgroup_local_memory``.
+    """
+
+    text: str
+    local_memory: Mapping[str, int]

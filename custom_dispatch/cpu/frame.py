@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.special_registers import Ids, special_register
 from custom_dispatch.cpu.unsupported import unsupported
@@ -159,6 +160,13 @@ class Frame:
     def set_carry(self, value: str) -> None:
         """Write the carry flag."""
         self.b.line(f"llvm.store {value}, %carry : i1, {POINTER}")
+
+    def fail(self, failure: Failure) -> None:
+        """End the thread, and let the workgroup return a failure."""
+        b = self.b
+        b.store(b.const(failure, 32), FAILURE, "i32", 4)
+        b.branch("exit")
+        b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
 
     # ---- errors
 

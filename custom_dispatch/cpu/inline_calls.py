@@ -35,6 +35,8 @@ from custom_dispatch.ptx import (
 MAX_STATEMENTS = 200_000
 """A kernel that grows larger than this is refused."""
 _ASSERT = ("__assertfail", "__assert_fail")
+ASSERTION = "__assertfail"
+"""The opcode that a call of one of them becomes."""
 
 
 def inline_calls(module: Module, entry: Entry) -> Entry:
@@ -86,7 +88,7 @@ class _Inliner:
             raise unsupported(self._kernel, call, "a call through a pointer")
         function = self._functions.get(target.name)
         if target.name in _ASSERT:
-            return [replace(call, opcode="trap", operands=())]
+            return [replace(call, opcode=ASSERTION, operands=())]
         if function is None or function.is_declaration:
             reason = f"the function `{target.name}` is not in the PTX"
             if target.name == "vprintf":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.lower_async_copy import lower_async_copy
 from custom_dispatch.cpu.lower_atomic import lower_atomic
 from custom_dispatch.cpu.lower_barrier import lower_barrier
@@ -69,7 +70,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("atom", "red"), lower_atomic),
     **dict.fromkeys(("membar", "fence"), lower_fence),
     **dict.fromkeys(("prefetch", "prefetchu", "nanosleep", "applypriority"), lower_nothing),
-    **dict.fromkeys(("trap",), lower_trap),
+    **dict.fromkeys(("trap", ASSERTION), lower_trap),
     **dict.fromkeys(("bar", "barrier"), lower_barrier),
     **dict.fromkeys(("shfl",), lower_shuffle),
     **dict.fromkeys(("vote",), lower_vote),
@@ -112,7 +113,7 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 
 
 _TYPELESS: Final = frozenset(
-    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap"}
+    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap", ASSERTION}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
 _KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2"}

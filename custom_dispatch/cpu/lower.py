@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from custom_dispatch.cpu.block_function import block_function, whole_function
 from custom_dispatch.cpu.block_memory import BlockMemory, place_shared
-from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.coroutine import step_function
-from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
+from custom_dispatch.cpu.entry_function import entry_function
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.guard import find_guard
 from custom_dispatch.cpu.inline_calls import inline_calls
@@ -23,13 +23,12 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ANY_SIZE = 1 << 40
 
 
-def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
+def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
     """Lower kernels of one PTX module for IREE's llvm-cpu target.
 
-    Each becomes a `func.func` that an IREE workgroup calls: it runs one CUDA block, or several
+    Each becomes a function that an IREE workgroup calls: it runs one CUDA block, or several
     neighbours along x. The same input gives the same text. `.ftz` is ignored and `.approx` results
     are at least as exact as a GPU's.
 
@@ -42,8 +41,8 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
 
     Returns
     -------
-    str
-        The contents of the variant's ``builtin.module { ... }``.
+    CpuCode
+        The contents of the variant's ``builtin.module { ... }``, and what its exports must say.
 
     Raises
     ------
@@ -55,6 +54,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
     symbols = global_symbols(module)
     used: set[str] = set()
     functions: list[str] = []
+    local_memory: dict[str, int] = {}
     names = [kernel.symbol for kernel in kernels]
     for kernel in kernels:
         entry = _entry(module, kernel)
@@ -66,9 +66,11 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> str:
             )
         thread = _thread_function(module, entry, kernel, symbols)
         functions += _functions(thread)
-        functions += _workgroup_function(thread)
+        functions += entry_function(thread)
+        local_memory[kernel.symbol] = thread.memory.size if thread.memory.needed else 0
         used |= thread.used_globals
-    return "\n".join(global_texts(module, symbols, used) + functions) + "\n"
+    text = "\n".join(global_texts(module, symbols, used) + functions) + "\n"
+    return CpuCode(text, local_memory)
 
 
 def _thread_function(
@@ -125,82 +127,3 @@ def _entry(module: Module, kernel: CpuKernel) -> Entry:
             next_step="declare the operands as the kernel takes them",
         )
     return entry
-
-
-def _workgroup_function(thread: ThreadFunction) -> list[str]:
-    """The function IREE calls for a workgroup: it fetches what the block function takes."""
-    kernel = thread.kernel
-    b = Builder()
-    b.line("%zero = arith.constant 0 : index")
-    b.line(f"%any = arith.constant {_ANY_SIZE} : index")
-    arguments: list[str] = []
-    for index in range(kernel.bindings):
-        buffer = b.value(
-            f"hal.interface.binding.subspan layout({kernel.layout}) binding({index}) alignment(1) "
-            "offset(%zero) : memref<?xi8>{%any}"
-        )
-        address = b.value(
-            f"memref.extract_aligned_pointer_as_index {buffer} : memref<?xi8> -> index"
-        )
-        number = b.value(f"arith.index_cast {address} : index to i64")
-        arguments.append(b.value(f"llvm.inttoptr {number} : i64 to {POINTER}"))
-    for index in range(kernel.constants):
-        arguments.append(
-            b.value(f"hal.interface.constant.load layout({kernel.layout}) ordinal({index}) : i32")
-        )
-    place = []
-    for what in ("id", "count"):
-        for axis in range(3):
-            number = b.value(f"hal.interface.workgroup.{what}[{axis}] : index")
-            place.append(b.value(f"arith.index_cast {number} : index to i32"))
-    memory = [_allocate(b, thread.memory.size)] if thread.memory.needed else []
-    types = ", ".join(type_name for _, type_name in thread.block_arguments)
-    if kernel.grid_x_ordinal is None:
-        _call_block(b, kernel, [*arguments, *place, *memory], types)
-    else:
-        _call_blocks(b, kernel, arguments, place, memory, types)
-    b.line("return")
-    return [f"  func.func @{kernel.symbol}() {{", *b.lines, "  }"]
-
-
-def _allocate(b: Builder, size: int) -> str:
-    """A workgroup's local memory, which IREE gives each of its workers."""
-    kind = f"memref<{size}xi8, #iree_codegen.workgroup_local>"
-    buffer = b.value(f"memref.alloc() : {kind}")
-    address = b.value(f"memref.extract_aligned_pointer_as_index {buffer} : {kind} -> index")
-    number = b.value(f"arith.index_cast {address} : index to i64")
-    return b.value(f"llvm.inttoptr {number} : i64 to {POINTER}")
-
-
-def _call_block(b: Builder, kernel: CpuKernel, arguments: Sequence[str], types: str) -> None:
-    b.line(f"llvm.call @{kernel.symbol}.block({', '.join(arguments)}) : ({types}) -> ()")
-
-
-def _call_blocks(
-    b: Builder,
-    kernel: CpuKernel,
-    arguments: list[str],
-    place: list[str],
-    memory: list[str],
-    types: str,
-) -> None:
-    """Share a row of blocks out evenly among the workgroups that there are along x.
-
-    For IREE to start a workgroup costs as much as a block of 64 threads of an elementwise kernel
-    takes to run: at one block a workgroup such a kernel takes up to 1.7 times as long as IREE's
-    own code for the same operation, at several 0.8 times (benchmarks/cpu_elementwise.py).
-    """
-    group, group_y, group_z, groups, count_y, count_z = place
-    blocks = b.value(
-        f"hal.interface.constant.load layout({kernel.layout}) ordinal({kernel.grid_x_ordinal}) "
-        ": i32"
-    )
-    share = b.value(f"arith.ceildivui {blocks}, {groups} : i32")
-    first = b.value(f"arith.muli {group}, {share} : i32")
-    end = b.value(f"arith.addi {first}, {share} : i32")
-    end = b.value(f"arith.minui {end}, {blocks} : i32")
-    one = b.value("arith.constant 1 : i32")
-    b.line(f"scf.for %block = {first} to {end} step {one} : i32 {{")
-    here = ["%block", group_y, group_z, blocks, count_y, count_z]
-    _call_block(b, kernel, [*arguments, *here, *memory], types)
-    b.line("}")

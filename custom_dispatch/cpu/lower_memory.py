@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import POINTER, int_type
+from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.cpu.graph import opcode_base
+from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
 
 _SPACES = ("global", "local", "const", "param", "shared")
@@ -183,6 +186,6 @@ def lower_nothing(frame: Frame, instruction: Instruction) -> None:
 
 
 def lower_trap(frame: Frame, instruction: Instruction) -> None:
-    """`trap`: ends the process, as there is no device to put into an error state."""
-    del instruction
-    frame.b.line('"llvm.intr.trap"() : () -> ()')
+    """`trap`, and a call of `__assertfail`: ends the thread, and fails the dispatch."""
+    is_assertion = opcode_base(instruction) == ASSERTION
+    frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)

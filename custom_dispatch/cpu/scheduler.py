@@ -3,7 +3,7 @@
 All threads run on one CPU core, in turns. A thread runs until it waits; when all do, barriers and
 warp operations whose threads have all come are released (`custom_dispatch.cpu.barriers`,
 `_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
-kernel would hang, here it traps, which ends the process.
+kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.cpu.failure`).
 
 Threads that only wait for each other at one barrier run in lockstep: all up to the barrier, then
 all on from it.
@@ -21,6 +21,7 @@ from custom_dispatch.cpu.block_memory import (
     BlockMemory,
 )
 from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.structure import Cell, fold, loop, when
 from custom_dispatch.cpu.thread_function import ThreadFunction, signature_text
 
@@ -132,8 +133,8 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
             b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
     b.branch("round")
     b.block("deadlock")
-    b.line('"llvm.intr.trap"() : () -> ()')
-    b.line("llvm.unreachable")
+    b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+    b.branch("ended")
     b.block("ended")
 
 

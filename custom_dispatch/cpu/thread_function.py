@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.failure import FAILURE
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block, Graph, opcode_base
+from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.liveness import registers_of
 from custom_dispatch.cpu.special_registers import Ids
@@ -91,6 +93,17 @@ class ThreadFunction:
         """What the functions of a block and of a thread take first."""
         if memory.needed:
             self.block_arguments += ((MEMORY, POINTER),)
+        if self.may_fail:
+            self.block_arguments += ((FAILURE, POINTER),)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the kernel can fail: by an instruction of its own, or by waiting in vain."""
+        waits_in_vain = self.memory.suspends and not self.memory.lockstep
+        blocks = self.graph.blocks
+        return waits_in_vain or any(
+            opcode_base(i) in ("trap", ASSERTION) for block in blocks for i in block.instructions
+        )
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""

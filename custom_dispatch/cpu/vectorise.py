@@ -10,7 +10,8 @@ from custom_dispatch.cpu.guard import slopes_of
 from custom_dispatch.ptx import TYPE_BITS, Address, Entry, Instruction, Register, Vector
 
 _SCALAR_ONLY = frozenset(
-    {"atom", "red", "membar", "fence", "trap", "volatile", "relaxed", "acquire", "release"}
+    {"atom", "red", "membar", "fence", "trap", "__assertfail"}
+    | {"volatile", "relaxed", "acquire", "release"}
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from custom_dispatch.cpu import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.layout import layout_of
@@ -35,7 +36,7 @@ class CpuVariant:
     symbol: str
     target: str
     """Its `#hal.executable.target` attribute."""
-    body: str
+    code: CpuCode
     """The content of its `builtin.module`."""
 
 
@@ -94,7 +95,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"objects([{reference(item)}]) {{"
         )
         _write_condition(inner, item.target.cuda_arch)
-        _write_exports(inner, executable, on_cpu=False)
+        _write_exports(inner, executable)
         inner.line("}")
         out.absorb(inner)
     if executable.cpu is not None:
@@ -103,9 +104,9 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"hal.executable.variant public @{executable.cpu.symbol} "
             f"target({executable.cpu.target}) {{"
         )
-        _write_exports(inner, executable, on_cpu=True)
+        _write_exports(inner, executable, executable.cpu)
         inner.line("  builtin.module {")
-        inner.lines.append(executable.cpu.body.rstrip())
+        inner.lines.append(executable.cpu.code.text.rstrip())
         inner.line("  }")
         inner.line("}")
         out.absorb(inner)
@@ -125,7 +126,7 @@ def write_source(executable: Executable, reference: ObjectReference) -> str:
         f"hal.executable.source private @{executable.symbol} "
         f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>> {{"
     )
-    _write_exports(out, executable, on_cpu=False)
+    _write_exports(out, executable)
     out.line("}")
     return "\n".join(out.lines) + "\n"
 
@@ -151,7 +152,7 @@ def _write_condition(out: Emitter, arch: Arch) -> None:
     out.absorb(body)
 
 
-def _write_exports(out: Emitter, executable: Executable, *, on_cpu: bool) -> None:
+def _write_exports(out: Emitter, executable: Executable, cpu: CpuVariant | None = None) -> None:
     for ordinal, kernel in enumerate(executable.kernels):
         body = out.nested()
         inner = Emitter(body.indent + 1)
@@ -167,12 +168,13 @@ def _write_exports(out: Emitter, executable: Executable, *, on_cpu: bool) -> Non
         )
         arithmetic = Arithmetic(inner, workload, "%device")
         grid = _all_zero_if_one_is(inner, arithmetic, kernel)
-        if on_cpu:
+        if cpu is not None:
             grid[0] = _workgroups(inner, kernel, grid[0])
         inner.line(f"hal.return {comma(grid)} : index, index, index")
         body.absorb(inner)
         # The CPU variant runs a block's threads itself.
-        body.line("}" if on_cpu else f"}} <{_launch_attributes(kernel)}>")
+        attributes = _launch_attributes(kernel) if cpu is None else _local_memory(cpu, kernel)
+        body.line(f"}} <{attributes}>")
         out.absorb(body)
 
 
@@ -223,6 +225,10 @@ def _launch_attributes(kernel: Kernel) -> str:
     if kernel.dynamic_shared_memory:
         attributes += f", workgroup_local_memory = {kernel.dynamic_shared_memory}"
     return attributes
+
+
+def _local_memory(cpu: CpuVariant, kernel: Kernel) -> str:
+    return f"workgroup_local_memory = {cpu.code.local_memory[kernel.entry]}"
 
 
 def workload_of(kernel: Kernel) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 next_step="pass some of them in a buffer, or drop the target cpu.",
             )
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
-    body = lower(
+    code = lower(
         module,
         [
             CpuKernel(
@@ -75,7 +75,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
             for kernel in kernels
         ],
     )
-    return CpuVariant(target.symbol, cpu_executable_target(target), body)
+    return CpuVariant(target.symbol, cpu_executable_target(target), code)
 
 
 def manifest(library: Library, kernels: Sequence[Kernel]) -> str:

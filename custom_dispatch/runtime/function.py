@@ -9,12 +9,22 @@ from typing import Any
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.errors import CallError, DeviceError, sentence
+from custom_dispatch.cpu.failure import Failure
+from custom_dispatch.errors import CallError, DeviceError, KernelError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
 
 _KERNEL_CHECK = re.compile(r"(INVALID_ARGUMENT|FAILED_PRECONDITION); (kernel `[^`]+`: .*?);?\s*$")
+# What IREE's two CPU drivers say of a workgroup that returns a number: see `cpu/failure.py`.
+_FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
+_FAILURES: dict[int, str] = {
+    Failure.TRAP: "a kernel executed `trap`",
+    Failure.ASSERTION: "an assertion of a kernel did not hold",
+    Failure.DEADLOCK: "the threads of a kernel's block wait for each other at different barriers, "
+    "or for lanes of their warp that never come",
+}
+_FAILURE_NEXT_STEP = "correct the kernel; on a GPU it fails or hangs there too."
 # Once the driver has reported one of these, every later call in this process fails too.
 _LOST = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ASSERT")
 
@@ -42,6 +52,8 @@ class Function:
             The arguments do not fit: their number, dtype, rank or sizes.
         DeviceError
             The device failed.
+        KernelError
+            A kernel failed on the CPU.
         """
         if len(arguments) != len(self.type.inputs):
             raise CallError(
@@ -93,9 +105,15 @@ class Function:
         return f"Function({self.name}: {self.type})"
 
 
-def translate_failure(name: str, error: Exception) -> CallError | DeviceError:
+def translate_failure(name: str, error: Exception) -> CallError | DeviceError | KernelError:
     """What an IREE failure means to the caller."""
     text = str(error)
+    failed = _FAILURE.search(text)
+    if failed is not None and int(failed[1]) in _FAILURES:
+        return KernelError(
+            f"`{name}` failed on the CPU: {_FAILURES[int(failed[1])]}.",
+            next_step=_FAILURE_NEXT_STEP,
+        )
     check = _KERNEL_CHECK.search(text.replace("\n", " "))
     if check is not None:
         return CallError(

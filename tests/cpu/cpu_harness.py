@@ -79,7 +79,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
         )
         for index, launch in enumerate(launches)
     ]
-    body = lower(read_module(ptx), kernels)
+    code = lower(read_module(ptx), kernels)
     exports = "\n".join(
         f"hal.executable.export public @k{index} ordinal({index}) layout({_layout(launch)}) "
         "count(%d: !hal.device) -> (index, index, index) {\n"
@@ -88,6 +88,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             for axis, size in zip("xyz", launch.grid, strict=True)
         )
         + "hal.return %x, %y, %z : index, index, index\n}"
+        f" <workgroup_local_memory = {code.local_memory[f'k{index}']}>"
         for index, launch in enumerate(launches)
     )
     functions = "\n".join(_function(index, launch) for index, launch in enumerate(launches))
@@ -104,7 +105,7 @@ module @m attributes {{hal.device.targets = [#dev]}} {{
     hal.executable.variant public @cpu target(#t) {{
 {exports}
       builtin.module {{
-{body}
+{code.text}
       }}
     }}
   }}
@@ -150,25 +151,30 @@ def compile_model(text: str) -> bytes:
     )
 
 
-def run_launches(vmfb: bytes, launches: Sequence[Launch], driver: str) -> list[list[np.ndarray]]:
-    """The outputs of every launch."""
+def load_functions(vmfb: bytes, driver: str) -> Callable[[int, Launch], list[np.ndarray]]:
+    """What runs one launch of a module, by its index, and returns its outputs."""
     config = iree_runtime.Config(driver)
     module = iree_runtime.VmModule.copy_buffer(config.vm_instance, vmfb)
     context = iree_runtime.SystemContext(config=config)
     context.add_vm_module(module)
     functions = context.modules[module.name]
-    results = []
-    for index, launch in enumerate(launches):
+
+    def call(index: int, launch: Launch) -> list[np.ndarray]:
         arrays = [iree_runtime.asdevicearray(config.device, a) for a in launch.arrays]
         out = functions[f"f{index}"](*arrays)
         listed = out if isinstance(out, (list, tuple)) else [out]
-        results.append(
-            [
-                r.to_host().view(launch.arrays[i].dtype).copy()
-                for i, r in zip(launch.outputs, listed, strict=True)
-            ]
-        )
-    return results
+        return [
+            r.to_host().view(launch.arrays[i].dtype).copy()
+            for i, r in zip(launch.outputs, listed, strict=True)
+        ]
+
+    return call
+
+
+def run_launches(vmfb: bytes, launches: Sequence[Launch], driver: str) -> list[list[np.ndarray]]:
+    """The outputs of every launch."""
+    call = load_functions(vmfb, driver)
+    return [call(index, launch) for index, launch in enumerate(launches)]
 
 
 Runner = Callable[..., list[list[np.ndarray]]]

@@ -227,5 +227,6 @@ def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:
 
 def test_the_same_input_gives_the_same_text() -> None:
     ptx = ptx_of("ld.param.u64 %rd1, [p];\nld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd1], %f1;")
-    texts = {lower(read_module(ptx), [kernel_of("k"), kernel_of("k", symbol="l")]) for _ in "ab"}
+    kernels = [kernel_of("k"), kernel_of("k", symbol="l")]
+    texts = {lower(read_module(ptx), kernels).text for _ in "ab"}
     assert len(texts) == 1

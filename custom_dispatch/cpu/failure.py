@@ -1,0 +1,25 @@
+"""What a workgroup returns to IREE when its kernel failed.
+
+IREE's CPU drivers fail the whole dispatch with the number in their message: "executable entry point
+returned catastrophic error 3" (local-sync) or "dispatch kernel returned non-zero (3)" (local-task;
+iree/hal/drivers/local_task/block_processor.c). A process lives on, and so does the device.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Failure(IntEnum):
+    """Why a kernel failed."""
+
+    TRAP = 1
+    """It executed `trap`."""
+    ASSERTION = 2
+    """An `assert` did not hold."""
+    DEADLOCK = 3
+    """Its threads waited for ones that never come."""
+
+
+FAILURE = "%failure"
+"""The function argument that points to the i32 a workgroup returns: 0, or a `Failure`."""
