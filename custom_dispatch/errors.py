@@ -62,7 +62,7 @@ class DeclarationError(CustomDispatchError, ValueError):
 
 
 class SignatureError(DeclarationError):
-    """A kernel's C signature or entry is one that this package cannot adapt or find yet."""
+    """A kernel's C signature is one that this package cannot adapt."""
 
 
 class PtxError(CustomDispatchError):

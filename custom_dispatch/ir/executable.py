@@ -36,6 +36,8 @@ class CpuVariant:
     symbol: str
     target: str
     """Its `#hal.executable.target` attribute."""
+    ptx: Object
+    """What it was translated from; its kernels have the same symbols."""
     code: CpuCode
     """The content of its `builtin.module`."""
 
@@ -61,7 +63,11 @@ class Executable:
 
         A variant that is left out of it is dropped from the executable without a word.
         """
-        points = comma(f"@{self.symbol}::@{variant}::@{kernel.entry}" for variant in self.variants)
+        objects = [*self.objects, *([] if self.cpu is None else [self.cpu.ptx])]
+        points = comma(
+            f"@{self.symbol}::@{variant}::@{item.symbol(kernel.entry)}"
+            for variant, item in zip(self.variants, objects, strict=True)
+        )
         return f"{{{points}}}"
 
 
@@ -95,7 +101,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"objects([{reference(item)}]) {{"
         )
         _write_condition(inner, item.target.cuda_arch)
-        _write_exports(inner, executable)
+        _write_exports(inner, executable, item)
         inner.line("}")
         out.absorb(inner)
     if executable.cpu is not None:
@@ -104,7 +110,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"hal.executable.variant public @{executable.cpu.symbol} "
             f"target({executable.cpu.target}) {{"
         )
-        _write_exports(inner, executable, executable.cpu)
+        _write_exports(inner, executable, executable.cpu.ptx, executable.cpu)
         inner.line("  builtin.module {")
         inner.lines.append(executable.cpu.code.text.rstrip())
         inner.line("  }")
@@ -126,7 +132,7 @@ def write_source(executable: Executable, reference: ObjectReference) -> str:
         f"hal.executable.source private @{executable.symbol} "
         f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>> {{"
     )
-    _write_exports(out, executable)
+    _write_exports(out, executable, item)
     out.line("}")
     return "\n".join(out.lines) + "\n"
 
@@ -152,7 +158,9 @@ def _write_condition(out: Emitter, arch: Arch) -> None:
     out.absorb(body)
 
 
-def _write_exports(out: Emitter, executable: Executable, cpu: CpuVariant | None = None) -> None:
+def _write_exports(
+    out: Emitter, executable: Executable, item: Object, cpu: CpuVariant | None = None
+) -> None:
     for ordinal, kernel in enumerate(executable.kernels):
         body = out.nested()
         inner = Emitter(body.indent + 1)
@@ -163,7 +171,8 @@ def _write_exports(out: Emitter, executable: Executable, cpu: CpuVariant | None 
         )
         layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
         body.line(
-            f"hal.executable.export public @{kernel.entry} ordinal({ordinal}) layout({layout}) "
+            f"hal.executable.export public @{item.symbol(kernel.entry)} ordinal({ordinal}) "
+            f"layout({layout}) "
             f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
@@ -228,7 +237,7 @@ def _launch_attributes(kernel: Kernel) -> str:
 
 
 def _local_memory(cpu: CpuVariant, kernel: Kernel) -> str:
-    return f"workgroup_local_memory = {cpu.code.local_memory[kernel.entry]}"
+    return f"workgroup_local_memory = {cpu.code.local_memory[cpu.ptx.symbol(kernel.entry)]}"
 
 
 def workload_of(kernel: Kernel) -> tuple[str, ...]:

@@ -63,8 +63,8 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
         module,
         [
             CpuKernel(
-                entry=kernel.entry,
-                symbol=kernel.entry,
+                entry=unit.cpu_ptx.symbol(kernel.entry),
+                symbol=unit.cpu_ptx.symbol(kernel.entry),
                 block=kernel.block,
                 bindings=len(kernel.abi.bindings),
                 constants=len(kernel.abi.constants),
@@ -75,7 +75,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
             for kernel in kernels
         ],
     )
-    return CpuVariant(target.symbol, cpu_executable_target(target), code)
+    return CpuVariant(target.symbol, cpu_executable_target(target), unit.cpu_ptx, code)
 
 
 def manifest(library: Library, kernels: Sequence[Kernel]) -> str:

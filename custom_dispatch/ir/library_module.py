@@ -87,5 +87,6 @@ def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -
     """How a kernel is named at a dispatch."""
     owner = next(item for item in executables if kernel in item.kernels)
     if form == "source":
-        return f"@{owner.symbol}::@{kernel.entry}"
+        (item,) = owner.objects
+        return f"@{owner.symbol}::@{item.symbol(kernel.entry)}"
     return owner.entry_points(kernel)

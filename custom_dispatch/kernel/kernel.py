@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from custom_dispatch.errors import DeclarationError, SignatureError
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.abi import Abi, abi_of, arguments_of, inputs_of, outputs_of
+from custom_dispatch.kernel.entry import check_entry
 from custom_dispatch.kernel.expr import Dim, Expr, dims_of
 from custom_dispatch.kernel.geometry import (
     Block,
@@ -54,7 +55,9 @@ class Kernel:
         The thread limit that the source states with `__launch_bounds__`. A block above it is
         refused at once instead of when the PTX is read.
     entry
-        The `__global__` function's name in the object, where it is not `name`.
+        The `__global__` function's name, where it is not `name`: a plain or mangled name, or a C++
+        name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
+        overload, "scale(const float*, int)".
     reference
         What the kernel computes, as a function of the same arguments: numpy in, numpy out.
 
@@ -105,7 +108,7 @@ class Kernel:
             "objects": _check_objects(name, objects, base),
             "options": _check_options(name, options),
             "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
-            "entry": name if entry is None else _check_entry(name, entry),
+            "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
         }
         for field, value in fields.items():
@@ -304,14 +307,3 @@ def _check_reference(
             next_step="name the function without calling it, or leave it out.",
         )
     return reference
-
-
-def _check_entry(kernel: str, entry: str) -> str:
-    if isinstance(entry, str) and any(character in entry for character in "<>:() "):
-        raise SignatureError(
-            f"Kernel `{kernel}`: entry {shown(entry)} is a C++ name expression.",
-            expected='the name of an extern "C" function, or a mangled name: templates and '
-            "namespaces are not looked up yet",
-            next_step='add an extern "C" __global__ function that calls it, and name that.',
-        )
-    return check_name(entry, "kernel entry")

@@ -8,11 +8,13 @@ when the file is loaded or gives wrong numbers.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
+from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.target import Arch
@@ -21,15 +23,21 @@ from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Symbol, V
 from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten
 
 _MOST_NAMES = 20
+_ARGUMENTS = re.compile(r"<.*>")
+_WORDS = re.compile(r"\w+", re.ASCII)
 
 
-def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> None:
+def check_module(
+    module: Module, kernel: Kernel, arch: Arch, origin: str, *, symbol: str = ""
+) -> None:
     """Check that a module holds a kernel as declared, for an architecture.
 
     Parameters
     ----------
     origin
         Where the module comes from, for errors: a file's name.
+    symbol
+        The entry's name in the module, where it is another than declared.
 
     Raises
     ------
@@ -37,7 +45,7 @@ def check_module(module: Module, kernel: Kernel, arch: Arch, origin: str) -> Non
         It does not; the message names the kernel, the operand, what was found and expected.
     """
     _check_target(module, kernel, arch, origin)
-    entry = module.entry(kernel.entry)
+    entry = module.entry(symbol or kernel.entry)
     if entry is None:
         raise no_entry(kernel, tuple(entry.name for entry in module.entries), origin)
     if is_rewritten(entry):
@@ -60,8 +68,10 @@ def no_entry(kernel: Kernel, names: Sequence[str], origin: str) -> PtxError:
         The entries that the object has.
     """
     # C++ mangles a name as its length and itself, with the types behind it: _Z5scalePKfPfi.
-    part = f"{len(kernel.entry)}{kernel.entry}"
-    mangled = next((name for name in names if name.startswith("_Z") and part in name), None)
+    parts = _WORDS.findall(_ARGUMENTS.sub("", cpp_name(kernel.entry).function))
+    parts = [f"{len(part)}{part}" for part in parts]
+    likely = (name for name in names if name.startswith("_Z") and all(p in name for p in parts))
+    mangled = next(likely, None)
     similar = difflib.get_close_matches(kernel.entry, names, n=1)
     if mangled is not None:
         hint = f'declare the function `extern "C"`, or give entry="{mangled}".'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,8 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
+from custom_dispatch.toolchain.demangle import find_entries
+from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.library import Library, Unit
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.plan import (
@@ -24,7 +26,7 @@ from custom_dispatch.toolchain.plan import (
     check_targets,
     plan_units,
 )
-from custom_dispatch.toolchain.prebuilt import find_in_directory, is_ptx, read_object
+from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
 from custom_dispatch.toolchain.validate import validate
 
 CPU_PTX_ARCH = Arch(80)
@@ -149,8 +151,15 @@ class _Sources:
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
         compiled = self._compiler.compile(
-            CompileRequest(kernel.source, target.cuda_arch, kernel.options, self._include_dirs)
+            CompileRequest(
+                kernel.source,
+                target.cuda_arch,
+                kernel.options,
+                self._include_dirs,
+                tuple(kernel.entry for kernel in plan.kernels),
+            )
         )
+        _check_distinct(plan, compiled.entries)
         item = Object(
             name=plan.name,
             target=target,
@@ -158,6 +167,7 @@ class _Sources:
             data=compiled.ptx,
             origin=compiled.compiler,
             log=compiled.log,
+            entries=compiled.entries,
         )
         return validate(item, plan.kernels, kernel.source.name, for_cpu=for_cpu)
 
@@ -194,6 +204,8 @@ class _Given:
                 next_step="add that object, or drop the target.",
             )
         item = read_object(plan.name, target, path)
+        entries = find_entries([kernel.entry for kernel in plan.kernels], entry_names(item))
+        item = replace(item, entries=entries)
         return validate(item, plan.kernels, path.name, for_cpu=for_cpu)
 
     def _there_is_no(self, what: str) -> str:
@@ -206,6 +218,23 @@ class _Given:
         if self._directory is None:
             return f'objects={{"cuda:{arch}": ...}}'
         return f"`{self._plan.object_names[0]}_{arch}.ptx`"
+
+
+def _check_distinct(plan: Plan, entries: Sequence[EntryPoint]) -> None:
+    """Refuse two spellings of one function: an executable exports it once."""
+    names: dict[str, str] = {}
+    for entry in entries:
+        other = names.setdefault(entry.symbol, entry.name)
+        if other != entry.name:
+            first, second = (
+                next(kernel.name for kernel in plan.kernels if kernel.entry == name)
+                for name in (other, entry.name)
+            )
+            raise DeclarationError(
+                f"Kernels `{first}` and `{second}` name one function: `{other}` is `{entry.name}`.",
+                expected="one spelling of a function's name",
+                next_step="write the same entry= for both.",
+            )
 
 
 def _build(work: _Work) -> Object:

@@ -9,6 +9,7 @@ from typing import Protocol
 from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.locations import find_nvrtc
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
@@ -28,6 +29,9 @@ class CompileRequest:
     """Options in nvcc's spelling; see `options.check_options` for those refused."""
     include_dirs: tuple[Path, ...] = ()
     """Directories searched for headers, before CUDA's own."""
+    entries: tuple[str, ...] = ()
+    """The kernels that are wanted, as declared: identifiers and C++ names, each once. Templates
+    among them are instantiated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,9 @@ class CompiledPtx:
     """The compiler's warnings; usually empty."""
     command: str
     """What was done, for a person to read or repeat."""
+    entries: tuple[EntryPoint, ...] = ()
+    """Each of the entries asked for: its symbol, and its C++ type where that could be had. An
+    identifier that the source does not have is its own symbol, and has no type."""
 
 
 class Compiler(Protocol):
@@ -62,7 +69,8 @@ class Compiler(Protocol):
         Raises
         ------
         SourceError
-            The source is missing, unreadable, not UTF-8 text, or does not compile.
+            The source is missing, unreadable, not UTF-8 text, or does not compile, or an entry is
+            a C++ name that it does not have.
         DeclarationError
             An option is refused or unknown, or the compiler does not know the architecture.
         ToolNotFoundError
@@ -172,6 +180,24 @@ def does_not_compile(request: CompileRequest, compiler: str, log: str) -> Source
     return SourceError(
         f"`{request.source.name}` does not compile for {request.arch} ({compiler}).",
         next_step=hint or "correct the source where the compiler's message points:",
+        log=log,
+    )
+
+
+def no_such_kernel(request: CompileRequest, entry: str, compiler: str, log: str) -> SourceError:
+    """The error of a C++ name that a source, which compiles by itself, has not.
+
+    Parameters
+    ----------
+    log
+        What the compiler says of the name.
+    """
+    return SourceError(
+        f"`{request.source.name}` has no kernel `{entry}` that compiles for {request.arch} "
+        f"({compiler}).",
+        expected="the name of a __global__ function as C++ code after the source's end would "
+        "write it; that of an overload with its parameter types: scale(const float*, int)",
+        next_step="correct entry= or the source; the compiler says:",
         log=log,
     )
 

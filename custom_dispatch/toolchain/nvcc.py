@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 from custom_dispatch.errors import (
-    CustomDispatchError,
     DeclarationError,
     SourceError,
     ToolNotFoundError,
@@ -23,13 +22,19 @@ from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
     check_include_dirs,
-    does_not_compile,
     read_source,
     source_name,
     unsupported_arch,
 )
+from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.locations import find_tool
-from custom_dispatch.toolchain.options import Option, check_options, for_nvcc
+from custom_dispatch.toolchain.options import (
+    DEBUG_INFORMATION,
+    Option,
+    check_options,
+    for_nvcc,
+)
+from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 STANDARD = Option("--std", "c++17")
 """The C++ standard of both compilers unless a kernel's options name another."""
@@ -80,42 +85,66 @@ class Nvcc:
         _refuse_shell_characters(request)
         check_include_dirs(request)
         _require_host_compiler(options)
+        label = f"nvcc {self.version.rpartition('.')[0]}"
+
+        def ask(question: Question) -> Outcome:
+            return self._ask(request, options, question, label)
+
+        describe = not any(option.name == DEBUG_INFORMATION for option in options)
+        done = compile_entries(request, label, ask, describe=describe, name_all=False)
+        command = [
+            *self._arguments(request, options),
+            source_name(request.source),
+            "-o",
+            f"{request.source.stem}_{request.arch}.ptx",
+        ]
+        compiler = f"nvcc {self.version}"
+        return CompiledPtx(
+            done.ptx, request.arch, compiler, done.log, shlex.join(command), done.entries
+        )
+
+    def _ask(
+        self, request: CompileRequest, options: tuple[Option, ...], question: Question, label: str
+    ) -> Outcome:
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
+        arguments = self._arguments(request, options)
         with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
             # nvcc's own intermediate files go with the directory, even after a time limit.
             environment["TMPDIR"] = directory
             output = Path(directory) / "out.ptx"
-            arguments = self._arguments(request, options)
+            trailer = write_trailer(question.described, question.named)
+            arguments += (
+                _with_trailer(request.source, trailer, Path(directory) / "source")
+                if trailer
+                else [source_name(request.source)]
+            )
             completed = run([*arguments, "-o", str(output)], environment=environment)
-            log = completed.stderr + completed.stdout.decode("utf-8", "replace")
+            log = (completed.stderr + completed.stdout.decode("utf-8", "replace")).strip()
             if completed.returncode != 0:
-                raise self._failure(request, log)
+                self._check_failure(request, label, log)
+                return Outcome(None, log)
             ptx = output.read_bytes()
         self._check_parts(ptx)
-        command = [*arguments, "-o", f"{request.source.stem}_{request.arch}.ptx"]
-        return CompiledPtx(
-            ptx, request.arch, f"nvcc {self.version}", log.strip(), shlex.join(command)
-        )
+        return Outcome(ptx, log)
 
     def _arguments(self, request: CompileRequest, options: tuple[Option, ...]) -> list[str]:
         standard = [] if any(option.name == "--std" for option in options) else [str(STANDARD)]
         include = [f"-I{path}" for path in request.include_dirs]
         fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
-        return [*fixed, *standard, *for_nvcc(options), *include, source_name(request.source)]
+        return [*fixed, *standard, *for_nvcc(options), *include]
 
-    def _failure(self, request: CompileRequest, log: str) -> CustomDispatchError:
-        label = f"nvcc {self.version.rpartition('.')[0]}"
+    def _check_failure(self, request: CompileRequest, label: str, log: str) -> None:
+        """Raise the error of a failure that is not the source's."""
         if "Unsupported gpu architecture" in log:
-            return unsupported_arch(request.arch, label, _supported(self.path))
+            raise unsupported_arch(request.arch, label, _supported(self.path))
         if (bad := _BAD_OPTION.search(log)) is not None:
-            return DeclarationError(
+            raise DeclarationError(
                 f"nvcc refuses the options {' '.join(request.options)}: {bad[1].strip()}.",
                 next_step="correct the kernel's options.",
             )
         if _NO_HOST_COMPILER.search(log):
-            return _no_host_compiler("the one found does not work for nvcc", log.strip())
-        return does_not_compile(request, label, log.strip())
+            raise _no_host_compiler("the one found does not work for nvcc", log)
 
     def _check_parts(self, ptx: bytes) -> None:
         # nvidia-nvvm is a package of its own, and pip may pair nvcc 13.0 with the newest of it,
@@ -129,6 +158,20 @@ class Nvcc:
             expected=f"nvidia-nvvm {self.version}",
             next_step="pip install 'custom-dispatch[nvcc]', which pins all parts together.",
         )
+
+
+def _with_trailer(source: Path, trailer: str, directory: Path) -> list[str]:
+    """Arguments that compile a source with something behind it, from a file of the same name."""
+    path = os.path.abspath(source)  # noqa: PTH100 - as nvcc sees it: links are not followed
+    file = directory / source.name
+    directory.mkdir()
+    # The trailer as a system header: without warnings.
+    text = f'# 1 "{TRAILER_NAME}"\n#include "{path}"\n# 1 "{TRAILER_NAME}" 3\n{trailer}'
+    file.write_bytes(os.fsencode(text))
+    # Names of internal functions hold a hash of the source's path; it shall be the real one's.
+    # nvcc splits what it hands on at commas and blanks.
+    real = [] if re.search(r"[,\s]", path) else ["-Xcicc", f"--orig_src_path_name={path}"]
+    return [*real, str(file)]
 
 
 @cache

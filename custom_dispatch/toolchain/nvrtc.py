@@ -7,25 +7,28 @@ import os
 import re
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
+from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
     CompileRequest,
     check_include_dirs,
-    does_not_compile,
     read_source,
     source_name,
     unsupported_arch,
 )
+from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
 from custom_dispatch.toolchain.nvcc import STANDARD
-from custom_dispatch.toolchain.options import check_options, for_nvrtc
+from custom_dispatch.toolchain.options import DEBUG_INFORMATION, check_options, for_nvrtc
+from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
 C_HEADERS = Path(__file__).parent / "nvrtc_include"
@@ -77,18 +80,33 @@ class Nvrtc:
             *(f"--include-path={path}" for path in include_directories()),
             f"--include-path={C_HEADERS}",
         ]
-        outcome = _compile(source, source_name(request.source), options)
-        if outcome.status == "NVRTC_ERROR_INVALID_OPTION":
-            raise DeclarationError(
-                f"NVRTC refuses the options {' '.join(request.options)}: "
-                f"{outcome.log.removeprefix('nvrtc: error: ')}.",
-                next_step="correct the kernel's options, or compile with nvcc.",
-            )
-        if outcome.status != "NVRTC_SUCCESS":
-            raise does_not_compile(request, label, outcome.log or outcome.status)
-        ptx = drop_unused_constants(outcome.ptx)
+        describe = not any(option.name == DEBUG_INFORMATION for option in declared)
+
+        def ask(question: Question) -> Outcome:
+            return _ask(request, source, options, question)
+
+        done = compile_entries(request, label, ask, describe=describe, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
-        return CompiledPtx(ptx, request.arch, f"NVRTC {self.version}", outcome.log, command)
+        ptx = drop_unused_constants(done.ptx)
+        compiler = f"NVRTC {self.version}"
+        return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
+
+
+def _ask(request: CompileRequest, source: bytes, options: list[str], question: Question) -> Outcome:
+    trailer = write_trailer(question.described)
+    if trailer:
+        source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
+    names = [cpp_name(entry).address for entry in question.named]
+    found = _compile(source, source_name(request.source), options, names)
+    if found.status == "NVRTC_ERROR_INVALID_OPTION":
+        raise DeclarationError(
+            f"NVRTC refuses the options {' '.join(request.options)}: "
+            f"{found.log.removeprefix('nvrtc: error: ')}.",
+            next_step="correct the kernel's options, or compile with nvcc.",
+        )
+    if found.status != "NVRTC_SUCCESS":
+        return Outcome(None, found.log or found.status)
+    return Outcome(found.ptx, found.log, found.symbols)
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.
@@ -110,16 +128,22 @@ def drop_unused_constants(ptx: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Result:
     status: str
     log: str
     ptx: bytes
+    symbols: tuple[str, ...]
+    """Of the names that were asked for."""
 
 
-def _compile(source: bytes, name: str, options: list[str]) -> _Outcome:
+def _compile(source: bytes, name: str, options: list[str], names: Sequence[str] = ()) -> _Result:
     nvrtc = _library()
     program = _checked(nvrtc.nvrtcCreateProgram(source, os.fsencode(name), 0, None, None))
+    expressions = [name.encode() for name in names]
+    symbols: list[str] = []
     try:
+        for expression in expressions:
+            _checked(nvrtc.nvrtcAddNameExpression(program, expression))
         encoded = [os.fsencode(option) for option in options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
         log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
@@ -128,11 +152,13 @@ def _compile(source: bytes, name: str, options: list[str]) -> _Outcome:
         if status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
             ptx = bytearray(_checked(nvrtc.nvrtcGetPTXSize(program)))
             _checked(nvrtc.nvrtcGetPTX(program, ptx))
+            for expression in expressions:
+                symbols.append(_checked(nvrtc.nvrtcGetLoweredName(program, expression)).decode())
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     # Both end with the NUL of a C string.
     text = bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
-    return _Outcome(status.name, text, bytes(ptx).rstrip(b"\0"))
+    return _Result(status.name, text, bytes(ptx).rstrip(b"\0"), tuple(symbols))
 
 
 def _checked(answer: tuple[Any, ...]) -> Any:

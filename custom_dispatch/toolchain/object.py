@@ -9,6 +9,7 @@ from pathlib import Path
 from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import write_atomically
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.ptxas import KernelResources
 
 KINDS = ("ptx", "cubin", "fatbin")
@@ -37,6 +38,8 @@ class Object:
     log: str = ""
     """The compiler's warnings."""
     resources: tuple[KernelResources, ...] = ()
+    entries: tuple[EntryPoint, ...] = ()
+    """Declared entries with their symbols; any other is its own symbol."""
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
@@ -56,6 +59,10 @@ class Object:
     def file_name(self) -> str:
         """`NAME_sm_90.ptx`."""
         return f"{self.name}_{self.target.symbol}.{self.kind}"
+
+    def symbol(self, entry: str) -> str:
+        """The name that a declared entry has in this object."""
+        return next((found.symbol for found in self.entries if found.name == entry), entry)
 
     def write(self, directory: Path) -> Path:
         """Write the object as `directory / file_name`, whole or not at all; return that path.

@@ -64,6 +64,9 @@ _FLAGS = {
     "-w": "--disable-warnings",
 }
 
+DEBUG_INFORMATION = "--device-debug"
+"""It describes every variable of a source, and every type."""
+
 _TARGET = "the kernel's targets decide the architecture"
 _OUTPUT = "the build decides where objects go"
 _PHASE = "the build always compiles to PTX"

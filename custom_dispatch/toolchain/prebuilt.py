@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.object import Object
 
@@ -46,6 +48,21 @@ def is_ptx(path: Path) -> bool:
     return read_object("object", _ANY_TARGET, path).kind == "ptx"
 
 
+def entry_names(item: Object) -> tuple[str, ...]:
+    """The entries of an object; none of a fatbin, whose parts may be compressed.
+
+    Raises
+    ------
+    PtxError
+        It is a damaged cubin.
+    """
+    if item.kind == "ptx":
+        found = _ENTRY.findall(item.data.decode("utf-8", "replace"))
+        return tuple(dict.fromkeys(found))
+    return tuple(read_cubin(item.data)) if item.kind == "cubin" else ()
+
+
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)", re.ASCII)
 _ANY_TARGET = Target("cuda", Arch(80))
 
 

@@ -97,18 +97,19 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cp
     with naming(kernels[0], label):
         module = read_module(text)
     for kernel in kernels:
-        check_module(module, kernel, arch, label)
+        check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
     edits = []
     for kernel in kernels:
         if not kernel.abi.is_irees:
             with naming(kernel, label):
-                edits += rewrite_entry(text, module, kernel.entry, kernel.abi)
+                edits += rewrite_entry(text, module, item.symbol(kernel.entry), kernel.abi)
     data = apply_edits(text, edits).encode("utf-8") if edits else item.data
     with naming(kernels[0], label):
         assembly = assemble(data, arch)
     reports = {report.kernel: report for report in assembly.resources}
     for kernel in () if for_cpu else kernels:
-        report = reports.get(kernel.entry, KernelResources(kernel.entry))
+        symbol = item.symbol(kernel.entry)
+        report = reports.get(symbol, KernelResources(symbol))
         _check_shared_memory(kernel, arch, report.static_shared_bytes)
         _check_registers(kernel, arch, report.registers)
     return replace(item, data=data, resources=assembly.resources)
@@ -152,7 +153,7 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
     with naming(kernels[0], label):
         found = read_cubin(item.data)
     for kernel in kernels:
-        entry = found.get(kernel.entry)
+        entry = found.get(item.symbol(kernel.entry))
         if entry is None:
             raise no_entry(kernel, tuple(found), label)
         described = tuple((f"{size} bytes wide", size) for size in entry.parameter_bytes)

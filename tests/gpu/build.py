@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from sample_kernels import samples, signatures  # noqa: E402
+from sample_kernels import samples, signatures, templates  # noqa: E402
 
 import custom_dispatch as cd  # noqa: E402
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace  # noqa: E402
@@ -25,6 +25,7 @@ KERNELS = {
     "simple_mul": [simple_mul, simple_mul_inplace],
     "samples": samples.ALL,
     "signatures": signatures.ALL,
+    "templates": templates.ALL,
 }
 
 

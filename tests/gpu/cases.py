@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu.signature_cases import SIGNATURES
+from gpu.template_cases import TEMPLATES
 
 Array = np.ndarray[Any, Any]
 Values = list[Any]
@@ -32,6 +33,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "samples_cubin": (None, "samples", ("cuda:sm_90",), "cubin"),
     "signatures": (None, "signatures", BEST, "compile"),
     "signatures_sm_80": (None, "signatures", ("cuda:sm_80",), "compile"),
+    "templates": (None, "templates", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
 }
 
@@ -168,6 +170,11 @@ def _signatures(module: str) -> list[Case]:
     return [Case(module, name, inputs, expected) for name, (inputs, expected) in SIGNATURES.items()]
 
 
+def _templates(module: str) -> list[Case]:
+    """The kernels of one module that have C++ names."""
+    return [Case(module, name, inputs, expected) for name, (inputs, expected) in TEMPLATES.items()]
+
+
 def cases(arch: int) -> list[Case]:
     """Every case, for a device whose best variant is that for `arch` (80 on the CPU)."""
     every = [
@@ -178,6 +185,7 @@ def cases(arch: int) -> list[Case]:
         Case("in_place", "in_a_loop", two_f32(64), lambda lhs, rhs: rhs * lhs**5, 1e-5),
         *_samples("samples", arch),
         *_signatures("signatures"),
+        *_templates("templates"),
     ]
     if arch > 80:
         every += [

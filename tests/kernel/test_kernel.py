@@ -13,7 +13,7 @@ import pytest
 from hostile_values import NOT_TEXT, Unprintable
 
 import custom_dispatch as cd
-from custom_dispatch.errors import DeclarationError, SignatureError
+from custom_dispatch.errors import DeclarationError
 
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")
@@ -191,11 +191,8 @@ def test_a_reference_that_is_no_function_is_refused(declare: Declare, reference:
         declare(reference=reference)
 
 
-def test_a_cpp_name_expression_is_not_looked_up_yet(declare: Declare) -> None:
-    for entry in ("scale<float, 256>", "ns::scale", "scale(float*)"):
-        with pytest.raises(SignatureError) as caught:
-            declare(entry=entry)
-        assert caught.value.found == (f"Kernel `scale`: entry {entry!r} is a C++ name expression.")
-        assert 'extern "C"' in caught.value.expected
-    with pytest.raises(DeclarationError, match="name of a kernel entry is given as 5"):
+def test_an_entry_may_be_a_cpp_name(declare: Declare) -> None:
+    assert declare(entry="ns::scale<float,256>").entry == "ns::scale<float, 256>"
+    assert declare().entry == "scale"
+    with pytest.raises(DeclarationError, match="entry 5 is not the name of a function"):
         declare(entry=5)

@@ -43,9 +43,11 @@ def test_any_text_is_a_c_identifier_or_refused(declare: Declare, name: str) -> N
         if good:
             assert make() == name
             continue
+        if what == "kernel entry" and "::" in name:
+            continue  # may be a C++ name
         with pytest.raises(DeclarationError) as caught:
             make()
-        assert what in caught.value.found or "C++ name expression" in caught.value.found
+        assert what in caught.value.found or "is not the name of a function" in caught.value.found
         assert len(str(caught.value)) < 600
         assert str(caught.value).isprintable() or str(caught.value).count("\n") == 2
 

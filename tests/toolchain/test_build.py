@@ -194,9 +194,9 @@ def test_a_source_of_any_name_is_built(
             "4, as declared: x, y, factor, count",
         ),
         (
-            SCALE.replace('extern "C" ', ""),
+            SCALE.replace(" scale(", " scale2("),
             "`scale.cu` has no entry `scale`",
-            "one of the entries it has: _Z5scalePKfPffi",
+            "one of the entries it has: scale2",
         ),
         (
             SCALE.replace("__global__ void", "__global__ void __launch_bounds__(32)"),

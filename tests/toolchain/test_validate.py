@@ -76,11 +76,13 @@ def test_an_object_that_is_as_declared_is_accepted(
 def test_an_object_without_the_entry_is_refused(
     refusal: Callable[..., PtxError], made: Objects, kind: str
 ) -> None:
-    mangled = made(kind, source=SCALE.replace('extern "C" ', ""))
-    error = refusal(mangled)
+    plain = SCALE.replace('extern "C" ', "")
+    overloaded = plain + plain.replace("float factor", "double factor")
+    error = refusal(made(kind, source=overloaded))
     assert error.found.endswith("has no entry `scale`.")
-    assert error.next_step == (
-        'declare the function `extern "C"`, or give entry="_Z5scalePKfPffi".'
+    assert error.expected.startswith("one of the entries it has: _Z5scalePKfPf")
+    assert error.next_step.startswith(
+        'declare the function `extern "C"`, or give entry="_Z5scalePKfPf'
     )
 
 

@@ -1,0 +1,216 @@
+"""What a compiler is asked about kernels while it compiles them: their types, and their symbols.
+
+A trailer behind the source adds a constant for each kernel, whose bytes describe the kernel's type:
+they are evaluated by the compiler from the C++ type alone, so macros, templates and typedefs are
+what they are. The constants are read from the PTX and removed from it again. What remains is byte
+for byte what the compiler makes without them (tests/toolchain/test_descriptor.py).
+
+nvcc has no look-up of lowered names as NVRTC has (`nvrtcAddNameExpression`). There the trailer also
+initialises a device variable with the kernel's address, which instantiates a template and gives its
+symbol; it leaves a forward declaration, which is removed too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.toolchain.entry_point import CParameter, CSignature
+
+# C++ types by the element type that they hold. Classes are declared first: a header may define
+# them, or none does.
+_BUILTIN_TYPES = {
+    "f32": ("float",),
+    "f64": ("double",),
+    "bool": ("bool",),
+    "i8": ("char", "signed char"),
+    "u8": ("unsigned char",),
+    "i16": ("short",),
+    "u16": ("unsigned short",),
+    "i32": ("int",),
+    "u32": ("unsigned int",),
+    # 64 bits on every host that CUDA 13 knows, unlike Windows' 32: Linux alone is supported.
+    "i64": ("long", "long long"),
+    "u64": ("unsigned long", "unsigned long long"),
+}
+_CLASSES = {
+    "f16": ("__half", "__half2"),
+    "bf16": ("__nv_bfloat16", "__nv_bfloat162"),
+    "f8E4M3FN": ("__nv_fp8_e4m3", "__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3"),
+    "f8E5M2": ("__nv_fp8_e5m2", "__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2"),
+    "f32": ("float1", "float2", "float3", "float4"),
+    "f64": ("double1", "double2", "double3"),
+}
+_FORMS = ("value", "pointer", "reference")
+_CODES = ("", *dict.fromkeys((*_BUILTIN_TYPES, *_CLASSES)))
+_WORDS = 5
+"""32-bit words that describe a parameter: form, const, code, bytes, class."""
+
+TRAILER_NAME = "custom_dispatch_entries"
+"""What compilers call the trailer in their messages."""
+_NAMESPACE = "custom_dispatch_descriptor"
+_SIGNATURE, _TEXT, _ADDRESS = (f"{_NAMESPACE}_{what}_" for what in ("signature", "text", "address"))
+
+# Names end in `_`, so that no macro of a source is likely to hit them.
+_HEAD = """
+namespace {namespace} {{
+template <class Type_> struct code_ {{ enum {{ value_ = 0 }}; }};
+{codes}
+template <class Type_, bool = __is_enum(Type_)> struct code_of_ : code_<Type_> {{}};
+template <class Type_> struct code_of_<Type_, true> : code_<__underlying_type(Type_)> {{}};
+template <class Type_> struct plain_ {{ typedef Type_ type_; enum {{ const_ = 0 }}; }};
+template <class Type_> struct plain_<const Type_> {{ typedef Type_ type_; enum {{ const_ = 1 }}; }};
+template <class Type_> struct plain_<volatile Type_> : plain_<Type_> {{}};
+template <class Type_> struct plain_<const volatile Type_> : plain_<const Type_> {{}};
+template <unsigned Count_> struct number_ {{ enum {{ value_ = Count_ }}; }};
+template <class Type_> __device__ number_<sizeof(Type_)> bytes_(Type_*);
+__device__ number_<0> bytes_(...);
+struct parameter_ {{ unsigned words_[{words}]; }};
+template <class Type_, unsigned form_> struct describe_ {{
+  typedef typename plain_<Type_>::type_ type_;
+  typedef decltype({namespace}::bytes_((type_*)0)) size_;
+  __device__ static constexpr parameter_ get_() {{
+    return {{{{form_, plain_<Type_>::const_, code_of_<type_>::value_, size_::value_,
+             __is_class(type_) || __is_union(type_)}}}};
+  }}
+}};
+template <class Type_> struct of_ : describe_<Type_, 0> {{}};
+template <class Type_> struct of_<Type_*> : describe_<Type_, 1> {{}};
+template <class Type_> struct of_<Type_&> : describe_<Type_, 2> {{}};
+template <class Type_> struct of_<Type_&&> : describe_<Type_, 2> {{}};
+template <unsigned Count_> struct record_ {{ unsigned count_; parameter_ parameters_[Count_]; }};
+template <class Type_> struct signature_;
+template <class Result_, class... Types_>
+struct signature_<Result_ (*)(Types_...)> : record_<sizeof...(Types_) + 1> {{
+  __device__ constexpr signature_()
+      : record_<sizeof...(Types_) + 1>{{sizeof...(Types_), {{of_<Types_>::get_()..., {{}}}}}} {{}}
+}};
+#if __cplusplus >= 201402L
+template <unsigned Count_> struct text_ {{ char letters_[Count_]; }};
+template <class Type_> __device__ constexpr auto spelled_() {{
+  text_<sizeof(__PRETTY_FUNCTION__)> result_{{}};
+  for (unsigned index_ = 0; index_ < sizeof(__PRETTY_FUNCTION__); ++index_)
+    result_.letters_[index_] = __PRETTY_FUNCTION__[index_];
+  return result_;
+}}
+#endif
+}}
+"""
+_ITEM = """\
+extern "C" __device__ const {namespace}::signature_<decltype({address})> {signature}{index}{{}};
+#if __cplusplus >= 201402L
+extern "C" __device__ constexpr auto {text}{index} = {namespace}::spelled_<decltype({address})>();
+#endif
+"""
+_ADDRESS_OF = """\
+extern "C" __device__ const void* const {variable}{index} = (const void*)({address});
+"""
+
+
+@cache
+def _head() -> str:
+    codes = [f"struct {name};" for names in _CLASSES.values() for name in names]
+    for types in (_BUILTIN_TYPES, _CLASSES):
+        codes += (
+            f"template <> struct code_<{name}> {{ enum {{ value_ = {_CODES.index(dtype)} }}; }};"
+            for dtype, names in types.items()
+            for name in names
+        )
+    declarations = "\n".join(code for code in codes if code.startswith("struct"))
+    specialisations = "\n".join(code for code in codes if not code.startswith("struct"))
+    head = _HEAD.format(namespace=_NAMESPACE, codes=specialisations, words=_WORDS)
+    return f"{declarations}\n{head}"
+
+
+def write_trailer(described: Sequence[str], addressed: Sequence[str] = ()) -> str:
+    """C++ to be compiled behind a source.
+
+    Parameters
+    ----------
+    described
+        The entries whose types are asked for.
+    addressed
+        The entries whose symbols are asked for. Not for NVRTC, which takes no such initialiser.
+    """
+    text = _head() if described else ""
+    for index, entry in enumerate(described):
+        text += _ITEM.format(
+            namespace=_NAMESPACE,
+            signature=_SIGNATURE,
+            text=_TEXT,
+            index=index,
+            address=cpp_name(entry).address,
+        )
+    for index, entry in enumerate(addressed):
+        address = cpp_name(entry).address
+        text += _ADDRESS_OF.format(variable=_ADDRESS, index=index, address=address)
+    return text
+
+
+_CONSTANT = re.compile(
+    rb"^(?:\.visible )?\.global \.align \d+ \.\w+ (" + _NAMESPACE.encode() + rb"_[a-z]+_)(\d+)"
+    rb"(?:\[\d+\])?(?: = (\{[\d, ]*\}|[\w$]+))?;\n",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the trailer's constants say, and the PTX without them."""
+
+    ptx: bytes
+    signatures: tuple[CSignature | None, ...]
+    """Of each entry that was described."""
+    symbols: tuple[str, ...]
+    """Of each entry whose address was taken."""
+
+
+def read_answer(ptx: bytes, described: int, addressed: int = 0) -> Answer:
+    """Read the trailer's constants from PTX, and remove them.
+
+    Parameters
+    ----------
+    described, addressed
+        How many entries `write_trailer` was given.
+    """
+    found: dict[tuple[str, int], bytes] = {}
+    for match in _CONSTANT.finditer(ptx):
+        found[match[1].decode(), int(match[2])] = match[3] or b""  # all zeros are left out
+    ptx = _CONSTANT.sub(b"", ptx)
+    symbols = tuple(found[_ADDRESS, index].decode() for index in range(addressed))
+    for symbol in symbols:
+        name = re.escape(symbol.encode())
+        declaration = rb"^(?:\.\w+ )?\.entry " + name + rb"\n?\([^)]*\)[^{;]*;\n"
+        ptx = re.sub(declaration, b"", ptx, flags=re.MULTILINE)
+    signatures = tuple(
+        _signature(found.get((_SIGNATURE, index)), found.get((_TEXT, index), b"{}"))
+        for index in range(described)
+    )
+    return Answer(ptx, signatures, symbols)
+
+
+def _signature(data: bytes | None, text: bytes) -> CSignature | None:
+    if data is None:
+        return None
+    content = _bytes(data)
+    words = [
+        int.from_bytes(content[index : index + 4], "little") for index in range(0, len(content), 4)
+    ]
+    # PTX leaves zeros at the end out.
+    words = words or [0]
+    words += [0] * (1 + words[0] * _WORDS - len(words))
+    parameters = []
+    for index in range(words[0]):
+        form, const, code, size, is_class = words[1 + index * _WORDS :][:_WORDS]
+        parameters.append(CParameter(_FORMS[form], bool(const), _CODES[code], size, bool(is_class)))
+    # auto NAMESPACE::spelled_() [with Type_ = void (*)(const float *, int)]
+    spelled = _bytes(text).rstrip(b"\0").decode("utf-8", "replace")
+    spelled = spelled.partition("Type_ = ")[2].removesuffix("]").replace("(*)", "", 1)
+    return CSignature(spelled.replace("__nv_bool", "bool"), tuple(parameters))
+
+
+def _bytes(initializer: bytes) -> bytes:
+    return bytes(int(value) for value in initializer.strip(b"{} ").split(b",") if value)

@@ -1,0 +1,124 @@
+"""Asking a compiler about the kernels of a source while it compiles it: their symbols and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.toolchain.compiler import CompileRequest, does_not_compile, no_such_kernel
+from custom_dispatch.toolchain.descriptor import read_answer
+from custom_dispatch.toolchain.entry_point import EntryPoint
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one compilation asks for."""
+
+    described: tuple[str, ...]
+    """Entries whose types are asked for."""
+    named: tuple[str, ...]
+    """Entries whose symbols are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one compilation gave."""
+
+    ptx: bytes | None
+    """None where the source, with its question, does not compile."""
+    log: str
+    symbols: tuple[str, ...] | None = None
+    """Of each entry that was named; None where they are to be read from the PTX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A source compiled, with what the compiler said of its entries."""
+
+    ptx: bytes
+    log: str
+    entries: tuple[EntryPoint, ...]
+
+
+def compile_entries(
+    request: CompileRequest,
+    compiler: str,
+    ask: Callable[[Question], Outcome],
+    *,
+    describe: bool,
+    name_all: bool,
+) -> Answered:
+    """Compile a source and find out what its entries are.
+
+    A source that compiles by itself may not with a question behind it: it has no such function, or
+    hides it in a namespace, or the C++ standard is too old. Then less is asked for. Only C++ names
+    must be answered, because their symbols cannot be had otherwise.
+
+    Parameters
+    ----------
+    compiler
+        Name and short version, for errors.
+    ask
+        Compiles the source with a question.
+    describe
+        Whether types may be asked for.
+    name_all
+        Whether asking for a symbol leaves the PTX as it is. Otherwise plain names are asked for
+        only where the PTX has no such entry, as for a C++ function in no namespace.
+
+    Raises
+    ------
+    SourceError
+        The source does not compile, or has no kernel of a C++ name.
+    """
+    # A mangled name is one that C++ cannot look up.
+    known = tuple(entry for entry in request.entries if not entry.startswith("_Z"))
+    needed = tuple(entry for entry in known if not cpp_name(entry).is_identifier)
+    named = known if name_all else needed
+    questions = [Question(known if describe else (), named), Question((), named)]
+    questions += [Question((), needed), Question((), ())]
+    for question in dict.fromkeys(questions):
+        outcome = ask(question)
+        if outcome.ptx is not None:
+            break
+    if outcome.ptx is None:
+        raise does_not_compile(request, compiler, outcome.log)
+    for entry in needed if not question.named else ():
+        alone = ask(Question((), (entry,)))
+        if alone.ptx is None:
+            raise no_such_kernel(request, entry, compiler, alone.log)
+    absent = tuple(
+        entry
+        for entry in known
+        if entry not in question.named and not _has_entry(outcome.ptx, entry)
+    )
+    if absent:
+        more = Question(question.described, (*question.named, *absent))
+        second = ask(more)
+        if second.ptx is not None:
+            question, outcome = more, second
+    return _answered(request, question, outcome)
+
+
+def _has_entry(ptx: bytes | None, symbol: str) -> bool:
+    return re.search(rb"\.entry\s+" + re.escape(symbol.encode()) + rb"\b", ptx or b"") is not None
+
+
+def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> Answered:
+    from_ptx = len(question.named) if outcome.symbols is None else 0
+    answer = read_answer(outcome.ptx or b"", len(question.described), from_ptx)
+    symbols = answer.symbols if outcome.symbols is None else outcome.symbols
+    symbol_of = dict(zip(question.named, symbols, strict=True))
+    signature_of = dict(zip(question.described, answer.signatures, strict=True))
+    entries = tuple(
+        EntryPoint(entry, symbol_of.get(entry, entry), signature_of.get(entry))
+        for entry in request.entries
+    )
+    ptx = answer.ptx
+    for entry in entries:
+        # A static function's entry has no linkage, and the driver finds functions by name.
+        local = rb"^\.entry(?=\s+" + re.escape(entry.symbol.encode()) + rb"\b)"
+        ptx = re.sub(local, b".visible .entry", ptx, flags=re.MULTILINE)
+    return Answered(ptx, outcome.log, entries)

@@ -1,0 +1,205 @@
+"""C++ kernels: templates, namespaces and overloads, by the names that C++ has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
+
+import custom_dispatch as cd
+from custom_dispatch.errors import DeclarationError, PtxError, SourceError
+from custom_dispatch.ptx.reader import read_module
+from custom_dispatch.toolchain import Compiler, CompileRequest
+
+Declare = Callable[..., cd.Kernel]
+
+SOURCE = """\
+#include <cuda_fp16.h>
+namespace maths {
+template <class T, int Tile> __global__ void scale(const T* x, T* y, float factor, int count) {
+  __shared__ T tile[Tile];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  tile[threadIdx.x % Tile] = T(factor);
+  __syncthreads();
+  if (i < count) y[i] = tile[0] * x[i];
+}
+}
+__global__ void scale(const float* x, float* y, float factor, int count) { y[0] = factor * x[0]; }
+__global__ void scale(const double* x, double* y, float factor, int count) { y[0] = factor * x[0]; }
+__global__ void __launch_bounds__(64) simple(const float* x, float* y, float factor, int count) {
+  y[0] = x[0];
+}
+"""
+SYMBOLS = {
+    "maths::scale<float, 64>": "_ZN5maths5scaleIfLi64EEEvPKT_PS1_fi",
+    "maths::scale<half, 2*32>": "_ZN5maths5scaleI6__halfLi64EEEvPKT_PS2_fi",
+    "scale(const double*, double*, float, int)": "_Z5scalePKdPdfi",
+    "::scale(const float*, float*, float, int)": "_Z5scalePKfPffi",
+    "simple": "_Z6simplePKfPffi",
+}
+
+
+@pytest.fixture
+def source(write: Write) -> Path:
+    return write("scale.cu", SOURCE)
+
+
+def test_a_name_becomes_the_symbol_of_the_function_that_it_means(
+    compiler: Compiler, source: Path
+) -> None:
+    compiled = compiler.compile(CompileRequest(source, SM_90, entries=tuple(SYMBOLS)))
+    assert {entry.name: entry.symbol for entry in compiled.entries} == SYMBOLS
+    names = {entry.name for entry in read_module(compiled.ptx.decode()).entries}
+    assert names >= set(SYMBOLS.values())
+    assert b"descriptor" not in compiled.ptx
+    assert compiled.log == ""
+
+
+def test_a_function_of_an_unnamed_namespace_is_found(compiler: Compiler, write: Write) -> None:
+    hidden = SCALE.replace('extern "C"', "").replace("scale", "hidden")
+    source = write("hidden.cu", f"namespace maths {{ namespace {{ {hidden} }} }}")
+    compiled = compiler.compile(CompileRequest(source, SM_90, entries=("maths::hidden",)))
+    (entry,) = compiled.entries
+    assert "hidden" in entry.symbol
+    assert f".visible .entry {entry.symbol}(" in compiled.ptx.decode()
+    assert read_module(compiled.ptx.decode()).entry(entry.symbol) is not None
+
+
+def test_a_build_carries_the_symbols(declare: Declare, source: Path, compiler: Compiler) -> None:
+    kernels = [
+        declare("small", source=source, entry="maths::scale<float, 32>"),
+        declare("large", source=source, entry="maths::scale<float, 64>"),
+        declare("simple", source=source),
+    ]
+    library = cd.build(kernels, ["cuda:sm_90", "cuda:sm_80", "cpu"], compiler=compiler.name)
+    (unit,) = library.units
+    for item in (*unit.objects, unit.cpu_ptx):
+        assert item is not None
+        assert item.symbol("maths::scale<float, 64>") == SYMBOLS["maths::scale<float, 64>"]
+        assert item.symbol("simple") == SYMBOLS["simple"]
+        assert item.symbol("unknown") == "unknown"
+
+
+@pytest.mark.parametrize("kind", ["ptx", "cubin"])
+def test_objects_built_elsewhere_are_looked_up_by_the_same_names(
+    declare: Declare, write: Write, compiler: Compiler, source: Path, kind: str
+) -> None:
+    from custom_dispatch.toolchain.ptxas import assemble
+
+    ptx = compiler.compile(CompileRequest(source, SM_90, entries=tuple(SYMBOLS))).ptx
+    path = write(f"made/scale.{kind}", ptx if kind == "ptx" else assemble(ptx, SM_90).cubin)
+    for entry, symbol in SYMBOLS.items():
+        if "half" in entry:
+            continue  # the symbol has neither the typedef nor the sum
+        dtype = "f64" if "double" in entry else "f32"
+        n = cd.dim("n")
+        kernel = declare(
+            "k",
+            source=None,
+            objects={"cuda:sm_90": path},
+            entry=entry,
+            operands=[
+                cd.In("x", dtype, [n]),
+                cd.Out("y", dtype, [n]),
+                cd.Scalar("factor", "f32"),
+                cd.Scalar("count", "i32", n),
+            ],
+        )
+        (item,) = cd.build(kernel, ["cuda:sm_90"]).objects
+        assert item.symbol(entry) == symbol
+    missing = declare("k", source=None, objects={"cuda:sm_90": path}, entry="maths::scale<half,64>")
+    with pytest.raises(PtxError) as caught:
+        cd.build(missing, ["cuda:sm_90"])
+    assert "has no entry `maths::scale<half, 64>`" in caught.value.found
+    assert 'entry="_ZN5maths5scaleI' in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("maths::scale<float, -1>", ""),
+        ("maths::scale<nonsense, 64>", "nonsense"),
+        ("maths::scale<float>", ""),
+        ("nowhere::scale", "nowhere"),
+        ("scale(const int*)", ""),
+        ("maths::scale", ""),
+    ],
+)
+def test_a_name_that_means_nothing_shows_the_compilers_message(
+    declare: Declare, source: Path, compiler: Compiler, entry: str, said: str
+) -> None:
+    kernel = declare(source=source, entry=entry)
+    with pytest.raises(SourceError) as caught:
+        cd.build(kernel, ["cuda:sm_90"], compiler=compiler.name)
+    error = caught.value
+    assert error.found.startswith(f"`scale.cu` has no kernel `{kernel.entry}` that compiles for sm")
+    assert "overload" in error.expected
+    assert "entry=" in error.next_step
+    assert "error" in error.log
+    assert said in error.log
+
+
+def test_among_several_names_the_wrong_one_is_named(
+    declare: Declare, source: Path, compiler: Compiler
+) -> None:
+    kernels = [
+        declare("good", source=source, entry="maths::scale<float, 64>"),
+        declare("bad", source=source, entry="maths::scale<float, 64, 3>"),
+    ]
+    with pytest.raises(SourceError, match="has no kernel `maths::scale<float, 64, 3>`"):
+        cd.build(kernels, ["cuda:sm_90"], compiler=compiler.name)
+
+
+def test_two_spellings_of_one_function_are_refused(declare: Declare, source: Path) -> None:
+    kernels = [
+        declare("one", source=source, entry="maths::scale<float, 64>"),
+        declare("two", source=source, entry="maths::scale<float, 2*32>"),
+    ]
+    with pytest.raises(DeclarationError) as caught:
+        cd.build(kernels, ["cuda:sm_90"])
+    assert caught.value.found == (
+        "Kernels `one` and `two` name one function: `maths::scale<float, 64>` is "
+        "`maths::scale<float, 2* 32>`."
+    )
+    assert caught.value.next_step == "write the same entry= for both."
+
+
+@pytest.mark.parametrize(
+    "source_text",
+    [
+        f"namespace maths {{\n{SCALE}\n}}",  # a C function that C++ cannot name as `scale`
+        "#define N 5\n#define T float\n#define A\n" + SCALE,
+        "// no line end" + SCALE.replace("extern", '\nextern').rstrip() + " // no line end",
+    ],
+)  # fmt: skip
+def test_other_sources_compile_as_they_did(
+    declare: Declare, write: Write, compiler: Compiler, source_text: str
+) -> None:
+    path = write("scale.cu", source_text)
+    plain = compiler.compile(CompileRequest(path, SM_90)).ptx
+    (item,) = cd.build(declare(source=path), ["cuda:sm_90"], compiler=compiler.name).objects
+    assert item.data == plain
+
+
+@pytest.mark.parametrize("name", ["a,b", "a b", "\xe4"])
+def test_a_template_in_a_file_of_any_name(declare: Declare, write: Write, name: str) -> None:
+    skip_without_gcc()
+    path = write(f"{name}/scale.cu", SOURCE)
+    kernel = declare(source=path, entry="maths::scale<float, 64>")
+    assert cd.build(kernel, ["cuda:sm_90"], compiler="nvcc").units
+
+
+def test_symbols_are_exported_and_dispatched(declare: Declare, source: Path) -> None:
+    kernel = declare("k", source=source, entry="maths::scale<float, 64>")
+    library: Any = cd.build(kernel, ["cuda:sm_90", "cpu"])
+    from custom_dispatch.ir.executable import by_path
+    from custom_dispatch.ir.library_module import write_library_module
+
+    text = write_library_module(library, by_path, "executable")
+    symbol = SYMBOLS["maths::scale<float, 64>"]
+    assert text.count(f"hal.executable.export public @{symbol} ") == 2
+    assert text.count(f"::@{symbol}") == 2
+    assert "func.func public @k(" in text
