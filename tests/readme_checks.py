@@ -101,6 +101,10 @@ ROWS |= {
     "Another size of a parameter": lambda bench: bench.build(
         operands=[X, Y, cd.Scalar("count", "u8")]
     ),
+    "Another element type": lambda bench: bench.build(operands=[cd.In("x", "f16", [n]), Y, COUNT]),
+    "A result through a pointer to const": lambda bench: bench.build(
+        operands=[cd.InOut("x", "f32", [n]), Y, COUNT]
+    ),
     "A name that is no identifier": lambda bench: bench.kernel("my.kernel"),
     "A block over 1024 threads": lambda bench: bench.kernel(block=2048),
     "A block over `__launch_bounds__`": lambda bench: bench.build(

@@ -18,6 +18,7 @@ from custom_dispatch.ptx.conformance import (
 )
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import apply_edits, rewrite_entry
+from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.object import Object
@@ -32,10 +33,11 @@ def validate(
 ) -> Object:
     """Check an object against the kernels it is for; return it with its resource report.
 
-    PTX is read, compared with each declaration, rewritten where a kernel's C signature is not in
-    IREE's form, and assembled as it will be linked. A cubin is compared by what its ELF
-    tables say of each kernel. Of a fatbin image only the architectures can be read: its parts may
-    be compressed, so an entry that is missing from it is found when the file is loaded.
+    PTX is read and compared with each declaration, as are the types that the compiler told of;
+    it is rewritten where a kernel's C signature is not in IREE's form, and assembled as it will be
+    linked. A cubin is compared by what its ELF tables say of each kernel. Of a fatbin image only
+    the architectures can be read: its parts may be compressed, so an entry that is missing from it
+    is found when the file is loaded.
 
     Parameters
     ----------
@@ -98,6 +100,10 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cp
         module = read_module(text)
     for kernel in kernels:
         check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
+    for entry in item.entries:
+        for kernel in kernels:
+            if kernel.entry == entry.name and entry.signature is not None:
+                check_types(kernel, entry.signature, label)
     edits = []
     for kernel in kernels:
         if not kernel.abi.is_irees:
