@@ -5,5 +5,6 @@
 
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.lower import lower
+from custom_dispatch.cpu.processor import Processor
 
-__all__ = ["CpuCode", "CpuKernel", "lower"]
+__all__ = ["CpuCode", "CpuKernel", "Processor", "lower"]

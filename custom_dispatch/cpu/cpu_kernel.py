@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from custom_dispatch.cpu.processor import UNKNOWN, Processor
+
 
 @dataclass(frozen=True)
 class CpuKernel:
@@ -29,6 +31,8 @@ class CpuKernel:
         row: then there are fewer workgroups than blocks. None where each workgroup is one block.
     dynamic_shared_memory
         Bytes of dynamic shared memory of a block (``extern __shared__``).
+    processor
+        What runs it.
     """
 
     entry: str
@@ -39,6 +43,7 @@ class CpuKernel:
     layout: str
     grid_x_ordinal: int | None = None
     dynamic_shared_memory: int = 0
+    processor: Processor = UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.structure import loop
+from custom_dispatch.cpu.subnormals import keep_subnormals, wants_flushing
 from custom_dispatch.cpu.thread_function import ThreadFunction
 
 _ARGUMENTS = ("%environment", "%dispatch", "%workgroup")
@@ -40,10 +41,13 @@ def entry_function(thread: ThreadFunction) -> list[str]:
     place += [_field(b, "%dispatch", offset, bits) for offset, bits in _COUNTS]
     last = [_pointer(b, "%workgroup", _LOCAL_MEMORY)] if thread.memory.needed else []
     last += [failure] if failure else []
+    flushes = wants_flushing(thread.entry)
+    restore = keep_subnormals(b, "" if flushes else kernel.processor.architecture)
     if kernel.grid_x_ordinal is None:
         call_block(b, thread, [*arguments, *place, *last])
     else:
         _run_share(b, thread, arguments, place, last)
+    restore()
     b.line(f"llvm.return {b.load(failure, 'i32', 4) if failure else b.const(0, 32)} : i32")
     listed = ", ".join(f"{name}: {POINTER} {_ATTRIBUTES}" for name in _ARGUMENTS)
     return [f"  llvm.func @{kernel.symbol}({listed}) -> i32 {{", *b.lines, "  }"]

@@ -19,6 +19,7 @@ from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.special_registers import Ids, special_register
+from custom_dispatch.cpu.subnormals import wants_flushing
 from custom_dispatch.cpu.unsupported import unsupported
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import (
@@ -95,15 +96,25 @@ class Frame:
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
 
-        self._added_types = {
-            statement.parts[-1]
+        self.keeps_subnormals = not wants_flushing(entry)
+        """Whether the hardware leaves subnormal numbers alone, so that `.ftz` is to be lowered."""
+        sums = [
+            statement.parts
             for statement in entry.body
             if isinstance(statement, Instruction) and statement.parts[0] in ("add", "sub")
-        }
+        ]
+        self._added_types = {parts[-1] for parts in sums}
+        self._rounded_sums = {parts[-1] for parts in sums if "rn" in parts}
 
-    def adds(self, type_name: str) -> bool:
-        """Whether the kernel adds or subtracts numbers of a type anywhere."""
-        return type_name in self._added_types
+    def is_apart(self, product: Instruction) -> bool:
+        """Whether a product must not be fused with what it is added to.
+
+        IREE lets LLVM fuse them; PTX does not where either says how it rounds.
+        """
+        type_name = product.parts[-1]
+        if "rn" in product.parts:
+            return type_name in self._added_types
+        return type_name in self._rounded_sums
 
     # ---- what the kernel declares
 

@@ -10,6 +10,7 @@ from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.lower_async_copy import lower_async_copy
 from custom_dispatch.cpu.lower_atomic import lower_atomic
 from custom_dispatch.cpu.lower_barrier import lower_barrier
+from custom_dispatch.cpu.lower_compare import lower_compare, lower_select
 from custom_dispatch.cpu.lower_convert import lower_convert
 from custom_dispatch.cpu.lower_float import lower_float, lower_testp
 from custom_dispatch.cpu.lower_half import lower_half
@@ -26,12 +27,12 @@ from custom_dispatch.cpu.lower_logic import (
     lower_bit_field,
     lower_bit_mask,
     lower_bitwise,
-    lower_compare,
     lower_count,
+    lower_extend,
+    lower_find_nth,
     lower_funnel_shift,
     lower_lop3,
     lower_permute,
-    lower_select,
     lower_shift,
 )
 from custom_dispatch.cpu.lower_matrix import (
@@ -93,6 +94,8 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("popc", "clz", "brev", "bfind"), lower_count),
     **dict.fromkeys(("bfe", "bfi"), lower_bit_field),
     **dict.fromkeys(("bmsk",), lower_bit_mask),
+    **dict.fromkeys(("szext",), lower_extend),
+    **dict.fromkeys(("fns",), lower_find_nth),
     **dict.fromkeys(("setp", "set"), lower_compare),
     **dict.fromkeys(("selp", "slct"), lower_select),
     **dict.fromkeys(("testp",), lower_testp),
@@ -116,7 +119,7 @@ _TYPELESS: Final = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap", ASSERTION}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
-_KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2"}
+_KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2", "tf32"}
 _MIN_PARTS: Final = {"setp": 3, "set": 4, "slct": 3, "cvt": 3, "dp2a": 4, "dp4a": 3}
 _TYPES: Final = {"slct": 2, "cvt": 2, "set": 2}
 

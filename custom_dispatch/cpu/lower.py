@@ -29,8 +29,8 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
     """Lower kernels of one PTX module for IREE's llvm-cpu target.
 
     Each becomes a function that an IREE workgroup calls: it runs one CUDA block, or several
-    neighbours along x. The same input gives the same text. `.ftz` is ignored and `.approx` results
-    are at least as exact as a GPU's.
+    neighbours along x. The same input gives the same text. `.approx` results are at least as exact
+    as a GPU's.
 
     Parameters
     ----------

@@ -1,36 +1,91 @@
 """`cvt` between integers and floating-point numbers (PTX ISA 9.0, section 9.7.9, "cvt").
 
-Conversions to integers saturate. Directed roundings are lowered where digits are cut off (`.rz`)
-and refused where they are rounded up or down (`.rm`, `.rp`), unless the conversion is exact.
+Conversions to integers saturate; every other one takes any rounding, and rounds once. Pairs of
+8-bit numbers are in `custom_dispatch.cpu.lower_bytes`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from custom_dispatch.cpu.builder import int_type
-from custom_dispatch.cpu.fp8 import narrow_to_byte, widen_byte
 from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.lower_bytes import BYTE_PAIRS, lower_convert_bytes
 from custom_dispatch.cpu.lower_float import saturate
+from custom_dispatch.cpu.lower_half import join_halves
 from custom_dispatch.cpu.rounding import (
     narrow,
     relu,
+    round_directed,
     round_odd,
+    step_f64,
     to_integral,
-    truncate_to_f32,
-    widen,
+    two_sum,
 )
+from custom_dispatch.cpu.subnormals import flushed
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
 
-_TO_INTEGRAL = frozenset({"rni", "rzi", "rmi", "rpi"})
-_MODIFIERS = frozenset({"ftz", "sat", "relu", "rn", "rz", "rm", "rp", *_TO_INTEGRAL})
-_BYTE_PAIRS = ("e4m3x2", "e5m2x2")
-_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+_TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
+_MODIFIERS = frozenset({"ftz", "sat", "relu", *_ROUNDINGS, *_TO_INTEGRAL})
+_DIGITS = {"f32": 24, "f64": 53}
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """A `cvt` of one number.
+
+    Attributes
+    ----------
+    frame, instruction
+        Where and what it is.
+    target, source
+        The types.
+    d, a
+        The operands.
+    """
+
+    frame: Frame
+    instruction: Instruction
+    target: str
+    source: str
+    d: Operand
+    a: Operand
+
+    def says(self, modifier: str) -> bool:
+        """Whether it has a modifier."""
+        return modifier in self.instruction.parts
+
+    @property
+    def rounding(self) -> str:
+        """How it rounds to a floating-point type."""
+        return next((r for r in _ROUNDINGS if self.says(r)), "rn")
+
+    @property
+    def integral(self) -> str:
+        """How it rounds to an integral value, or nothing."""
+        return next((r for r in _TO_INTEGRAL if self.says(r)), "")
+
+    def value(self) -> str:
+        """The floating-point number to convert, as its `value_type`."""
+        value = self.frame.float(self.a, self.source)
+        return self.flush(value) if self.source == "f32" else value
+
+    def flush(self, value: str) -> str:
+        """An f32 as `.ftz` has it."""
+        if not self.says("ftz") or not self.frame.keeps_subnormals:
+            return value
+        return flushed(self.frame.b, value, "f32")
 
 
 def lower_convert(frame: Frame, instruction: Instruction) -> None:
     """`cvt`."""
-    _, *modifiers, target, source = (*instruction.parts, "", "")[: len(instruction.parts)]
-    if "e4m3x2" in (target, source) or "e5m2x2" in (target, source):
-        _bytes(frame, instruction, tuple(modifiers), target, source)
+    *modifiers, target, source = instruction.parts[1:]
+    if target in BYTE_PAIRS or source in BYTE_PAIRS:
+        lower_convert_bytes(frame, instruction, tuple(modifiers), target, source)
+        return
+    if target == "tf32":
+        _to_tf32(frame, instruction, tuple(modifiers), source)
         return
     frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
     if target in ("f16x2", "bf16x2") and source == "f32":
@@ -39,187 +94,155 @@ def lower_convert(frame: Frame, instruction: Instruction) -> None:
     if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
         raise frame.unsupported(instruction)
     d, a = frame.operands(instruction, 2)
+    conversion = _Conversion(frame, instruction, target, source, d, a)
     if target in FLOAT_BITS and source in FLOAT_BITS:
-        _float_to_float(frame, instruction, tuple(modifiers), (target, source), d, a)
+        _float_to_float(conversion)
     elif target in FLOAT_BITS:
-        _integer_to_float(frame, instruction, tuple(modifiers), (target, source), d, a)
+        _integer_to_float(conversion)
     elif source in FLOAT_BITS:
-        _float_to_integer(frame, tuple(modifiers), (target, source), d, a)
+        _float_to_integer(conversion)
     else:
-        _integer_to_integer(frame, tuple(modifiers), (target, source), d, a)
+        _integer_to_integer(conversion)
 
 
 def _to_pair(
     frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], element: str
 ) -> None:
-    b = frame.b
     if not {"rn", "rz", "relu"}.issuperset(modifiers):
         raise frame.unsupported(instruction)
     d, upper, lower = frame.operands(instruction, 3)
     halves = []
-    for source in (upper, lower):
+    for source in (lower, upper):
         value = frame.float(source, "f32")
         if "relu" in modifiers:
-            value = relu(b, value)
-        bits = narrow(b, value, element, towards_zero="rz" in modifiers)
-        halves.append(b.resize(bits, 16, 32))
-    shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
-    frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
+            value = relu(frame.b, value)
+        halves.append(narrow(frame.b, value, element, "rz" if "rz" in modifiers else "rn"))
+    frame.set_integer(d, join_halves(frame.b, halves), 32)
 
 
-def _bytes(
-    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], target: str, source: str
+def _to_tf32(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], source: str
 ) -> None:
-    """Pairs of 8-bit floating-point numbers, from f32 or f16x2 and to f16x2."""
+    """An f32 with 10 digits behind the point; the last 13 bits become zero."""
     b = frame.b
-    element = (target if target in _BYTE_PAIRS else source).removesuffix("x2")
-    halves: list[str] = []
-    if source in _BYTE_PAIRS and target == "f16x2" and {"rn", "relu"}.issuperset(modifiers):
-        d, a = frame.operands(instruction, 2)
-        pair = frame.integer(a, 16)
-        upper = b.binary("lshr", pair, b.const(8, 16), "i16")
-        for byte in (upper, pair):
-            value = widen_byte(b, b.resize(byte, 16, 8), element)
-            value = relu(b, value) if "relu" in modifiers else value
-            halves.append(b.resize(narrow(b, value, "f16"), 16, 32))
-        shifted = b.binary("shl", halves[0], b.const(16, 32), "i32")
-        frame.set_integer(d, b.binary("or", shifted, halves[1], "i32"), 32)
-        return
-    wanted = {"rn", "satfinite"}
-    if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
+    if source != "f32" or modifiers not in (("rna",), ("rn",), ("rz",)):
         raise frame.unsupported(instruction)
-    if source == "f32":
-        d, high, low = frame.operands(instruction, 3)
-        values = [frame.float(operand, "f32") for operand in (high, low)]
-    elif source == "f16x2":
-        d, a = frame.operands(instruction, 2)
-        pair = frame.integer(a, 32)
-        upper = b.binary("lshr", pair, b.const(16, 32), "i32")
-        values = [widen(b, b.resize(half, 32, 16), "f16") for half in (upper, pair)]
-    else:
-        raise frame.unsupported(instruction)
-    for value in values:
-        kept = relu(b, value) if "relu" in modifiers else value
-        halves.append(b.resize(narrow_to_byte(b, kept, element), 8, 16))
-    shifted = b.binary("shl", halves[0], b.const(8, 16), "i16")
-    frame.set_integer(d, b.binary("or", shifted, halves[1], "i16"), 16)
+    d, a = frame.operands(instruction, 2)
+    value = frame.float(a, "f32")
+    bits = b.cast("bitcast", value, "f32", "i32")
+    if modifiers != ("rz",):
+        half = b.const(0x1000, 32)
+        if modifiers == ("rn",):
+            last = b.binary("lshr", bits, b.const(13, 32), "i32")
+            last = b.binary("and", last, b.const(1, 32), "i32")
+            half = b.binary("add", last, b.const(0xFFF, 32), "i32")
+        bits = b.binary("add", bits, half, "i32")
+    bits = b.binary("and", bits, b.const(-0x2000, 32), "i32")
+    is_nan = b.fcmp("uno", value, value, "f32")
+    frame.set_integer(d, b.select(is_nan, b.const(0x7FFFFFFF, 32), bits, "i32"), 32)
 
 
-def _rounding(
-    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], *, exact: bool
-) -> str:
-    rounding = next((m for m in modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
-    if exact:
-        return "rn"
-    if rounding in ("rm", "rp"):
-        raise frame.unsupported(instruction)
-    return rounding
-
-
-def _float_to_float(
-    frame: Frame,
-    instruction: Instruction,
-    modifiers: tuple[str, ...],
-    types: tuple[str, str],
-    d: Operand,
-    a: Operand,
-) -> None:
-    b = frame.b
-    target, source = types
-    value = frame.float(a, source)
-    kind = value_type(source)
-    for modifier in modifiers:
-        if modifier in _TO_INTEGRAL:
-            value = to_integral(b, value, modifier, kind)
-    if "sat" in modifiers:
+def _float_to_float(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    value, kind = c.value(), value_type(c.source)
+    if c.integral:
+        value = to_integral(b, value, c.integral, kind)
+    if c.says("sat"):
         value = saturate(frame, value, kind)
-    if "relu" in modifiers:
+    if c.says("relu"):
         if kind != "f32":
-            raise frame.unsupported(instruction)
+            raise frame.unsupported(c.instruction)
         value = relu(b, value)
-    is_exact = FLOAT_BITS[target] > FLOAT_BITS[source] or target == source
-    cut = _rounding(frame, instruction, modifiers, exact=is_exact) == "rz"
-    if target in ("f16", "bf16"):
+    if c.target in ("f16", "bf16"):
         if kind == "f64":
-            value = truncate_to_f32(b, value) if cut else round_odd(b, value)
-        frame.set_integer(d, narrow(b, value, target, towards_zero=cut), 16)
-    elif target == "f32" and kind == "f64":
-        value = truncate_to_f32(b, value) if cut else b.cast("fptrunc", value, "f64", "f32")
-        frame.set_float(d, value, "f32")
+            value = round_odd(b, value)
+        frame.set_integer(c.d, narrow(b, value, c.target, c.rounding), 16)
+    elif c.target == "f32" and kind == "f64":
+        if c.rounding == "rn":
+            value = b.cast("fptrunc", value, "f64", "f32")
+        else:
+            value = round_directed(b, value, b.float_const(0, "f64"), c.rounding)
+        frame.set_float(c.d, c.flush(value), "f32")
+    elif c.target == "f32":
+        frame.set_float(c.d, c.flush(value), "f32")
     else:
-        frame.set_float(d, b.cast("fpext", value, kind, target), target)
+        frame.set_float(c.d, b.cast("fpext", value, kind, "f64"), "f64")
 
 
-def _float_to_integer(
-    frame: Frame,
-    modifiers: tuple[str, ...],
-    types: tuple[str, str],
-    d: Operand,
-    a: Operand,
-) -> None:
-    b = frame.b
-    target, source = types
-    bits, signed = TYPE_BITS[target], target.startswith("s")
-    value = frame.float(a, source)
-    kind = value_type(source)
-    rounding = next((m for m in modifiers if m in _TO_INTEGRAL), "rzi")
-    if rounding != "rzi":
-        value = to_integral(b, value, rounding, kind)
+def _float_to_integer(c: _Conversion) -> None:
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.target], c.target.startswith("s")
+    value, kind = c.value(), value_type(c.source)
+    if c.integral not in ("", "rzi"):
+        value = to_integral(b, value, c.integral, kind)
     name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
     result = b.call_intrinsic(name, [value], [kind], int_type(bits))
-    if source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
+    if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
         is_nan = b.fcmp("uno", value, value, kind)
         result = b.select(is_nan, b.const(1 << (bits - 1), bits), result, int_type(bits))
-    frame.set_integer(d, result, bits, signed=signed)
+    c.frame.set_integer(c.d, result, bits, signed=signed)
 
 
-def _integer_to_float(
-    frame: Frame,
-    instruction: Instruction,
-    modifiers: tuple[str, ...],
-    types: tuple[str, str],
-    d: Operand,
-    a: Operand,
-) -> None:
-    b = frame.b
-    target, source = types
-    bits, signed = TYPE_BITS[source], source.startswith("s")
-    is_exact = bits - signed <= _DIGITS[target] and target != "f16"
-    cut = _rounding(frame, instruction, modifiers, exact=is_exact) == "rz"
-    value = frame.integer(a, bits)
-    operation = "sitofp" if signed else "uitofp"
-    if target in ("f16", "bf16"):
-        if bits == 64:
-            raise frame.unsupported(instruction)
-        wide = b.cast(operation, value, int_type(bits), "f64")  # exact
-        narrowed = truncate_to_f32(b, wide) if cut else round_odd(b, wide)
-        frame.set_integer(d, narrow(b, narrowed, target, towards_zero=cut), 16)
+def _integer_to_float(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    value = frame.integer(c.a, bits)
+    if c.target in ("f16", "bf16"):
+        half = narrow(b, round_odd(b, _odd_f64(c, value)), c.target, c.rounding)
+        frame.set_integer(c.d, half, 16)
         return
-    if cut and (target == "f64" or bits == 64):
-        raise frame.unsupported(instruction)
-    if cut:
-        wide = b.cast(operation, value, int_type(bits), "f64")
-        result = truncate_to_f32(b, wide)
+    if c.rounding == "rn" or bits - signed <= _DIGITS[c.target]:
+        operation = "sitofp" if signed else "uitofp"
+        result = b.cast(operation, value, int_type(bits), c.target)
     else:
-        result = b.cast(operation, value, int_type(bits), target)
-    if "sat" in modifiers:
-        result = saturate(frame, result, target)
-    frame.set_float(d, result, target)
+        total, error = _as_two_f64(c, value)
+        directed = round_directed if c.target == "f32" else step_f64
+        result = directed(b, total, error, c.rounding)
+    if c.says("sat"):
+        result = saturate(frame, result, c.target)
+    frame.set_float(c.d, result, c.target)
 
 
-def _integer_to_integer(
-    frame: Frame,
-    modifiers: tuple[str, ...],
-    types: tuple[str, str],
-    d: Operand,
-    a: Operand,
-) -> None:
-    b = frame.b
-    target, source = types
-    target_bits, target_signed = TYPE_BITS[target], target.startswith("s")
-    source_bits, source_signed = TYPE_BITS[source], source.startswith("s")
-    value = frame.integer(a, source_bits)
-    if "sat" in modifiers:
+def _odd_f64(c: _Conversion, value: str) -> str:
+    """An integer as an f64; of one with more than 53 digits, the last stands for what is lost."""
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    wide = b.resize(value, bits, 64, signed=signed)
+    if bits == 64:
+        magnitude = b.call_intrinsic("llvm.smax", [wide, _minus(c, wide)], ["i64"] * 2, "i64")
+        size = b.binary("lshr", magnitude if signed else wide, b.const(53, 64), "i64")
+        is_long = b.icmp("ne", size, b.const(0, 64), "i64")
+        lost = b.binary("and", wide, b.const(0x7FF, 64), "i64")
+        inexact = b.resize(b.icmp("ne", lost, b.const(0, 64), "i64"), 1, 64)
+        odd = b.binary("shl", inexact, b.const(11, 64), "i64")
+        odd = b.binary("or", b.binary("sub", wide, lost, "i64"), odd, "i64")
+        wide = b.select(is_long, odd, wide, "i64")
+    return b.cast("sitofp" if signed else "uitofp", wide, "i64", "f64")
+
+
+def _minus(c: _Conversion, value: str) -> str:
+    return c.frame.b.binary("sub", c.frame.b.const(0, 64), value, "i64")
+
+
+def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:
+    """An integer as the exact sum of an f64, rounded, and another."""
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    operation = "sitofp" if signed else "uitofp"
+    if bits < 64:
+        return b.cast(operation, value, int_type(bits), "f64"), b.float_const(0, "f64")
+    lower = b.binary("and", value, b.const(0x7FF, 64), "i64")
+    upper = b.binary("sub", value, lower, "i64")
+    parts = (b.cast(operation, part, "i64", "f64") for part in (upper, lower))
+    return two_sum(b, *parts)
+
+
+def _integer_to_integer(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    target_bits, target_signed = TYPE_BITS[c.target], c.target.startswith("s")
+    source_bits, source_signed = TYPE_BITS[c.source], c.source.startswith("s")
+    value = frame.integer(c.a, source_bits)
+    if c.says("sat"):
         # In twice the larger width, every bound of both types is a signed number.
         wide = 2 * max(source_bits, target_bits)
         low = -(1 << (target_bits - 1)) if target_signed else 0
@@ -230,4 +253,4 @@ def _integer_to_integer(
             value = b.call_intrinsic(name, bounds, [int_type(wide)] * 2, int_type(wide))
         source_bits = wide
     value = b.resize(value, source_bits, target_bits, signed=source_signed)
-    frame.set_integer(d, value, target_bits, signed=target_signed)
+    frame.set_integer(c.d, value, target_bits, signed=target_signed)

@@ -1,8 +1,7 @@
 """Arithmetic of f32 and f64 (PTX ISA 9.0, section 9.7.3).
 
-Sums and products of f32 take any rounding; elsewhere a directed rounding is refused. `.ftz` is
-ignored, and both of IREE's CPU drivers flush subnormal f32 and f64 numbers to zero, with or without
-it. A NaN's payload may differ from the GPU's.
+Every rounding is exact (`custom_dispatch.cpu.rounded_arithmetic`). A NaN's payload may differ from
+the GPU's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 from custom_dispatch.cpu.builder import int_type
 from custom_dispatch.cpu.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.lower_math import MATH
-from custom_dispatch.cpu.rounding import round_directed, two_sum
+from custom_dispatch.cpu.rounded_arithmetic import ROUNDED, directed_f32, rounded_f64
+from custom_dispatch.cpu.subnormals import flushed
 from custom_dispatch.ptx import Instruction
 
 _MODIFIERS = frozenset({"rn", "ftz", "sat", "approx", "full", "NaN"})
@@ -21,23 +21,29 @@ _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 def lower_float(frame: Frame, instruction: Instruction) -> None:
     """Every f32 and f64 instruction that computes."""
     base, *modifiers, type_name = instruction.parts
-    directed = next((m for m in modifiers if m in _DIRECTED), "")
-    if directed and (type_name != "f32" or base not in ("add", "sub", "mul", "fma", "mad")):
+    rounding = next((m for m in modifiers if m in _DIRECTED), "rn")
+    if rounding != "rn" and base not in ROUNDED:
         raise frame.unsupported(instruction)
     frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS | _DIRECTED)
     count = {"fma": 4, "mad": 4}.get(
         base, 3 if base in (*_ARITHMETIC, "min", "max", "copysign") else 2
     )
     d, *sources = frame.operands(instruction, count)
+    ftz = "ftz" in modifiers and frame.keeps_subnormals
     values = [frame.float(source, type_name) for source in sources]
-    if directed:
-        value = _compute_directed(frame, base, values, directed)
+    if ftz and base != "ex2":  # whose result for them is 1 in any case
+        values = [flushed(frame.b, value, type_name) for value in values]
+    if type_name == "f64" and (rounding != "rn" or base == "fma"):
+        value = rounded_f64(frame.b, base, values, rounding, fused=frame.kernel.processor.fused)
+    elif rounding != "rn":
+        value = directed_f32(frame.b, base, values, rounding)
     else:
         is_nan_wanted = "NaN" in modifiers
         value = compute(frame, instruction, base, values, type_name, propagate_nan=is_nan_wanted)
-    if base == "mul" and "rn" in modifiers and frame.adds(type_name):
-        # IREE lets LLVM fuse a product and a sum; `.rn` asks for two roundings.
+    if base == "mul" and frame.is_apart(instruction):
         value = frame.b.call_intrinsic("llvm.arithmetic.fence", [value], [type_name], type_name)
+    if ftz:
+        value = flushed(frame.b, value, type_name)
     if "sat" in modifiers:
         value = saturate(frame, value, type_name)
     frame.set_float(d, value, type_name)
@@ -90,21 +96,6 @@ def compute(
         wide = b.cast("fpext", values[0], "f32", "f64")
         return b.cast("fptrunc", MATH[base](b, wide), "f64", "f32")
     raise frame.unsupported(instruction)
-
-
-def _compute_directed(frame: Frame, base: str, values: list[str], rounding: str) -> str:
-    """A sum or product of f32, exact in two f64 until it is rounded."""
-    b = frame.b
-    wide = [b.cast("fpext", value, "f32", "f64") for value in values]
-    if base in ("add", "sub"):
-        if base == "sub":
-            wide[1] = flip_sign(frame, wide[1], "f64")
-        total, error = two_sum(b, wide[0], wide[1])
-    else:
-        total, error = b.binary("fmul", wide[0], wide[1], "f64"), b.float_const(0, "f64")
-        if base in ("fma", "mad"):
-            total, error = two_sum(b, total, wide[2])
-    return round_directed(b, total, error, rounding)
 
 
 def flip_sign(frame: Frame, value: str, type_name: str) -> str:

@@ -1,12 +1,15 @@
 """Arithmetic of f16, bf16 and their pairs (PTX ISA 9.0, section 9.7.4).
 
-Sums, products and roots are computed in f32 and rounded once more, which gives the correctly
-rounded result because f32 has more than twice the digits. `fma` needs one rounding of an exact sum:
-it is computed in f64 with the lost digits kept as an odd last bit.
+Sums and products are computed in f32 and rounded once more, which gives the correctly rounded
+result because f32 has more than twice the digits. `fma` needs one rounding of an exact sum: it is
+computed in f64 with the lost digits kept as an odd last bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from custom_dispatch.cpu.builder import Builder
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.lower_float import compute, saturate
 from custom_dispatch.cpu.rounding import narrow, relu, round_odd, two_sum, widen
@@ -39,27 +42,25 @@ def packed(
 ) -> str:
     """An operation on one or two elements, from and to an i16 or i32 that holds them."""
     element = type_name.removesuffix("x2")
-    lanes = 2 if type_name.endswith("x2") else 1
-    result = ""
-    for lane in range(lanes):
-        parts = [_lane(frame, value, lane, lanes) for value in sources]
-        bits = _compute(frame, instruction, base, modifiers, parts, element)
-        if lanes == 1:
-            return bits
-        wide = frame.b.resize(bits, 16, 32)
-        if lane:
-            wide = frame.b.binary("shl", wide, frame.b.const(16, 32), "i32")
-            wide = frame.b.binary("or", result, wide, "i32")
-        result = wide
-    return result
+    if element == type_name:
+        return _compute(frame, instruction, base, modifiers, sources, element)
+    halves = zip(*(halves_of(frame.b, source) for source in sources), strict=True)
+    return join_halves(
+        frame.b,
+        [_compute(frame, instruction, base, modifiers, list(h), element) for h in halves],
+    )
 
 
-def _lane(frame: Frame, value: str, lane: int, lanes: int) -> str:
-    if lanes == 1:
-        return value
-    if lane:
-        value = frame.b.binary("lshr", value, frame.b.const(16, 32), "i32")
-    return frame.b.resize(value, 32, 16)
+def halves_of(b: Builder, word: str) -> list[str]:
+    """An i32 as two i16, the lower first."""
+    upper = b.binary("lshr", word, b.const(16, 32), "i32")
+    return [b.resize(half, 32, 16) for half in (word, upper)]
+
+
+def join_halves(b: Builder, halves: Sequence[str]) -> str:
+    """Two i16, the lower first, as an i32."""
+    lower, upper = (b.resize(half, 16, 32) for half in halves)
+    return b.binary("or", lower, b.binary("shl", upper, b.const(16, 32), "i32"), "i32")
 
 
 def _compute(
@@ -75,16 +76,30 @@ def _compute(
     if base in ("neg", "abs"):
         mask = b.const(0x8000 if base == "neg" else 0x7FFF, 16)
         return b.binary("xor" if base == "neg" else "and", sources[0], mask, "i16")
+    ftz = "ftz" in modifiers and element == "f16"
+    if ftz:
+        sources = [_flushed(b, source) for source in sources]
     values = [widen(b, source, element) for source in sources]
     if base == "fma":
         value = _odd_fma(frame, values)
+    elif base == "mul" and element == "bf16":  # f32 has no digits to spare for small products
+        wide = [b.cast("fpext", value, "f32", "f64") for value in values]
+        value = round_odd(b, b.binary("fmul", wide[0], wide[1], "f64"))
     else:
         value = compute(frame, instruction, base, values, "f32", propagate_nan="NaN" in modifiers)
     if "sat" in modifiers:
         value = saturate(frame, value, "f32")
     if "relu" in modifiers:
         value = relu(b, value)
-    return narrow(b, value, element)
+    result = narrow(b, value, element)
+    return _flushed(b, result) if ftz else result
+
+
+def _flushed(b: Builder, half: str) -> str:
+    """An f16 with subnormal numbers made zero of the same sign."""
+    exponent = b.binary("and", half, b.const(0x7C00, 16), "i16")
+    sign = b.binary("and", half, b.const(0x8000, 16), "i16")
+    return b.select(b.icmp("eq", exponent, b.const(0, 16), "i16"), sign, half, "i16")
 
 
 def _odd_fma(frame: Frame, values: list[str]) -> str:

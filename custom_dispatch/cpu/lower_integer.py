@@ -6,7 +6,7 @@ from custom_dispatch.cpu.builder import int_type
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.ptx import TYPE_BITS, Instruction
 
-_MULTIPLY = frozenset({"lo", "hi", "wide", "cc"})
+_MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
 
 
 def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
@@ -57,6 +57,8 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     base, *modifiers, type_name = instruction.parts
     frame.check_modifiers(instruction, tuple(modifiers), _MULTIPLY)
+    if "sat" in modifiers and instruction.opcode not in ("mad.hi.sat.s32", "mad24.hi.sat.s32"):
+        raise frame.unsupported(instruction)
     with_add = base.startswith("mad")
     d, *sources = frame.operands(instruction, 4 if with_add else 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
@@ -87,6 +89,8 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
                 carry_in=base == "madc",
                 carry_out="cc" in modifiers,
             )
+        elif "sat" in modifiers:
+            value = b.call_intrinsic("llvm.sadd.sat", [value, addend], ["i32", "i32"], "i32")
         else:
             value = b.binary("add", value, addend, int_type(width))
     frame.set_integer(d, value, width, signed=signed)

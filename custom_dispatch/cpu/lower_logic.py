@@ -1,28 +1,10 @@
-"""Logic, shifts, bit fields and selection (PTX ISA 9.0, sections 9.7.1, 9.7.6 to 9.7.9)."""
+"""Logic, shifts and bit fields (PTX ISA 9.0, sections 9.7.1, 9.7.8 and 9.7.9)."""
 
 from __future__ import annotations
 
 from custom_dispatch.cpu.builder import int_type
-from custom_dispatch.cpu.frame import FLOAT_BITS, Frame, value_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction, Integer, Operand, Pair
-
-_FLOAT_CONDITIONS = {
-    "eq": "oeq",
-    "ne": "one",
-    "lt": "olt",
-    "le": "ole",
-    "gt": "ogt",
-    "ge": "oge",
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
-    "num": "ord",
-    "nan": "uno",
-}
-_UNSIGNED_CONDITIONS = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
+from custom_dispatch.cpu.frame import Frame
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Integer
 
 
 def lower_bitwise(frame: Frame, instruction: Instruction) -> None:
@@ -255,75 +237,58 @@ def lower_bit_mask(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.resize(mask, 64, 32), 32)
 
 
-def lower_compare(frame: Frame, instruction: Instruction) -> None:
-    """`setp` and `set`, with a second destination and with a predicate to combine with."""
+def lower_extend(frame: Frame, instruction: Instruction) -> None:
+    """`szext`: keep so many of the low bits, extended by a sign or with zeros."""
     b = frame.b
-    base, condition, *modifiers, type_name = instruction.parts
-    target = modifiers.pop() if base == "set" else "pred"
-    if "ftz" in modifiers:
-        modifiers.remove("ftz")
-    combine = modifiers.pop(0) if modifiers else ""
-    if modifiers or combine not in ("", "and", "or", "xor"):
+    mode, kind = (*instruction.parts[1:], "", "")[:2]
+    if mode not in ("clamp", "wrap") or kind not in ("u32", "s32"):
         raise frame.unsupported(instruction)
-    d, a, c, *rest = frame.operands(instruction, 4 if combine else 3)
-    holds = compare(frame, instruction, condition, type_name, a, c)
-    fails = b.binary("xor", holds, b.const(1, 1), "i1")
-    if combine:
-        with_predicate = frame.predicate(rest[0])
-        holds = b.binary(combine, holds, with_predicate, "i1")
-        fails = b.binary(combine, fails, with_predicate, "i1")
-    if base == "setp":
-        if isinstance(d, Pair):
-            frame.set_integer(d.first, holds, 1)
-            frame.set_integer(d.second, fails, 1)
-        else:
-            frame.set_integer(d, holds, 1)
-    elif target == "f32":
-        frame.set_integer(d, b.select(holds, b.const(0x3F800000, 32), b.const(0, 32), "i32"), 32)
-    elif target in ("u32", "s32"):
-        frame.set_integer(d, b.resize(holds, 1, 32, signed=True), 32)
+    d, a, c = frame.operands(instruction, 3)
+    x, count = b.resize(frame.integer(a, 32), 32, 64), frame.integer(c, 32)
+    if mode == "clamp":
+        count = at_most(frame, count, 32)
     else:
-        raise frame.unsupported(instruction)
+        count = b.binary("and", count, b.const(31, 32), "i32")
+    unused = b.binary("sub", b.const(63, 64), b.resize(count, 32, 64), "i64")
+    # By one and by the rest, as a shift by 64 has no value.
+    x = b.binary("shl", b.binary("shl", x, unused, "i64"), b.const(1, 64), "i64")
+    back = "ashr" if kind == "s32" else "lshr"
+    x = b.binary(back, b.binary(back, x, unused, "i64"), b.const(1, 64), "i64")
+    frame.set_integer(d, b.resize(x, 64, 32), 32)
 
 
-def compare(
-    frame: Frame,
-    instruction: Instruction,
-    condition: str,
-    type_name: str,
-    a: Operand,
-    c: Operand,
-) -> str:
-    """Compare two operands; the result is an i1."""
-    if type_name in FLOAT_BITS:
-        if condition not in _FLOAT_CONDITIONS:
-            raise frame.unsupported(instruction)
-        x, y = frame.float(a, type_name), frame.float(c, type_name)
-        return frame.b.fcmp(_FLOAT_CONDITIONS[condition], x, y, value_type(type_name))
-    if type_name not in TYPE_BITS or type_name in ("f16x2", "bf16x2"):
-        raise frame.unsupported(instruction)
-    bits = TYPE_BITS[type_name]
-    if condition in ("lt", "le", "gt", "ge"):
-        condition = ("s" if type_name.startswith("s") else "u") + condition
-    elif condition in _UNSIGNED_CONDITIONS:
-        condition = _UNSIGNED_CONDITIONS[condition]
-    elif condition not in ("eq", "ne"):
-        raise frame.unsupported(instruction)
-    return frame.b.icmp(condition, frame.integer(a, bits), frame.integer(c, bits), int_type(bits))
-
-
-def lower_select(frame: Frame, instruction: Instruction) -> None:
-    """`selp`, by a predicate, and `slct`, by a sign."""
+def lower_find_nth(frame: Frame, instruction: Instruction) -> None:
+    """`fns`: the place of the n-th set bit from a base on, downwards if n is negative."""
     b = frame.b
-    base, *modifiers = instruction.parts
-    d, a, c, by = frame.operands(instruction, 4)
-    bits = TYPE_BITS[modifiers[-1] if base == "selp" else modifiers[-2]]
-    if base == "selp":
-        frame.check_modifiers(instruction, tuple(modifiers[:-1]), frozenset())
-        condition = frame.predicate(by)
-    elif modifiers[-1] == "f32":
-        condition = b.fcmp("oge", frame.float(by, "f32"), b.float_const(0, "f32"), "f32")
-    else:
-        condition = b.icmp("sge", frame.integer(by, 32), b.const(0, 32), "i32")
-    value = b.select(condition, frame.integer(a, bits), frame.integer(c, bits), int_type(bits))
-    frame.set_integer(d, value, bits)
+    if instruction.opcode != "fns.b32":
+        raise frame.unsupported(instruction)
+    d, *sources = frame.operands(instruction, 4)
+    mask, base, step = (frame.integer(source, 32) for source in sources)
+    zero, one, last = b.const(0, 32), b.const(1, 32), b.const(31, 32)
+    down = b.icmp("slt", step, zero, "i32")
+    reverse = b.call_intrinsic("llvm.bitreverse", [mask], ["i32"], "i32")
+    mask = b.select(down, reverse, mask, "i32")
+    first = b.select(down, b.binary("sub", last, base, "i32"), base, "i32")
+    inside = b.icmp("ule", base, last, "i32")
+    above = b.binary("shl", b.const(-1, 32), b.binary("and", first, last, "i32"), "i32")
+    mask = b.select(inside, b.binary("and", mask, above, "i32"), zero, "i32")
+    away = b.select(down, b.binary("sub", zero, step, "i32"), step, "i32")
+    count = b.call_intrinsic("llvm.umax", [away, one], ["i32"] * 2, "i32")
+    ones = b.call_intrinsic("llvm.ctpop", [mask], ["i32"], "i32")
+    found = b.icmp("ule", count, ones, "i32")
+    # Halves the part of the mask that holds the bit, five times.
+    place = zero
+    for width in (16, 8, 4, 2, 1):
+        part = b.binary("lshr", mask, place, "i32")
+        part = b.binary("and", part, b.const((1 << width) - 1, 32), "i32")
+        ones = b.call_intrinsic("llvm.ctpop", [part], ["i32"], "i32")
+        further = b.icmp("ugt", count, ones, "i32")
+        moved = b.binary("add", place, b.const(width, 32), "i32")
+        count = b.select(further, b.binary("sub", count, ones, "i32"), count, "i32")
+        place = b.select(further, moved, place, "i32")
+    # A step of zero asks for the bit at the base itself.
+    here = b.icmp("eq", place, first, "i32")
+    here = b.binary("or", here, b.icmp("ne", step, zero, "i32"), "i1")
+    found = b.binary("and", found, here, "i1")
+    place = b.select(down, b.binary("sub", last, place, "i32"), place, "i32")
+    frame.set_integer(d, b.select(found, place, b.const(-1, 32), "i32"), 32)

@@ -1,13 +1,13 @@
 """Rounding to narrower floating-point types, and widening the 16-bit ones.
 
 The 16-bit types are converted with integer arithmetic: the routines that IREE links for CPUs
-without such instructions flush subnormal f16 numbers, and both of IREE's CPU drivers make the
-hardware flush subnormal f32 and f64 numbers, which every number here stays clear of.
+without such instructions flush subnormal f16 numbers. Where the hardware is left to flush those of
+f32 and f64 (`custom_dispatch.cpu.subnormals`), every number here but a bf16 stays clear of them.
 """
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.builder import Builder, int_type
 
 
 def widen(b: Builder, bits: str, element: str) -> str:
@@ -34,7 +34,7 @@ def widen(b: Builder, bits: str, element: str) -> str:
     return b.cast("bitcast", b.binary("or", value, sign, "i32"), "i32", "f32")
 
 
-def narrow(b: Builder, value: str, element: str, *, towards_zero: bool = False) -> str:
+def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
     """An f32 rounded to f16 or bf16, as its bits in an i16; NaN becomes 0x7FFF.
 
     Parameters
@@ -43,22 +43,52 @@ def narrow(b: Builder, value: str, element: str, *, towards_zero: bool = False) 
         The f32.
     element
         ``"f16"`` or ``"bf16"``.
-    towards_zero
-        Cut digits off instead of rounding to nearest even.
+    rounding
+        ``"rn"`` (to nearest even), ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
     """
     is_nan = b.fcmp("uno", value, value, "f32")
     bits = b.cast("bitcast", value, "f32", "i32")
     if element == "f16":
         result = _to_f16(b, bits)
-        if towards_zero:
-            back = widen(b, result, "f16")
-            beyond = _farther_from_zero(b, back, value, "f32")
-            result = b.binary("sub", result, b.resize(beyond, 1, 16), "i16")
     else:
-        if not towards_zero:
-            bits = _round_off(b, bits, 16)
-        result = b.resize(b.binary("lshr", bits, b.const(16, 32), "i32"), 32, 16)
+        rounded = b.binary("lshr", _round_off(b, bits, 16), b.const(16, 32), "i32")
+        result = b.resize(rounded, 32, 16)
+    if rounding != "rn":
+        back = widen(b, result, element)
+        above, below = (b.fcmp(how, back, value, "f32") for how in ("ogt", "olt"))
+        negative = b.icmp("slt", bits, b.const(0, 32), "i32")
+        result = _step(b, result, 16, (above, below), negative, rounding)
     return b.select(is_nan, b.const(0x7FFF, 16), result, "i16")
+
+
+def _step(
+    b: Builder, code: str, width: int, beyond: tuple[str, str], negative: str, rounding: str
+) -> str:
+    """The bits of a number rounded to nearest, moved to where a directed rounding puts it.
+
+    Parameters
+    ----------
+    code
+        The bits, an integer of `width` bits.
+    beyond
+        Whether the number lies above, and whether below, what it was rounded from.
+    negative
+        Whether that is negative.
+    """
+    above, below = beyond
+    positive = b.binary("xor", negative, b.const(1, 1), "i1")
+    inwards = outwards = b.const(0, 1)
+    if rounding in ("rm", "rz"):  # down from a positive number is towards zero
+        inwards = b.binary("and", above, positive, "i1")
+    if rounding in ("rp", "rz"):
+        inwards = b.binary("or", inwards, b.binary("and", below, negative, "i1"), "i1")
+    if rounding == "rm":
+        outwards = b.binary("and", above, negative, "i1")
+    elif rounding == "rp":
+        outwards = b.binary("and", below, positive, "i1")
+    integer = int_type(width)
+    code = b.binary("sub", code, b.resize(inwards, 1, width), integer)
+    return b.binary("add", code, b.resize(outwards, 1, width), integer)
 
 
 def _round_off(b: Builder, bits: str, count: int) -> str:
@@ -97,29 +127,19 @@ def _farther_from_zero(b: Builder, left: str, right: str, type_name: str) -> str
     return b.fcmp("ogt", magnitudes[0], magnitudes[1], type_name)
 
 
-def _cut_off(b: Builder, value: str) -> tuple[str, str]:
-    """An f64 cut off to the bits of an f32, and whether digits were lost."""
-    near = b.cast("fptrunc", value, "f64", "f32")
-    back = b.cast("fpext", near, "f32", "f64")
-    beyond = _farther_from_zero(b, back, value, "f64")
-    bits = b.cast("bitcast", near, "f32", "i32")
-    bits = b.binary("sub", bits, b.resize(beyond, 1, 32), "i32")
-    return bits, b.fcmp("one", back, value, "f64")
-
-
 def round_odd(b: Builder, value: str) -> str:
     """An f64 as an f32 whose last bit is one when digits were lost.
 
     Rounding such a number once more, to at most 22 digits, gives what one rounding would.
     """
-    bits, inexact = _cut_off(b, value)
+    near = b.cast("fptrunc", value, "f64", "f32")
+    back = b.cast("fpext", near, "f32", "f64")
+    beyond = _farther_from_zero(b, back, value, "f64")
+    bits = b.cast("bitcast", near, "f32", "i32")
+    bits = b.binary("sub", bits, b.resize(beyond, 1, 32), "i32")
+    inexact = b.fcmp("one", back, value, "f64")
     odd = b.binary("or", bits, b.resize(inexact, 1, 32), "i32")
     return b.cast("bitcast", odd, "i32", "f32")
-
-
-def truncate_to_f32(b: Builder, value: str) -> str:
-    """An f64 as f32 with its digits cut off (`.rz`)."""
-    return b.cast("bitcast", _cut_off(b, value)[0], "i32", "f32")
 
 
 def relu(b: Builder, value: str) -> str:
@@ -190,26 +210,19 @@ def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
     same = b.fcmp("oeq", back, total, "f64")
     above = _either(b, b.fcmp("ogt", back, total, "f64"), same, b.fcmp("olt", error, zero, "f64"))
     below = _either(b, b.fcmp("olt", back, total, "f64"), same, b.fcmp("ogt", error, zero, "f64"))
-    negative = b.fcmp("olt", back, zero, "f64")
-    positive = b.fcmp("ogt", back, zero, "f64")
-    if rounding == "rm":
-        inwards, outwards = b.binary("and", above, positive, "i1"), above
-        outwards = b.binary("and", outwards, negative, "i1")
-    elif rounding == "rp":
-        inwards, outwards = b.binary("and", below, negative, "i1"), below
-        outwards = b.binary("and", outwards, positive, "i1")
-    else:
-        inwards = b.binary(
-            "or",
-            b.binary("and", above, positive, "i1"),
-            b.binary("and", below, negative, "i1"),
-            "i1",
-        )
-        outwards = b.const(0, 1)
+    negative = b.fcmp("olt", total, zero, "f64")
     bits = b.cast("bitcast", near, "f32", "i32")
-    bits = b.binary("sub", bits, b.resize(inwards, 1, 32), "i32")
-    bits = b.binary("add", bits, b.resize(outwards, 1, 32), "i32")
+    bits = _step(b, bits, 32, (above, below), negative, rounding)
     return b.cast("bitcast", bits, "i32", "f32")
+
+
+def step_f64(b: Builder, total: str, error: str, rounding: str) -> str:
+    """As `round_directed`, to f64, of numbers far from zero and from the largest."""
+    zero = b.float_const(0, "f64")
+    beyond = b.fcmp("olt", error, zero, "f64"), b.fcmp("ogt", error, zero, "f64")
+    negative = b.fcmp("olt", total, zero, "f64")
+    bits = b.cast("bitcast", total, "f64", "i64")
+    return b.cast("bitcast", _step(b, bits, 64, beyond, negative, rounding), "i64", "f64")
 
 
 def _either(b: Builder, certain: str, same: str, hidden: str) -> str:

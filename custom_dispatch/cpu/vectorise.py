@@ -33,10 +33,15 @@ def can_vectorise(entry: Entry, graph: Graph, pointers: frozenset[str]) -> bool:
         if block.branch is not None and block.branch.opcode not in ("ret", "exit"):
             return False
     parts = {part for instruction in instructions for part in instruction.parts[:-1]}
-    added = {i.parts[-1] for i in instructions if i.parts[0] in ("add", "sub")}
+    sums = [i.parts for i in instructions if i.parts[0] in ("add", "sub")]
+    added = {parts[-1] for parts in sums}
+    rounded = {parts[-1] for parts in sums if "rn" in parts}
     # Such a product is kept apart from a sum by an operation that has no vector form.
     kept_apart = any(
-        i.opcode in ("mul.rn.f32", "mul.rn.f64") and i.parts[-1] in added for i in instructions
+        i.parts[0] == "mul"
+        and i.parts[-1] in ("f32", "f64")
+        and i.parts[-1] in (added if "rn" in i.parts else rounded)
+        for i in instructions
     )
     if kept_apart or _SCALAR_ONLY & parts:
         return False

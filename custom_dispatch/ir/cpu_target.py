@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
+from custom_dispatch.cpu import Processor
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.kernel.target import Target
@@ -12,6 +13,8 @@ from custom_dispatch.kernel.target import Target
 CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
 
 _TARGET = re.compile(r'#hal\.executable\.target<"llvm-cpu".*?>(?=\]>)', re.DOTALL)
+_ARCHITECTURE = re.compile(r'"llvm-cpu", "embedded-elf-(\w+)"')
+_FUSED = re.compile(r'cpu_features = "[^"]*\+fma\b')
 _PROBE = b"module { util.func public @probe() { util.return } }"
 
 
@@ -52,3 +55,11 @@ def cpu_executable_target(target: Target) -> str:
             "for this machine's.",
         )
     return found[0]
+
+
+def processor_of(executable_target: str) -> Processor:
+    """What an executable target says of its CPU."""
+    found = _ARCHITECTURE.search(executable_target)
+    architecture = found[1] if found else ""
+    fused = architecture == "arm_64" or _FUSED.search(executable_target) is not None
+    return Processor(architecture, fused)

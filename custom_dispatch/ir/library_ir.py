@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.ir.cpu_target import cpu_executable_target
+from custom_dispatch.ir.cpu_target import cpu_executable_target, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
@@ -59,6 +59,8 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 next_step="pass some of them in a buffer, or drop the target cpu.",
             )
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
+    described = cpu_executable_target(target)
+    processor = processor_of(described)
     code = lower(
         module,
         [
@@ -71,11 +73,12 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 layout=layout_of(kernel.abi, with_grid=True),
                 grid_x_ordinal=len(kernel.abi.constants),
                 dynamic_shared_memory=kernel.dynamic_shared_memory,
+                processor=processor,
             )
             for kernel in kernels
         ],
     )
-    return CpuVariant(target.symbol, cpu_executable_target(target), unit.cpu_ptx, code)
+    return CpuVariant(target.symbol, described, unit.cpu_ptx, code)
 
 
 def manifest(library: Library, kernels: Sequence[Kernel]) -> str:

@@ -10,7 +10,7 @@ import iree.runtime as iree_runtime
 import numpy as np
 from cuda.bindings import nvrtc
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu import CpuKernel, Processor, lower
 from custom_dispatch.ptx import read_module
 
 _FEATURES = {
@@ -76,6 +76,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             constants=len(launch.constants),
             layout=_layout(launch),
             dynamic_shared_memory=launch.dynamic_shared_memory,
+            processor=Processor("x86_64", fused="+fma" in _FEATURES[cpu]),
         )
         for index, launch in enumerate(launches)
     ]

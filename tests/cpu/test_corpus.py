@@ -11,6 +11,7 @@ from cpu_harness import Runner, compile_cuda
 from expected import check
 
 import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain import CompileRequest, find_compiler
 
@@ -54,6 +55,12 @@ def test_dynamic_shared_memory_comes_from_the_declaration() -> None:
     x = np.random.default_rng(0).standard_normal((5, 1024), np.float32)
     module = cd.load(cd.compile(None, [kernel], ["cpu"]), "cpu")
     np.testing.assert_array_equal(np.asarray(module.reverse_dynamic(x)), x[:, ::-1])
+
+
+def test_subnormal_numbers_are_kept_as_on_a_gpu() -> None:
+    module = cd.load(cd.compile(None, [simple_mul], ["cpu"]), "cpu")
+    x, half = np.full(70, 1e-38, np.float32), np.full(70, 0.5, np.float32)
+    np.testing.assert_array_equal(np.asarray(module.simple_mul(x, half)), x * half)
 
 
 def include_paths() -> list[str]:

@@ -1,0 +1,27 @@
+"""What the lowering of a kernel has to know of the processor that will run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor.
+
+    Attributes
+    ----------
+    architecture
+        IREE's name of it: ``"x86_64"``, ``"arm_64"``. Subnormal numbers are flushed to zero on any
+        other, as IREE's CPU drivers have it.
+    fused
+        Whether it has an instruction for ``a * b + c`` with one rounding.
+    """
+
+    architecture: str = ""
+    fused: bool = False
+
+
+UNKNOWN: Final = Processor()
+"""One of which nothing is known."""
