@@ -9,6 +9,9 @@ from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError, OutputError
 
+SCRATCH_SUFFIX = ".tmp"
+"""How a file that is being written is named, until it takes its name."""
+
 
 def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes:
     """Read a whole file.
@@ -66,28 +69,36 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     check_output(path)
     make_directory(path.parent)
-    temporary = ""
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
             return
-        path = Path(os.path.realpath(path))
-        directory = path.parent
-        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
+        # mkstemp makes files private to this user; the result is an ordinary output file.
+        replace_file(Path(os.path.realpath(path)), data, mode=0o666 & ~_umask())
+    except OSError as problem:
+        raise OutputError(
+            f"`{path}` cannot be written: {_reason(problem)}.",
+            next_step="choose a directory that you may write to and that has space left.",
+        ) from problem
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Put a whole file in the place of a name, in one step, or leave what was there.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; nothing is left behind.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=SCRATCH_SUFFIX)
+    try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            # mkstemp makes files private to this user; the result is an ordinary output file.
-            os.fchmod(descriptor, 0o666 & ~_umask())
+            os.fchmod(descriptor, mode)
         Path(temporary).replace(path)
-    except BaseException as problem:
-        if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-        if isinstance(problem, OSError):
-            raise OutputError(
-                f"`{path}` cannot be written: {_reason(problem)}.",
-                next_step="choose a directory that you may write to and that has space left.",
-            ) from problem
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
         raise
 
 

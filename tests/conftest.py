@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,10 @@ import custom_dispatch as cd
 # The first example of a test may load a compiler or wait for another process: no time limit each.
 settings.register_profile("custom_dispatch", deadline=None)
 settings.load_profile("custom_dispatch")
+
+# Before anything opens the user's own; programs that tests start inherit it.
+_store = tempfile.TemporaryDirectory(prefix="custom-dispatch-store-")
+os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
 
 Declare = Callable[..., cd.Kernel]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,9 @@ class Kernel:
     dynamic_shared_memory: int
     launch_bounds: int | None
     entry: str
-    reference: Callable[..., Any] | None
-    abi: Abi
+    # Neither changes what is built: no function has a fixed form, and `abi` follows from operands.
+    reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
+    abi: Abi = field(metadata={"not_in_keys": True})
 
     def __init__(
         self,
@@ -111,8 +112,8 @@ class Kernel:
             "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
         }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        for part, value in fields.items():
+            object.__setattr__(self, part, value)
         bounds = check_launch_bounds(name, launch_bounds, self.block)
         object.__setattr__(self, "launch_bounds", bounds)
         if (source is None) == (not self.objects):

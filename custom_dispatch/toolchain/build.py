@@ -12,6 +12,7 @@ from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
+from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.entry_point import EntryPoint
@@ -27,7 +28,7 @@ from custom_dispatch.toolchain.plan import (
     plan_units,
 )
 from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
-from custom_dispatch.toolchain.validate import validate
+from custom_dispatch.toolchain.stored import StoredBuild
 
 CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
@@ -42,6 +43,7 @@ def build(
     objects: Path | str | None = None,
     include_dirs: Sequence[Path | str] = (),
     jobs: int | None = None,
+    store: bool = True,
 ) -> Library:
     """Build kernels for targets, and check every object against its kernels' declarations.
 
@@ -60,6 +62,8 @@ def build(
         Directories searched for headers, after the source's own.
     jobs
         How many compilations run at once; one for each CPU when omitted.
+    store
+        Whether to take from the store what was compiled before, and to keep there what is new.
 
     Raises
     ------
@@ -76,7 +80,8 @@ def build(
     wanted = check_targets(targets)
     workers = check_jobs(jobs)
     plans = plan_units(declared)
-    from_source = _Sources(compiler, check_include_dirs(include_dirs))
+    stored = StoredBuild(open_store() if store else None)
+    from_source = _Sources(stored, compiler, check_include_dirs(include_dirs))
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     work: list[_Work] = []
@@ -84,14 +89,19 @@ def build(
         # A kernel that has no source has objects of its own, and they are used in every case.
         source: _Source = from_source
         if plan.source is None:
-            source = _Given(plan, dict(plan.kernels[0].objects), None)
+            source = _Given(stored, plan, dict(plan.kernels[0].objects), None)
         elif directory is not None:
-            source = _Given(plan, find_in_directory(directory, plan.object_names), directory)
+            source = _Given(
+                stored, plan, find_in_directory(directory, plan.object_names), directory
+            )
         work += [_Work(plan, target, source) for target in needed]
         if len(needed) < len(wanted):
             extra = source.cpu_target(needed)
             work += [_Work(plan, extra, source, for_cpu=True)] if extra is not None else []
-    built = _build_all(work, workers)
+    try:
+        built = _build_all(work, workers)
+    finally:
+        stored.finish()
     return Library(tuple(_unit(plan, work, built, wanted) for plan in plans), tuple(wanted))
 
 
@@ -136,7 +146,8 @@ class _Work:
 class _Sources:
     """Objects come from compiling each plan's source."""
 
-    def __init__(self, compiler: str, include_dirs: tuple[Path, ...]) -> None:
+    def __init__(self, stored: StoredBuild, compiler: str, include_dirs: tuple[Path, ...]) -> None:
+        self._stored = stored
         self._name = compiler
         self._compiler: Compiler | None = None
         self._include_dirs = include_dirs
@@ -150,14 +161,15 @@ class _Sources:
             raise TypeError(f"plan {plan.name} has no source")
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
-        compiled = self._compiler.compile(
+        compiled = self._stored.compile(
+            self._compiler,
             CompileRequest(
                 kernel.source,
                 target.cuda_arch,
                 kernel.options,
                 self._include_dirs,
                 tuple(kernel.entry for kernel in plan.kernels),
-            )
+            ),
         )
         _check_distinct(plan, compiled.entries)
         item = Object(
@@ -169,13 +181,20 @@ class _Sources:
             log=compiled.log,
             entries=compiled.entries,
         )
-        return validate(item, plan.kernels, kernel.source.name, for_cpu=for_cpu)
+        return self._stored.validate(item, plan.kernels, kernel.source.name, for_cpu=for_cpu)
 
 
 class _Given:
     """Objects come from files: those that a kernel declares, or those of a directory."""
 
-    def __init__(self, plan: Plan, files: dict[Target, Path], directory: Path | None) -> None:
+    def __init__(
+        self,
+        stored: StoredBuild,
+        plan: Plan,
+        files: dict[Target, Path],
+        directory: Path | None,
+    ) -> None:
+        self._stored = stored
         self._plan = plan
         self._files = files
         self._directory = directory
@@ -206,7 +225,7 @@ class _Given:
         item = read_object(plan.name, target, path)
         entries = find_entries([kernel.entry for kernel in plan.kernels], entry_names(item))
         item = replace(item, entries=entries)
-        return validate(item, plan.kernels, path.name, for_cpu=for_cpu)
+        return self._stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu)
 
     def _there_is_no(self, what: str) -> str:
         kernel = f"Kernel `{self._plan.kernels[0].name}`"

@@ -10,6 +10,7 @@ from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_nvrtc
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
@@ -50,6 +51,8 @@ class CompiledPtx:
     entries: tuple[EntryPoint, ...] = ()
     """Each of the entries asked for: its symbol, and its C++ type where that could be had. An
     identifier that the source does not have is its own symbol, and has no type."""
+    headers: tuple[str, ...] = ()
+    """The files that the compiler says it read, if it does; NVRTC does not."""
 
 
 class Compiler(Protocol):
@@ -62,6 +65,18 @@ class Compiler(Protocol):
     @property
     def version(self) -> str:
         """The full version: "13.0.88"."""
+
+    def identity(self, request: CompileRequest) -> bytes:
+        """What tells this compiler from any other, with what configures it from outside.
+
+        Raises
+        ------
+        OSError
+            A part of it cannot be read.
+        """
+
+    def search_path(self, request: CompileRequest) -> SearchPath:
+        """Where it looks for headers."""
 
     def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX. May be called from several threads at once.

@@ -17,6 +17,7 @@ from custom_dispatch.errors import (
     ToolNotFoundError,
 )
 from custom_dispatch.process import run
+from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
@@ -27,12 +28,16 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
+from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.options import (
     DEBUG_INFORMATION,
     Option,
     check_options,
     for_nvcc,
+    option_directories,
+    option_macros,
+    option_values,
 )
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
@@ -42,6 +47,8 @@ STANDARD = Option("--std", "c++17")
 # These would change what is compiled without any trace in the declaration or in the store's key.
 # What configures the host compiler (NVCC_CCBIN, CPATH) stays: some systems need it to find gcc.
 _HIDDEN_OPTIONS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+_CONFIGURE_HOST = ("NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")
 
 # nvcc hands its arguments to gcc through `sh -c`, between double quotes and with nothing escaped:
 # a file named `$(command).cu` would run the command (nvcc 13.0, seen).
@@ -78,6 +85,27 @@ class Nvcc:
         path = find_tool("nvcc").require(INSTALL_HINT)
         return cls(path, tool_version(path))
 
+    def identity(self, request: CompileRequest) -> bytes:
+        """nvcc, cicc and the host's compiler; see `Compiler.identity`."""
+        root = self.path.resolve().parent
+        parts = [self.path, root / "nvcc.profile", root.parent / "nvvm" / "bin" / "cicc"]
+        chosen = option_values(check_options(request.options), "--compiler-bindir")
+        host = shutil.which("gcc", path=next(iter(chosen), os.environ.get("NVCC_CCBIN")))
+        parts += [Path(name) for name in (host, *chosen) if name]
+        configured = {name: os.environ.get(name) for name in _CONFIGURE_HOST}
+        files = [file_identity(part) for part in parts if part.is_file()]
+        return key_of(self.name, self.version, files, configured)
+
+    def search_path(self, request: CompileRequest) -> SearchPath:
+        """Where it looks first; see `Compiler.search_path`. What it reads of the rest, it says."""
+        declared = check_options(request.options)
+        host = os.environ.get("CPATH", "").split(os.pathsep)
+        return SearchPath(
+            (*option_directories(declared), *map(str, request.include_dirs), *filter(None, host)),
+            forced=option_values(declared, "--pre-include"),
+            macros=option_macros(declared),
+        )
+
     def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)
@@ -87,8 +115,10 @@ class Nvcc:
         _require_host_compiler(options)
         label = f"nvcc {self.version.rpartition('.')[0]}"
 
+        read: set[str] = set()
+
         def ask(question: Question) -> Outcome:
-            return self._ask(request, options, question, label)
+            return self._ask(request, options, question, label, read)
 
         describe = not any(option.name == DEBUG_INFORMATION for option in options)
         done = compile_entries(request, label, ask, describe=describe, name_all=False)
@@ -100,12 +130,24 @@ class Nvcc:
         ]
         compiler = f"nvcc {self.version}"
         return CompiledPtx(
-            done.ptx, request.arch, compiler, done.log, shlex.join(command), done.entries
+            done.ptx,
+            request.arch,
+            compiler,
+            done.log,
+            shlex.join(command),
+            done.entries,
+            headers=tuple(sorted(read)),
         )
 
     def _ask(
-        self, request: CompileRequest, options: tuple[Option, ...], question: Question, label: str
+        self,
+        request: CompileRequest,
+        options: tuple[Option, ...],
+        question: Question,
+        label: str,
+        read: set[str],
     ) -> Outcome:
+        """Compile with a question; add to `read` the files that were."""
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
         arguments = self._arguments(request, options)
@@ -119,12 +161,16 @@ class Nvcc:
                 if trailer
                 else [source_name(request.source)]
             )
-            completed = run([*arguments, "-o", str(output)], environment=environment)
+            headers = Path(directory) / "out.d"
+            traced = [*arguments, "-MD", "-MF", str(headers), "-o", str(output)]
+            completed = run(traced, environment=environment)
             log = (completed.stderr + completed.stdout.decode("utf-8", "replace")).strip()
             if completed.returncode != 0:
                 self._check_failure(request, label, log)
                 return Outcome(None, log)
             ptx = output.read_bytes()
+            found = read_dependencies(headers.read_bytes())
+            read.update(path for path in found if not path.startswith(f"{directory}/"))
         self._check_parts(ptx)
         return Outcome(ptx, log)
 
@@ -172,6 +218,15 @@ def _with_trailer(source: Path, trailer: str, directory: Path) -> list[str]:
     # nvcc splits what it hands on at commas and blanks.
     real = [] if re.search(r"[,\s]", path) else ["-Xcicc", f"--orig_src_path_name={path}"]
     return [*real, str(file)]
+_WORD = re.compile(rb"(?:\\[ #]|\S)+")
+_ESCAPED = re.compile(rb"\\([ #])")
+
+
+def read_dependencies(rule: bytes) -> tuple[str, ...]:
+    """The files in the make rule that `-MD` writes: what the compilation read, its source first."""
+    _, _, files = rule.replace(b"\\\n", b" ").partition(b" : ")
+    words = (_ESCAPED.sub(rb"\1", word).replace(b"$$", b"$") for word in _WORD.findall(files))
+    return tuple(map(os.fsdecode, words))
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
@@ -25,22 +26,33 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
+from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
 from custom_dispatch.toolchain.nvcc import STANDARD
-from custom_dispatch.toolchain.options import DEBUG_INFORMATION, check_options, for_nvrtc
+from custom_dispatch.toolchain.options import (
+    DEBUG_INFORMATION,
+    check_options,
+    for_nvrtc,
+    option_directories,
+    option_macros,
+    option_values,
+)
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
 C_HEADERS = Path(__file__).parent / "nvrtc_include"
+PRE_INCLUDED = "custom_dispatch_c_names.h"
+# Names of its own, which NVRTC 13.0 looks for in the working directory all the same.
+_LOOKED_FOR = ("__nv_nvrtc_builtin_header.h", "__nv_name_map")
 
 _VERSION = re.compile(rb"release [\d.]+, V(\d+\.\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Nvrtc:
-    """NVRTC, as a `Compiler`."""
+    """NVRTC, as a `Compiler`. The library is loaded when it is first to compile."""
 
-    version: str
+    library: Path
     name: str = "nvrtc"
 
     @classmethod
@@ -50,10 +62,36 @@ class Nvrtc:
         Raises
         ------
         ToolNotFoundError
-            The library or its Python binding is not installed, or does not load.
+            The library or its Python binding is not installed.
         """
-        find_nvrtc().require(INSTALL_HINT)
-        return cls(_version())
+        return cls(find_nvrtc().require(INSTALL_HINT))
+
+    @property
+    def version(self) -> str:
+        """The full version.
+
+        Raises
+        ------
+        ToolNotFoundError
+            The library does not load.
+        """
+        return _version()
+
+    def identity(self, request: CompileRequest) -> bytes:  # noqa: ARG002 - others need it
+        """The library and its builtins; see `Compiler.identity`."""
+        parts = sorted(self.library.parent.glob("libnvrtc-builtins.so.13*"))
+        return key_of(self.name, [file_identity(part) for part in (self.library, *parts)])
+
+    def search_path(self, request: CompileRequest) -> SearchPath:
+        """Where it looks for headers; see `Compiler.search_path`."""
+        declared = check_options(request.options)
+        cuda = include_directories()
+        return SearchPath(
+            (*option_directories(declared), *map(str, (*request.include_dirs, *cuda, C_HEADERS))),
+            trees=tuple(map(str, cuda[:1])),
+            forced=(PRE_INCLUDED, *option_values(declared, "--pre-include"), *_LOOKED_FOR),
+            macros=option_macros(declared),
+        )
 
     def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
@@ -71,7 +109,7 @@ class Nvrtc:
             *([] if any(option.name == "--std" for option in declared) else [str(STANDARD)]),
             # What nvcc does of itself: the host's 128-bit integers, and cuda_runtime.h's C names.
             "--device-int128",
-            "--pre-include=custom_dispatch_c_names.h",
+            f"--pre-include={PRE_INCLUDED}",
             # CCCL's <cmath> repeats INFINITY, with no `#ifndef` and a spelling of its own.
             "--diag-suppress=47",
             *for_nvrtc(declared),

@@ -142,6 +142,23 @@ def for_nvrtc(options: Sequence[Option]) -> list[str]:
     ]
 
 
+def option_values(options: Sequence[Option], name: str) -> tuple[str, ...]:
+    """The values that an option is given, in order."""
+    return tuple(option.value or "" for option in options if option.name == name)
+
+
+def option_directories(options: Sequence[Option]) -> tuple[str, ...]:
+    """The directories that options add to the search for headers, in order."""
+    names = ("--include-path", "--system-include")
+    return tuple(option.value or "" for option in options if option.name in names)
+
+
+def option_macros(options: Sequence[Option]) -> tuple[tuple[str, str], ...]:
+    """The macros that options define, with their values."""
+    pairs = (value.partition("=") for value in option_values(options, "--define-macro"))
+    return tuple((name, value) for name, _, value in pairs)
+
+
 def _read(tokens: Iterator[str]) -> Iterator[Option]:
     for token in tokens:
         if not isinstance(token, str):

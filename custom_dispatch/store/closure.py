@@ -1,0 +1,80 @@
+"""The files that a result was made from, among them those that were looked for and not there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from custom_dispatch.store.key import key_of
+from custom_dispatch.store.tree import Tree, read_tree
+
+if TYPE_CHECKING:
+    from custom_dispatch.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Every file that a compilation may have read or looked for, besides its source.
+
+    Paths are as the compiler formed them: a relative one is taken from the working directory, here
+    as there.
+    """
+
+    read: tuple[str, ...]
+    """Files whose content counts."""
+    absent: tuple[str, ...]
+    """Where nothing was. A file there would be read in place of another."""
+    trees: tuple[str, ...] = ()
+    """Directories of which any file may have been read: a toolkit's headers."""
+
+
+class Snapshot:
+    """The files as one build sees them: each is read once, however many kernels share it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._digests: dict[str, bytes | None] = {}
+        self._trees: dict[str, Tree | None] = {}
+
+    def state_of(self, closure: Closure) -> bytes | None:
+        """A digest of all paths and contents, and of what is absent; None where a tree has none."""
+        trees = [self.tree(root) for root in closure.trees]
+        if None in trees:
+            return None
+        return key_of(
+            "state",
+            [(path, self._digest_of(path)) for path in closure.read],
+            [(path, os.path.lexists(path)) for path in closure.absent],
+            [(root, tree and tree.digest) for root, tree in zip(closure.trees, trees, strict=True)],
+        )
+
+    def tree(self, root: str) -> Tree | None:
+        """What a directory's files hold."""
+        if root not in self._trees:
+            self._trees[root] = read_tree(root, self.store)
+        return self._trees[root]
+
+    def _digest_of(self, path: str) -> bytes | None:
+        if path not in self._digests:
+            self._digests[path] = digest_file(path)
+        return self._digests[path]
+
+
+def digest_file(path: str) -> bytes | None:
+    """SHA-256 of a file's content; None where there is no file that can be read."""
+    try:
+        # Opening never waits: a pipe in a header's place has no content.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    try:
+        digest = sha256()
+        while block := os.read(descriptor, 1 << 20):
+            digest.update(block)
+        return digest.digest()
+    except OSError:
+        return None  # a directory
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,189 @@
+"""The store on disk: values by key, for many threads and processes at once.
+
+No lock is held across processes, on purpose: a process that hangs or is killed while holding one
+would stop all others, which is worse than compiling twice. Files are published whole, and every
+reader checks what it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from custom_dispatch.files import replace_file
+from custom_dispatch.store.codec import from_bytes, to_bytes
+from custom_dispatch.store.directory import Location, locate, make_private
+from custom_dispatch.store.entry import read_entry, read_private_file, write_entry
+from custom_dispatch.store.eviction import Clock, keep_within
+
+T = TypeVar("T")
+
+# A directory that says by this file what it is (bford.info/cachedir) is left out of backups.
+_TAG = "CACHEDIR.TAG"
+_TAG_TEXT = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# The compilations that custom-dispatch keeps. It may be deleted at any time.\n"
+)
+HITS, MISSES = "hits", "misses"
+"""Files with a byte for each."""
+# How often a store's size is taken: for one new entry in 64, chosen by its key, and for every one
+# above 1/256 of the limit. So it may pass the limit by about a quarter.
+_SIZED_BELOW = 4
+_LARGE_PART = 256
+
+
+class StoreWarning(UserWarning):
+    """The store does not work as it should; compiling goes on without it."""
+
+
+class Store:
+    """A directory of entries.
+
+    Parameters
+    ----------
+    path
+        The directory. It must be this user's alone: who may write it may have this user run any
+        code.
+    limit
+        The bytes that it may have. The entries that were not used for longest make room.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path = path
+        self.limit = limit
+        self.entries = path / "entries"
+        self._clock = Clock(path / "clock")
+        self._told: set[str] = set()
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value kept under a key; None where there is none, or where anything is odd."""
+        path = self._path(key)
+        data = read_private_file(path, self.limit)
+        value = None if data is None else read_entry(data, key)
+        if value is not None:
+            self._clock.touch(path)
+        return value
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Keep a value. What prevents that is a warning, once."""
+        data = write_entry(key, value)
+        if len(data) > self.limit // 4:
+            return  # it would drive out most others
+        path = self._path(key)
+        try:
+            if not self.entries.exists():
+                make_private(self.path)
+                replace_file(self.path / _TAG, _TAG_TEXT)
+                self.entries.mkdir(mode=0o700, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            replace_file(path, data)
+            self._clock.touch(path)
+            if key[0] < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
+                keep_within(self.path, self.limit, keep=path)
+        except OSError as problem:
+            self.tell(f"cannot be written: {problem.strerror or problem}")
+
+    def load(self, kind: type[T], key: bytes) -> T | None:
+        """The dataclass kept under a key; None where there is none, or it does not read."""
+        data = self.get(key)
+        if data is None:
+            return None
+        with suppress(ValueError):
+            return from_bytes(kind, data)
+        return None
+
+    def save(self, key: bytes, value: object) -> None:
+        """Keep a dataclass."""
+        self.put(key, to_bytes(value))
+
+    def remember(self, kind: type[T], key: bytes, make: Callable[[], T]) -> T:
+        """The dataclass kept under a key, or else made now and kept.
+
+        Threads that ask for the same key at the same time wait for the first.
+        """
+        with self.once(key):
+            found = self.load(kind, key)
+            self.count(hit=found is not None)
+            if found is None:
+                found = make()
+                self.save(key, found)
+            return found
+
+    @contextmanager
+    def once(self, key: bytes) -> Iterator[None]:
+        """Hold a key: other threads of this process that want it wait."""
+        name = (os.getpid(), str(self.path), key)  # a forked child has none of its parent's threads
+        with _guard:
+            lock, users = _locks.get(name, (threading.Lock(), 0))
+            _locks[name] = (lock, users + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with _guard:
+                lock, users = _locks[name]
+                if users == 1:
+                    del _locks[name]
+                else:
+                    _locks[name] = (lock, users - 1)
+
+    def tell(self, problem: str) -> None:
+        """Warn of a problem, each once in a process."""
+        if problem not in self._told:
+            self._told.add(problem)
+            _warn(f"The store at `{self.path}` {problem}. Nothing new is kept in it.")
+
+    def _path(self, key: bytes) -> Path:
+        name = key.hex()
+        return self.entries / name[:2] / name[2:]
+
+    def count(self, *, hit: bool) -> None:
+        """Count a hit or a miss by appending a byte: that needs no lock; a lost one is no harm."""
+        name = HITS if hit else MISSES
+        flags = (
+            os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
+        with suppress(OSError):
+            descriptor = os.open(self.path / name, flags, 0o600)
+            try:
+                os.write(descriptor, b".")
+            finally:
+                os.close(descriptor)
+
+
+_guard = threading.Lock()
+_locks: dict[tuple[int, str, bytes], tuple[threading.Lock, int]] = {}
+
+
+def open_store() -> Store | None:
+    """The user's store; None where it is turned off, or where it may not be used.
+
+    In the latter case there is a warning, once.
+    """
+    return _open(locate())
+
+
+@cache
+def _open(location: Location) -> Store | None:
+    if location.problem:
+        _warn(f"The store is not as wanted: {location.problem}.")
+    if location.path is None:
+        return None
+    problem = make_private(location.path)
+    if problem:
+        _warn(f"The store at `{location.path}` is not used: {problem}.")
+        return None
+    return Store(location.path, location.limit)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, StoreWarning, stacklevel=2)

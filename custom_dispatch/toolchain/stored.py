@@ -1,0 +1,178 @@
+"""Compiling and checking through the store: what was done before with the same inputs is found.
+
+Two results are kept: the PTX of a source, and an object that was checked against its declarations.
+Each by everything that it follows from, so that a kernel with another block takes the same PTX, and
+nothing checked for one declaration passes for another.
+
+Headers are known only after looking. So first the source with its options leads to the list of
+files that it read (as ccache's direct mode has it), and these files as they are now lead to the
+result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.store import (
+    Closure,
+    Snapshot,
+    Store,
+    file_identity,
+    key_of,
+    package_identity,
+)
+from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
+from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
+from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.validate import validate
+
+# Lists of files that one source may have: with each list its headers led to other headers.
+_MAX_CLOSURES = 8
+# How often, at most, it is asked whether a whole tree is as it was; what waits for it is kept then.
+_TREE_CHECK_SECONDS = 0.5
+# Times of files are those of a clock that ticks up to 100 times a second.
+_TICK_NS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Closures:
+    """The lists of files that compiling a source read, the latest first."""
+
+    latest: tuple[Closure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A result that is kept as soon as its trees are known to be unchanged."""
+
+    base: bytes
+    known: _Closures
+    closure: Closure
+    compiled: CompiledPtx
+
+
+class StoredBuild:
+    """One build's use of the store; without a store it compiles and checks, and keeps nothing."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._pending: list[_Pending] = []
+        self._checked_at = time.monotonic()
+        if store is not None:
+            self._snapshot = Snapshot(store)
+
+    def compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
+        """As `Compiler.compile`."""
+        store = self._store
+        if store is None:
+            return compiler.compile(request)
+        source = read_source(request.source)
+        try:
+            search = compiler.search_path(request)
+            identity = package_identity(), compiler.identity(request)
+        except OSError:
+            return compiler.compile(request)
+        base = key_of("source", *identity, request, source, search)
+        with store.once(base):
+            known = store.load(_Closures, base) or _Closures(())
+            for closure in known.latest:
+                state = self._snapshot.state_of(closure)
+                kept = state and store.load(CompiledPtx, key_of("ptx", base, state))
+                if kept:
+                    store.count(hit=True)
+                    return kept
+            store.count(hit=False)
+            found = find_includes(source, request.source, search, self._snapshot)
+            if found is not None:
+                self._snapshot.state_of(found)  # as it is before the compiler looks
+            started_ns = time.time_ns()
+            compiled = compiler.compile(request)
+            if found is not None and self._is_as_before(found, request.source, source):
+                whole = _with_headers(found, compiled.headers, search, started_ns)
+                if whole is not None:
+                    self._keep(_Pending(base, known, whole, compiled))
+            return compiled
+
+    def validate(
+        self, item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool = False
+    ) -> Object:
+        """As `validate.validate`."""
+
+        def check() -> Object:
+            return validate(item, kernels, label, for_cpu=for_cpu)
+
+        if self._store is None:
+            return check()
+        try:
+            ptxas = find_tool("ptxas").found
+            identity = package_identity(), ptxas and file_identity(ptxas)
+            key = key_of("object", *identity, item, tuple(kernels), label, for_cpu)
+        except OSError:
+            return check()
+        return self._store.remember(Object, key, check)
+
+    def finish(self) -> None:
+        """Keep what waits for its trees to be looked at again."""
+        with self._lock:
+            waiting, self._pending = self._pending, []
+            self._checked_at = time.monotonic()
+        if self._store is None or not waiting:
+            return
+        after = Snapshot(self._store)
+        for item in waiting:
+            trees = Closure((), (), item.closure.trees)
+            if self._snapshot.state_of(trees) == after.state_of(trees):
+                self._publish(item)
+
+    def _is_as_before(self, closure: Closure, path: Path, source: bytes) -> bool:
+        """Whether the files are still those of the snapshot: one may have been edited meanwhile."""
+        files = Closure(closure.read, closure.absent)
+        with contextlib.suppress(CustomDispatchError):
+            same = Snapshot(self._snapshot.store).state_of(files) == self._snapshot.state_of(files)
+            return same and read_source(path) == source
+        return False
+
+    def _keep(self, item: _Pending) -> None:
+        if not item.closure.trees:
+            self._publish(item)
+            return
+        with self._lock:
+            self._pending.append(item)
+            due = time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
+        if due:
+            self.finish()
+
+    def _publish(self, item: _Pending) -> None:
+        state = self._snapshot.state_of(item.closure)
+        if self._store is None or state is None:
+            return
+        self._store.save(key_of("ptx", item.base, state), item.compiled)
+        if item.closure not in item.known.latest:
+            latest = (item.closure, *item.known.latest)[:_MAX_CLOSURES]
+            self._store.save(item.base, _Closures(latest))
+
+
+def _with_headers(
+    closure: Closure, headers: Sequence[str], search: SearchPath, started_ns: int
+) -> Closure | None:
+    """Add the headers that a compiler says it read; None where one may have changed since."""
+    new = sorted(set(headers).difference(closure.read))
+    for path in new:
+        try:
+            changed_ns = os.stat(path).st_ctime_ns  # noqa: PTH116 - hundreds of them
+        except OSError:
+            return None
+        if changed_ns > started_ns - _TICK_NS:
+            return None
+    absent = closure.absent + before_headers(new, search)
+    return Closure(closure.read + tuple(new), absent, closure.trees)
