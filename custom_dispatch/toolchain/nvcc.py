@@ -170,7 +170,8 @@ class Nvcc:
                 return Outcome(None, log)
             ptx = output.read_bytes()
             found = read_dependencies(headers.read_bytes())
-            read.update(path for path in found if not path.startswith(f"{directory}/"))
+            made = (TRAILER_NAME, f"{directory}/")
+            read.update(path for path in found if not path.startswith(made))
         self._check_parts(ptx)
         return Outcome(ptx, log)
 
@@ -218,6 +219,8 @@ def _with_trailer(source: Path, trailer: str, directory: Path) -> list[str]:
     # nvcc splits what it hands on at commas and blanks.
     real = [] if re.search(r"[,\s]", path) else ["-Xcicc", f"--orig_src_path_name={path}"]
     return [*real, str(file)]
+
+
 _WORD = re.compile(rb"(?:\\[ #]|\S)+")
 _ESCAPED = re.compile(rb"\\([ #])")
 

@@ -168,7 +168,8 @@ def test_a_library_that_does_not_load_is_a_sentence(write: Write) -> None:
         "from custom_dispatch.errors import ToolNotFoundError\n"
         "from custom_dispatch.toolchain import find_compiler, locations\n"
         f"locations.wheel_roots = lambda: (pathlib.Path({str(root)!r}),)\n"
-        "try:\n    find_compiler('nvrtc')\nexcept ToolNotFoundError as error:\n    print(error)"
+        "try:\n    find_compiler('nvrtc').version\n"
+        "except ToolNotFoundError as error:\n    print(error)"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
