@@ -51,6 +51,7 @@ from custom_dispatch.cpu.lower_memory import (
     lower_store,
     lower_trap,
 )
+from custom_dispatch.cpu.lower_simd import VIDEO, lower_pairs, lower_video
 from custom_dispatch.cpu.lower_warp import (
     lower_active_mask,
     lower_elect,
@@ -63,6 +64,11 @@ from custom_dispatch.ptx import TYPE_BITS, Instruction
 
 Lowering = Callable[[Frame, Instruction], None]
 
+_NOTHING: Final = (
+    *("prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
+    "griddepcontrol",  # what a grid depends on has ended before it starts
+)
+
 _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("mov",), lower_move),
     **dict.fromkeys(("cvta",), lower_cvta),
@@ -70,7 +76,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("st",), lower_store),
     **dict.fromkeys(("atom", "red"), lower_atomic),
     **dict.fromkeys(("membar", "fence"), lower_fence),
-    **dict.fromkeys(("prefetch", "prefetchu", "nanosleep", "applypriority"), lower_nothing),
+    **dict.fromkeys(_NOTHING, lower_nothing),
     **dict.fromkeys(("trap", ASSERTION), lower_trap),
     **dict.fromkeys(("bar", "barrier"), lower_barrier),
     **dict.fromkeys(("shfl",), lower_shuffle),
@@ -116,7 +122,7 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 
 
 _TYPELESS: Final = frozenset(
-    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "trap", ASSERTION}
+    {"membar", "fence", "trap", ASSERTION, *_NOTHING}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
 _KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2", "tf32"}
@@ -137,6 +143,12 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
 def lowering_of(instruction: Instruction) -> Lowering | None:
     """The function that lowers an instruction, or None when the CPU target has none."""
     base, type_name = instruction.parts[0], instruction.parts[-1]
+    if base in ("add", "min", "max") and instruction.parts[1:2] in (("s16x2",), ("u16x2",)):
+        return lower_pairs
+    if base in VIDEO:
+        return lower_video
+    if instruction.opcode in ("min.s32.relu", "max.s32.relu"):  # as the headers write it
+        return lower_min_max
     if not _is_well_formed(instruction.parts):
         return None
     if base in _BY_BASE:

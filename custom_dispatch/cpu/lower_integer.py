@@ -134,11 +134,12 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
 
 def lower_min_max(frame: Frame, instruction: Instruction) -> None:
     """`min` and `max` of integers."""
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset({"relu"}))
+    base, *modifiers = instruction.parts
+    type_name = next((m for m in reversed(modifiers) if m != "relu"), "")
+    modifiers.remove(type_name)
+    known = frozenset({"relu"}) if type_name == "s32" else frozenset[str]()
+    frame.check_modifiers(instruction, tuple(modifiers), known)
     d, a, c = frame.operands(instruction, 3)
-    if type_name in ("s16x2", "u16x2"):
-        raise frame.unsupported(instruction)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     name = f"llvm.{'s' if signed else 'u'}{base}"

@@ -13,6 +13,7 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 # A block is a cluster of its own, on the one multiprocessor there is.
 _CONSTANTS = {"smid": 0, "nsmid": 1, "gridid": 0, "cluster_ctarank": 0, "cluster_nctarank": 1}
 _CLOCKS = {"clock": 32, "clock64": 64, "globaltimer": 64, "globaltimer_lo": 32}
+_UPPER_CLOCKS = ("clock_hi", "globaltimer_hi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,16 @@ def special_register(
     if name in _CONSTANTS:
         return b.const(_CONSTANTS[name], 32), 32
     if name in _CLOCKS:
-        return _clock(b, _CLOCKS[name]), _CLOCKS[name]
+        return b.resize(_clock(b), 64, _CLOCKS[name]), _CLOCKS[name]
+    if name in _UPPER_CLOCKS:
+        return b.resize(b.binary("lshr", _clock(b), b.const(32, 64), "i64"), 64, 32), 32
+    if name == "is_explicit_cluster":
+        return b.const(0, 1), 1
     if name == "nwarpid":
         return b.const((memory.threads + 31) // 32, 32), 32
     if name == "dynamic_smem_size":
         return b.const(memory.shared.size - memory.shared.static_size, 32), 32
-    if name == "total_smem_size":
+    if name in ("total_smem_size", "aggr_smem_size"):
         return b.const(memory.shared.size, 32), 32
     if name in ("laneid", "warpid") or name.startswith("lanemask_"):
         x, y, z = ids.thread
@@ -66,11 +71,11 @@ def special_register(
     return None
 
 
-def _clock(b: Builder, bits: int) -> str:
+def _clock(b: Builder) -> str:
     # x86-64 has the first counter and aarch64 the second; where one is missing LLVM gives zero.
     cycles = b.call_intrinsic("llvm.readcyclecounter", [], [], "i64")
     steady = b.call_intrinsic("llvm.readsteadycounter", [], [], "i64")
-    return b.resize(b.binary("add", cycles, steady, "i64"), 64, bits)
+    return b.binary("add", cycles, steady, "i64")
 
 
 def _lane_mask(b: Builder, kind: str, lane: str) -> str | None:

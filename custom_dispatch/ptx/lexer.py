@@ -1,7 +1,8 @@
 """PTX text into tokens (PTX ISA 9.0, sections 4.1 to 4.5).
 
 One pass, linear in the text. A word keeps its dots (``ld.global.f32``, ``%tid.x``) and its double
-colons (``shared::cta``), because PTX gives neither a meaning of its own.
+colons (``shared::cta``), because PTX gives neither a meaning of its own. A word that begins with a
+dot ends before the next one: ``.reg.b32`` is two, as cuda_bf16.h writes it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
     | (?P<comment>//[^\n]*)
     | (?P<block>/\*)
     | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
-    | (?P<word>(?:[A-Za-z0-9_$%.]|::)+)
+    | (?P<word>\.(?:[A-Za-z0-9_$%]|::)*|(?:[A-Za-z0-9_$%.]|::)+)
     | (?P<mark>[-+*/~!@|&^?:;,=<>(){}\[\]#])
     """,
     re.VERBOSE,

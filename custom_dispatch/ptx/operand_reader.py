@@ -109,6 +109,8 @@ def _word(stream: TokenStream, scope: Scope) -> Operand | None:
         return Register(*known)
     if text[0] == "%":
         return SpecialRegister(text)
+    if text == "WARP_SZ":  # PTX ISA 9.0, section 4.4.2: the one predefined constant
+        return Integer(32)
     return None if text[0] in ".:" else Symbol(scope.symbol(text))
 
 

@@ -33,6 +33,10 @@ _ELEMENTS = {
 }
 
 
+class CudaError(Exception):
+    """What NVRTC says of a source that does not compile."""
+
+
 def compile_cuda(source: str, arch: str = "sm_80", options: Sequence[str] = ()) -> str:
     """PTX of CUDA C++ text."""
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], [])
@@ -42,7 +46,8 @@ def compile_cuda(source: str, arch: str = "sm_80", options: Sequence[str] = ()) 
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
     log = b" " * size
     nvrtc.nvrtcGetProgramLog(program, log)
-    assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CudaError(log.decode())
     _, size = nvrtc.nvrtcGetPTXSize(program)
     ptx = b" " * size
     nvrtc.nvrtcGetPTX(program, ptx)

@@ -167,7 +167,7 @@ def carries() -> Table:
 
 def test_arithmetic(run_ptx: Runner) -> None:
     tables = [table for bits in (16, 32, 64) for table in arithmetic(bits)]
-    check_tables(run_ptx, [*tables, of_32_bits(), carries()])
+    check_tables(run_ptx, [*tables, of_32_bits(), carries(), of_pairs(), video()])
 
 
 def positions(name: str) -> np.ndarray:
@@ -405,6 +405,78 @@ def selections(bits: int) -> Table:
 def test_comparisons_and_selections(run_ptx: Runner) -> None:
     tables = [comparisons(bits) for bits in (16, 32, 64)]
     check_tables(run_ptx, [*tables, *(selections(bits) for bits in (16, 32, 64))])
+
+
+def of_pairs() -> Table:
+    """`add`, `min` and `max` of two 16-bit numbers in a word."""
+    table = Table(operands(32), 32)
+    operations: dict[str, Operation] = {"add": lambda x, y: x + y, "min": min, "max": max}
+    for kind in ("s16x2", "u16x2"):
+        for name, operation in operations.items():
+
+            def want(a: int, b: int, c: int, op: Operation = operation, kind: str = kind) -> int:
+                results = (op(field(kind, a, 16, i), field(kind, b, 16, i)) for i in range(2))
+                return sum((result & 0xFFFF) << 16 * i for i, result in enumerate(results))
+
+            table.add(f"{name}.{kind} %d, %a, %b;", want)
+    for name in ("min", "max"):
+        pick = operations[name]
+
+        def relu(a: int, b: int, c: int, pick: Operation = pick) -> int:
+            results = (pick(field("s", a, 16, i), field("s", b, 16, i)) for i in range(2))
+            return sum(max(result, 0) << 16 * i for i, result in enumerate(results))
+
+        table.add(f"{name}.s16x2.relu %d, %a, %b;", relu)
+        word = viewed("s32", lambda a, b, c, pick=pick: max(pick(a, b), 0))
+        table.add(f"{name}.s32.relu %d, %a, %b;", word)
+        table.add(f"{name}.relu.s32 %d, %a, %b;", word)
+    return table
+
+
+def video_instruction(
+    table: Table, name: str, operation: Operation, bits: int, types: tuple[str, str, str]
+) -> None:
+    target, left, right = types
+    opcode, mask = f"{name}.{'.'.join(types)}", (1 << bits) - 1
+
+    def results(a: int, b: int) -> list[int]:
+        return [
+            operation(field(left, a, bits, i), field(right, b, bits, i)) for i in range(32 // bits)
+        ]
+
+    def packed(values: list[int]) -> int:
+        return sum((value & mask) << bits * i for i, value in enumerate(values))
+
+    kind = f"{target[0]}{bits}"
+    low = -(1 << (bits - 1)) if target == "s32" else 0
+    high = mask >> (target == "s32")
+    table.add(f"{opcode} %d, %a, %b, %c;", lambda a, b, c: packed(results(a, b)))
+    table.add(
+        f"{opcode}.sat %d, %a, %b, %c;",
+        lambda a, b, c: packed([min(max(value, low), high) for value in results(a, b)]),
+    )
+    table.add(
+        f"{opcode}.add %d, %a, %b, %c;",
+        lambda a, b, c: c + sum(field(kind, value & mask, bits, 0) for value in results(a, b)),
+    )
+
+
+def video() -> Table:
+    """Video instructions on two or four numbers in a word."""
+    table = Table(operands(32), 32)
+    operations: dict[str, Operation] = {
+        "vadd": lambda x, y: x + y,
+        "vsub": lambda x, y: x - y,
+        "vabsdiff": lambda x, y: abs(x - y),
+        "vmin": min,
+        "vmax": max,
+    }
+    kinds = [(d, a, b) for d in ("u32", "s32") for a in ("u32", "s32") for b in ("u32", "s32")]
+    for name, operation in operations.items():
+        for count in (2, 4):
+            for types in kinds:
+                video_instruction(table, f"{name}{count}", operation, 32 // count, types)
+    return table
 
 
 def test_logic_of_predicates(run_ptx: Runner) -> None:

@@ -125,6 +125,14 @@ def test_operands_of_every_shape() -> None:
     )
 
 
+def test_what_the_headers_of_half_precision_write() -> None:
+    body = "{.reg.b32 a;\nmov.u32 a, WARP_SZ;\n}"
+    (entry,) = read_module(_HEADER + f".entry k()\n{{\n{body}\nret;\n}}").entries
+    (move, _) = entry.body
+    assert isinstance(move, Instruction)
+    assert move.operands == (Register("a@1", "b32"), Integer(32))
+
+
 def test_nested_scopes_keep_their_names_apart() -> None:
     (add,) = instructions("add")
     assert add.operands == (Register("%r1@1", "b32"), Register("%r2", "b32"), Integer(16))

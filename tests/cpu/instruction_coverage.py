@@ -1,0 +1,153 @@
+"""Which share of the PTX that compilers emit the CPU target lowers, and what it does not.
+
+``python tests/cpu/instruction_coverage.py`` prints it for the corpus of this directory, the
+kernels of the package and of the other tests, and a kernel for each device function that the CUDA
+headers declare, each compiled for sm_80 and sm_90. An instruction counts once for each place where
+it stands in a kernel, calls put in place.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import every_intrinsic
+import nvidia.cu13
+from cpu_harness import CudaError, compile_cuda
+
+from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.errors import UnsupportedInstructionError
+from custom_dispatch.ptx import Entry, Instruction, Module, read_module
+
+ROOT = Path(__file__).parents[2]
+INCLUDE = Path(next(iter(nvidia.cu13.__path__))) / "include"
+OPTIONS = ["--std=c++17", "-default-device", f"-I{INCLUDE}", f"-I{INCLUDE}/cccl"]
+ARCHS = ("sm_80", "sm_90")
+_REFUSED = re.compile(r"uses `(?P<opcode>[^`]+)` \(PTX line (?P<line>\d+)")
+
+
+@dataclass
+class Coverage:
+    """Counts of instructions."""
+
+    total: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """By the opcode."""
+    where: dict[str, str] = field(default_factory=dict)
+    """An entry that has it, by the opcode."""
+
+    @property
+    def share(self) -> float:
+        return 1 - sum(self.refused.values()) / self.total
+
+    def add(self, other: Coverage) -> None:
+        self.total += other.total
+        self.refused += other.refused
+        self.where = other.where | self.where
+
+
+def measure(module: Module) -> Coverage:
+    """Lower every entry, leaving out what is refused until nothing is."""
+    found = Coverage()
+    for entry in module.entries:
+        while True:
+            try:
+                lower(replace(module, entries=(entry,)), [_kernel(entry)])
+            except UnsupportedInstructionError as error:
+                named = _REFUSED.search(str(error))
+                if named is None:
+                    raise
+                module, entry = _without(module, entry, named["opcode"], int(named["line"]))
+                found.refused[named["opcode"]] += 1
+                found.total += 1
+                found.where.setdefault(named["opcode"], entry.name)
+            else:
+                break
+        found.total += sum(isinstance(s, Instruction) for s in entry.body)
+    return found
+
+
+def _kernel(entry: Entry) -> CpuKernel:
+    bindings = sum(p.type in ("u64", "b64") for p in entry.parameters)
+    constants = len(entry.parameters) - bindings
+    return CpuKernel(entry.name, "k", (32, 1, 1), bindings, constants, "#layout")
+
+
+def _without(module: Module, entry: Entry, opcode: str, line: int) -> tuple[Module, Entry]:
+    def is_it(statement: object) -> bool:
+        return (
+            isinstance(statement, Instruction)
+            and statement.line == line
+            and statement.opcode == opcode
+        )
+
+    body = tuple(s for s in entry.body if not is_it(s))
+    functions = tuple(
+        replace(f, body=tuple(s for s in f.body if not is_it(s))) for f in module.functions
+    )
+    assert body != entry.body or functions != module.functions, (opcode, line)
+    return replace(module, functions=functions), replace(entry, body=body)
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Names of files, and their text; functions that NVRTC does not know are left out."""
+    for path in sorted((ROOT / "tests/cpu/corpus").glob("*.cu")):
+        yield path.name, path.read_text()
+    for path in (ROOT / "tests/sample_kernels/samples.cu",):
+        yield path.name, path.read_text()
+    for path in sorted((ROOT / "cuda_kernels").glob("*.cu")):
+        yield path.name, path.read_text()
+    for group in every_intrinsic.GROUPS:
+        yield group, every_intrinsic.source(known(group))
+
+
+def builds() -> Iterator[tuple[str, str, str]]:
+    """What is measured: a name, an architecture, and PTX."""
+    for name, text in sources():
+        for arch in ARCHS:
+            yield name, arch, compile_cuda(text, arch, OPTIONS)
+        if name in ("math", "intrinsics"):
+            fast = [*OPTIONS, "--use_fast_math"]
+            yield f"{name}, fast", ARCHS[1], compile_cuda(text, ARCHS[1], fast)
+
+
+def known(group: str) -> list[str]:
+    """The kernels of a group that compile for every architecture."""
+    lines = every_intrinsic.kernels(INCLUDE, group)
+    while True:
+        try:
+            compile_cuda(every_intrinsic.source(lines), ARCHS[0], OPTIONS)
+        except CudaError as error:
+            found = re.findall(r"kernel\.cu\((\d+)\): (?:catastrophic )?error", str(error))
+            wrong = {int(number) - every_intrinsic.first_line() for number in found}
+            if not wrong:
+                raise
+            lines = [line for i, line in enumerate(lines) if i not in wrong]
+        else:
+            return lines
+
+
+def report() -> Coverage:
+    """Measure everything, and print a line for each file and for each opcode not lowered."""
+    total = Coverage()
+    for name, arch, ptx in builds():
+        module = read_module(ptx)
+        found = measure(module)
+        refused = sum(found.refused.values())
+        print(
+            f"{name:24} {arch}  {len(module.entries):4} kernels  {found.total:7} instructions"
+            f"  {100 * found.share:7.3f} %  {refused} not lowered"
+        )
+        total.add(found)
+    for opcode, count in total.refused.most_common():
+        print(f"  {count:5}  {opcode:44}  {total.where[opcode]}")
+    print(f"{total.total} instructions, {100 * total.share:.3f} % lowered")
+    return total
+
+
+if __name__ == "__main__":
+    sys.exit(report().total == 0)
