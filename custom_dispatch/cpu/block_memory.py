@@ -143,12 +143,12 @@ class BlockMemory:
         """
         if self.size > MAX_BLOCK_BYTES:
             raise PtxError(
-                f"kernel `{entry.name}` needs {self.size} bytes for a block on the CPU: "
+                f"Kernel `{entry.name}` needs {self.size} bytes for a block on the CPU: "
                 f"{self.shared.size} of shared memory, and {self.state_bytes} for each of "
-                f"{self.threads} suspended threads",
+                f"{self.threads} suspended threads.",
                 expected=f"at most {MAX_BLOCK_BYTES} bytes, the local memory of an IREE worker",
                 next_step="use a smaller block, less shared memory or fewer values kept across "
-                "barriers, or leave `cpu` out of the targets",
+                "barriers, or leave `cpu` out of the targets.",
             )
 
     # ---- pointers; `thread` is an i32

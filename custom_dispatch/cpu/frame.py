@@ -188,9 +188,9 @@ class Frame:
     def _malformed(self, what: str) -> PtxError:
         place = "" if self.current is None else f", PTX line {self.current.line}"
         return PtxError(
-            f"kernel `{self.entry.name}`{place}: {what}",
+            f"Kernel `{self.entry.name}`{place}: {what}.",
             expected="PTX that ptxas assembles, in 64-bit addresses",
-            next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets",
+            next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets.",
         )
 
     def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
@@ -378,5 +378,8 @@ class Frame:
 
 
 def _shown(operand: Operand) -> str:
+    if isinstance(operand, Address):
+        base = "" if operand.base is None else _shown(operand.base)
+        return f"[{base}{operand.offset:+d}]" if operand.offset else f"[{base}]"
     text = getattr(operand, "text", None) or getattr(operand, "name", None) or repr(operand)
     return str(text)[:80]

@@ -120,9 +120,9 @@ def branch_targets(
         return tables[last.name]
     if base in ("bra", "brx"):
         raise PtxError(
-            f"kernel `{entry.name}`, PTX line {branch.line}: `{branch.opcode}` names no label",
+            f"Kernel `{entry.name}`, PTX line {branch.line}: `{branch.opcode}` names no label.",
             expected="a label, or for `brx.idx` the name of a `.branchtargets` table",
-            next_step="give PTX as nvcc or NVRTC print it",
+            next_step="give PTX as nvcc or NVRTC print it.",
         )
     return ()
 
@@ -130,9 +130,9 @@ def branch_targets(
 def _block_of(name: str, labels: dict[str, int], entry: Entry, branch: Instruction) -> int:
     if name not in labels:
         raise PtxError(
-            f"kernel `{entry.name}`, PTX line {branch.line}: the label `{name}` is not in the "
-            "kernel",
+            f"Kernel `{entry.name}`, PTX line {branch.line}: the label `{name}` is not in the "
+            "kernel.",
             expected="a label of the same kernel",
-            next_step="give PTX as nvcc or NVRTC print it, complete",
+            next_step="give PTX as nvcc or NVRTC print it, complete.",
         )
     return labels[name]

@@ -60,9 +60,9 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
         entry = _entry(module, kernel)
         if not _IDENTIFIER.fullmatch(kernel.symbol) or names.count(kernel.symbol) > 1:
             raise PtxError(
-                f"the symbol {kernel.symbol!a} of kernel `{kernel.entry}` cannot be used",
+                f"The symbol {kernel.symbol!a} of kernel `{kernel.entry}` cannot be used.",
                 expected="letters, digits and `_`, and another symbol for each kernel",
-                next_step="rename the kernel's symbol",
+                next_step="rename the kernel's symbol.",
             )
         thread = _thread_function(module, entry, kernel, symbols)
         functions += _functions(thread)
@@ -114,16 +114,16 @@ def _entry(module: Module, kernel: CpuKernel) -> Entry:
     if entry is None:
         listed = ", ".join(f"`{e.name}`" for e in module.entries) or "none"
         raise PtxError(
-            f"the PTX has no kernel `{kernel.entry}`",
+            f"The PTX has no kernel `{kernel.entry}`.",
             expected=f"one of its kernels: {listed}",
-            next_step="check the kernel's name, and that it is `__global__`",
+            next_step="check the kernel's name, and that it is `__global__`.",
         )
     count = kernel.bindings + kernel.constants
     if len(entry.parameters) != count:
         raise PtxError(
-            f"kernel `{kernel.entry}` has {len(entry.parameters)} parameters in the PTX (line "
-            f"{entry.line})",
+            f"Kernel `{kernel.entry}` has {len(entry.parameters)} parameters in the PTX (line "
+            f"{entry.line}).",
             expected=f"{kernel.bindings} pointers and {kernel.constants} scalars, as declared",
-            next_step="declare the operands as the kernel takes them",
+            next_step="declare the operands as the kernel takes them.",
         )
     return entry

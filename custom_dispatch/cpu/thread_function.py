@@ -166,10 +166,10 @@ class ThreadFunction:
             return
         if variable.size_bytes > MAX_LOCAL_BYTES:
             raise PtxError(
-                f"kernel `{self.entry.name}` has {variable.size_bytes} bytes of local memory in "
-                f"`{variable.name}` (PTX line {variable.line})",
+                f"Kernel `{self.entry.name}` has {variable.size_bytes} bytes of local memory in "
+                f"`{variable.name}` (PTX line {variable.line}).",
                 expected=f"at most {MAX_LOCAL_BYTES} bytes, a CPU worker's stack being small",
-                next_step="leave `cpu` out of the targets, or keep the array in a buffer",
+                next_step="leave `cpu` out of the targets, or keep the array in a buffer.",
             )
         frame.declare_variable(variable.name, max(variable.size_bytes, 1), variable.align)
 

@@ -6,7 +6,7 @@ from custom_dispatch.errors import UnsupportedInstructionError
 from custom_dispatch.ptx import Instruction
 
 _NEXT_STEP = (
-    "leave `cpu` out of the targets, or write this part of the kernel without the instruction"
+    "leave `cpu` out of the targets, or write this part of the kernel without the instruction."
 )
 _NOT_YET = {
     "mbarrier": "transaction barriers",
@@ -32,12 +32,12 @@ def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exce
     where = f"PTX line {instruction.line}"
     if instruction.location is not None:
         where += f", {instruction.location}"
-    found = f"kernel `{kernel}` uses `{instruction.opcode}` ({where})"
+    found = f"Kernel `{kernel}` uses `{instruction.opcode}` ({where})"
     missing = reason or _NOT_YET.get(instruction.opcode.partition(".")[0], "")
     if missing in _NOT_YET.values():
         found += f", and the CPU target does not run kernels with {missing} yet"
     elif missing:
         found += f": {missing}"
     return UnsupportedInstructionError(
-        found, expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
+        f"{found}.", expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
     )

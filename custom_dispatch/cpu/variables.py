@@ -145,8 +145,8 @@ def _value(variable: Variable, value: Initializer) -> _Piece:
 
 def _error(variable: Variable, what: str) -> PtxError:
     return PtxError(
-        f"the module's variable `{variable.name}` (PTX line {variable.line}) {what}",
+        f"The module's variable `{variable.name}` (PTX line {variable.line}) {what}.",
         expected="a variable that the CPU target can place: defined here, of numbers and addresses "
         "of other variables",
-        next_step="leave `cpu` out of the targets, or pass the data as an operand",
+        next_step="leave `cpu` out of the targets, or pass the data as an operand.",
     )

@@ -12,7 +12,7 @@ from custom_dispatch.ptx import read_module
 _HEADER = ".version 9.0\n.target sm_80\n.address_size 64\n"
 _NEXT_STEP = (
     "  next step: leave `cpu` out of the targets, or write this part of the kernel without the "
-    "instruction"
+    "instruction."
 )
 
 
@@ -45,8 +45,8 @@ def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
 ) -> None:
     opcode = instruction.split()[0].rstrip(";")
     assert refusal(instruction) == (
-        f"kernel `k` uses `{opcode}` (PTX line 7), and the CPU target does not run kernels with "
-        f"{what} yet\n  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
+        f"Kernel `k` uses `{opcode}` (PTX line 7), and the CPU target does not run kernels with "
+        f"{what} yet.\n  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
     )
 
 
@@ -79,7 +79,7 @@ def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
 def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
     opcode = instruction.split()[0]
     assert refusal(instruction) == (
-        f"kernel `k` uses `{opcode}` (PTX line 7)\n"
+        f"Kernel `k` uses `{opcode}` (PTX line 7).\n"
         f"  expected: an instruction the CPU target lowers\n{_NEXT_STEP}"
     )
 
@@ -109,13 +109,13 @@ def test_calls_that_cannot_be_put_in_place_are_refused(source: str, reason: str)
     ptx = compile_cuda(source, options=["-default-device", "--device-int128"])
     with pytest.raises(UnsupportedInstructionError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
-    assert "kernel `k` uses `call" in str(caught.value)
+    assert "Kernel `k` uses `call" in str(caught.value)
     assert reason in str(caught.value)
 
 
 def test_a_special_register_without_meaning_is_refused() -> None:
     assert refusal("mov.u32 %r1, %envreg3;").splitlines()[0] == (
-        "kernel `k` uses `mov.u32` (PTX line 7): the CPU target has no special register `%envreg3`"
+        "Kernel `k` uses `mov.u32` (PTX line 7): the CPU target has no special register `%envreg3`."
     )
 
 
@@ -134,13 +134,13 @@ def test_an_entry_that_is_not_there_lists_those_that_are() -> None:
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx_of("")), [kernel_of("other")])
     assert str(caught.value) == (
-        "the PTX has no kernel `other`\n  expected: one of its kernels: `k`\n"
-        "  next step: check the kernel's name, and that it is `__global__`"
+        "The PTX has no kernel `other`.\n  expected: one of its kernels: `k`\n"
+        "  next step: check the kernel's name, and that it is `__global__`."
     )
 
 
 def test_a_parameter_count_other_than_declared_is_refused() -> None:
-    with pytest.raises(PtxError, match=r"kernel `k` has 1 parameters in the PTX \(line 4\)"):
+    with pytest.raises(PtxError, match=r"Kernel `k` has 1 parameters in the PTX \(line 4\)"):
         lower(read_module(ptx_of("")), [kernel_of("k", 2, 1)])
 
 
@@ -202,14 +202,24 @@ def test_malformed_instructions_give_a_ptx_error(instruction: str) -> None:
     """No other exception, whatever the text; ptxas is what rejects PTX."""
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx_of(instruction)), [kernel_of("k")])
-    assert caught.value.next_step
+    assert caught.value.found[0].isupper()
+    assert caught.value.found.endswith(".")
+    assert caught.value.next_step.endswith(".")
+
+
+def test_an_operand_is_shown_as_it_is_written() -> None:
+    with pytest.raises(PtxError) as caught:
+        lower(read_module(ptx_of("ld.param.u64 %rd1, [p+4];")), [kernel_of("k")])
+    assert caught.value.found == (
+        "Kernel `k`, PTX line 7: `[p+4]` reads past parameter 0, which has 64 bits."
+    )
 
 
 def test_local_memory_over_the_limit_is_refused() -> None:
     ptx = ptx_of(".local .align 4 .b8 big[40000];\nmov.u64 %rd1, big;")
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
-    assert "kernel `k` has 40000 bytes of local memory in `big` (PTX line 7)" in str(caught.value)
+    assert "Kernel `k` has 40000 bytes of local memory in `big` (PTX line 7)." in str(caught.value)
 
 
 def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:
@@ -220,7 +230,7 @@ def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
     message = str(caught.value)
-    assert "kernel `k` needs 60" in message
+    assert "Kernel `k` needs 60" in message
     assert "600000 of shared memory, and 16 for each of 64 suspended threads" in message
     assert "expected: at most 524288 bytes" in message
 
