@@ -7,20 +7,24 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import DeclarationError, ModelError
 from custom_dispatch.files import check_output, write_atomically
-from custom_dispatch.frontends.mlir import Model, link, parse_model
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module
+from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.build import build
 from custom_dispatch.toolchain.fatbin import make_fatbin
 from custom_dispatch.toolchain.library import Library
+
+if TYPE_CHECKING:
+    from custom_dispatch.frontends.mlir import Model
 
 # The architectures IREE 3.13 generates code for; any other leaves it without a target
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
@@ -62,6 +66,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     objects: Path | str | None = None,
     include_dirs: Sequence[Path | str] = (),
     flags: Sequence[str] = (),
+    store: bool = True,
 ) -> CompiledModule:
     """Link kernels into a model and compile it for every target, into one file.
 
@@ -77,7 +82,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
     compiler, objects, include_dirs
         As for `cd.build`.
     flags
-        Further flags for `iree-compile`.
+        Further flags for `iree-compile`. What is compiled with some is not kept: a flag may name a
+        file.
+    store
+        Whether to take from the store what was compiled before, and to keep there what is new.
 
     Raises
     ------
@@ -88,15 +96,35 @@ def compile(  # noqa: A001 - the public name is cd.compile
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    library = _library(kernels, targets, compiler, objects, include_dirs)
-    if model is None:
+    library = _library(kernels, targets, compiler, objects, include_dirs, store)
+    kept = StoredModules(store and not flags)
+    ours = device_flags(library)
+    cpu = library.cpu_target.cpu if library.cpu_target else ""
+
+    def of_kernels() -> bytes:
         source = write_library_module(library, embedded, "executable").encode()
-        names = tuple(kernel.name for kernel in library.kernels)
+        return compile_mlir(source, [*ours, *flags])
+
+    if model is None:
+        # The IR follows from the library and this package's code: no need to write it for the key.
+        content = kept.remember("kernels", (library, ours), cpu, of_kernels)
+        return CompiledModule(
+            content, library.targets, tuple(kernel.name for kernel in library.kernels)
+        )
+    # Loaded here, with IREE's own parser: calling a kernel that was compiled before needs neither.
+    from custom_dispatch.frontends.mlir import link, refers_to_files
+
+    linked = link(model, library, embedded)
+    source = linked.bytecode
+
+    def of_model() -> bytes:
+        return compile_mlir(source, [*ours, *flags])
+
+    if refers_to_files(model):
+        content = of_model()
     else:
-        linked = link(model, library, embedded)
-        source, names = linked.bytecode, tuple(kernel.name for kernel in linked.kernels)
-    content = compile_mlir(source, [*device_flags(library), *flags])
-    return CompiledModule(content, library.targets, names)
+        content = kept.remember("model", (source, ours), cpu, of_model)
+    return CompiledModule(content, library.targets, tuple(kernel.name for kernel in linked.kernels))
 
 
 def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
@@ -146,6 +174,7 @@ def emit(
     compiler: str = "auto",
     objects: Path | str | None = None,
     include_dirs: Sequence[Path | str] = (),
+    store: bool = True,
 ) -> EmittedModule:
     """Write one `.mlir` that stock `iree-compile` takes, and say how.
 
@@ -160,6 +189,8 @@ def emit(
         `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
     embed
         Put the objects' bytes into the file.
+    compiler, objects, include_dirs, store
+        As for `cd.build`.
 
     Raises
     ------
@@ -172,13 +203,15 @@ def emit(
     """
     path = Path(output)
     check_output(path)
-    library = _library(kernels, targets, compiler, objects, include_dirs)
+    library = _library(kernels, targets, compiler, objects, include_dirs, store)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)
     reference = embedded if embed else by_path
     if into is None:
         text = _checked(write_library_module(library, reference, form))
     else:
+        from custom_dispatch.frontends.mlir import link
+
         text = link(into, library, reference, form).text
     written: tuple[Path, ...] = ()
     command = ["iree-compile", str(path), "-o", str(path.with_suffix(".vmfb"))]
@@ -192,6 +225,8 @@ def emit(
 
 def _checked(text: str) -> str:
     """The text as IREE's parser prints it: proof that it parses and verifies."""
+    from custom_dispatch.frontends.mlir import parse_model
+
     parse_model(text)
     return text
 
@@ -213,6 +248,7 @@ def _library(
     compiler: str,
     objects: Path | str | None,
     include_dirs: Sequence[Path | str],
+    store: bool,
 ) -> Library:
     if isinstance(kernels, Library):
         if targets:
@@ -223,4 +259,11 @@ def _library(
                 next_step="leave the targets out, or pass the kernels instead of the library.",
             )
         return kernels
-    return build(kernels, targets, compiler=compiler, objects=objects, include_dirs=include_dirs)
+    return build(
+        kernels,
+        targets,
+        compiler=compiler,
+        objects=objects,
+        include_dirs=include_dirs,
+        store=store,
+    )

@@ -97,6 +97,19 @@ def parse_model(model: Model) -> ir.Module:
     return _parse(read_bytes(path, "The model", ModelError), f"`{path}`")
 
 
+def refers_to_files(model: Model) -> bool:
+    """Whether a model may refer to object files: then it is not all that its compilation reads."""
+    if isinstance(model, ir.Module):
+        buffer = io.BytesIO()
+        model.operation.write_bytecode(buffer)
+        content = buffer.getvalue()
+    elif isinstance(model, str) and ("\n" in model or "{" in model):
+        content = model.encode()
+    else:
+        content = read_bytes(Path(model), "The model", ModelError)
+    return b"executable.object" in content
+
+
 def _parse(content: bytes, what: str) -> ir.Module:
     try:
         source: Any = content if content.startswith(b"ML\xefR") else content.decode("utf-8")

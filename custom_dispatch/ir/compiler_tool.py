@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.process import Completed, run
+from custom_dispatch.store import file_identity, host_identity, key_of
 
 TOOL = "iree-compile"
+# The program only calls the library; CPU code passes through the linker.
+_LIBRARY = "libIREECompiler.so"
+_LINKER = "iree-lld"
 
 
 @functools.cache
@@ -39,6 +44,23 @@ def find_compiler_tool() -> Path:
         expected="the package iree-base-compiler 3.13",
         next_step="pip install 'iree-base-compiler>=3.13,<3.14'.",
     )
+
+
+def compiler_identity(cpu: str) -> bytes | None:
+    """What tells this compiler, and what it compiles for, from any other; None where it cannot.
+
+    Parameters
+    ----------
+    cpu
+        The CPU that it is told to compile for: "host" is whatever this machine has.
+    """
+    tool = find_compiler_tool()
+    try:
+        parts = [file_identity(tool.parent / name) for name in (TOOL, _LIBRARY, _LINKER)]
+    except OSError:
+        return None
+    host = host_identity() if cpu == "host" else os.uname().machine
+    return None if host is None else key_of("iree", parts, cpu, host)
 
 
 def run_compiler(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import dataclass
 
 from custom_dispatch.cpu import Processor
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.ir.compiler_tool import compiler_identity, run_compiler
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.store import key_of, open_store, package_identity
 
 CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
 
@@ -27,13 +29,28 @@ def cpu_flags(target: Target) -> tuple[str, ...]:
 def cpu_executable_target(target: Target) -> str:
     """The `#hal.executable.target` attribute of a CPU.
 
-    The compiler is asked for it (it resolves features, data layout and triple), once a process.
+    The compiler is asked for it (it resolves features, data layout and triple), and the answer is
+    kept in the store.
 
     Raises
     ------
     DeclarationError
         The compiler does not know the CPU.
     """
+    store = open_store()
+    compiler = compiler_identity(target.cpu)
+    if store is None or compiler is None:
+        return _ask(target)
+    key = key_of("CPU", package_identity(), compiler)
+    return store.remember(_Attribute, key, lambda: _Attribute(_ask(target))).text
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    text: str
+
+
+def _ask(target: Target) -> str:
     done = run_compiler(
         [
             "-",

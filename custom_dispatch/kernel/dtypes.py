@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import DeclarationError
@@ -48,14 +49,19 @@ class ElementType:
 
     def to_numpy(self) -> numpy.dtype[Any]:
         """The numpy dtype."""
-        import numpy
+        return _numpy_dtype(self.numpy_name)
 
-        if self.numpy_name in _ML_DTYPES:
-            import ml_dtypes
 
-            extended: numpy.dtype[Any] = numpy.dtype(getattr(ml_dtypes, self.numpy_name))
-            return extended
-        return numpy.dtype(self.numpy_name)
+@cache
+def _numpy_dtype(name: str) -> numpy.dtype[Any]:
+    import numpy
+
+    if name in _ML_DTYPES:
+        import ml_dtypes
+
+        extended: numpy.dtype[Any] = numpy.dtype(getattr(ml_dtypes, name))
+        return extended
+    return numpy.dtype(name)
 
 
 _ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Kernel:
         self._check_dims()
         object.__setattr__(self, "abi", abi_of(name, self.operands))
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Operand, ...]:
         """What a call passes, in order: every `In`, `InOut`, value-less `Scalar` and `Struct`."""
         return inputs_of(self.operands)
@@ -136,7 +137,7 @@ class Kernel:
         """What a model's function takes, in order: the inputs, a struct's numbers one by one."""
         return arguments_of(self.operands)
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
         """What a call returns, in order: every `Out` and `InOut`."""
         return outputs_of(self.operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -10,6 +11,9 @@ from iree import runtime as rt
 from custom_dispatch.kernel.dtypes import ElementType
 
 HostArray = numpy.ndarray[Any, numpy.dtype[Any]]
+
+_VISIBLE = int(rt.MemoryType.HOST_VISIBLE)
+_MAPPABLE = int(rt.BufferUsage.MAPPING_SCOPED)
 
 _HAL_NAMES = {
     "f8E4M3FN": "FLOAT_8_E4M3_FN",
@@ -22,6 +26,7 @@ _HAL_NAMES = {
 }
 
 
+@functools.cache
 def hal_element_type(kind: ElementType) -> Any:
     """IREE's code of an element type. Integers are signless, as a model's tensors are."""
     return getattr(rt.HalElementType, _HAL_NAMES.get(kind.name, f"INT_{kind.bits}"))
@@ -30,23 +35,37 @@ def hal_element_type(kind: ElementType) -> Any:
 def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
     """Copy a numpy array into a new buffer on a device; return the `HalBufferView`."""
     plain = numpy.ascontiguousarray(array).reshape(array.shape)
-    raw = plain.view(f"u{kind.bytes}")
+    return copy_to_device(device, plain, kind)
+
+
+def copy_to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
+    """As `to_device`, for an array whose elements are in order and without gaps."""
     return device.allocator.allocate_buffer_copy(
         memory_type=rt.MemoryType.DEVICE_LOCAL,
         allowed_usage=rt.BufferUsage.DEFAULT,
         device=device,
-        buffer=raw,
+        buffer=array.view(_raw_dtype(kind)),
         element_type=hal_element_type(kind),
     )
 
 
 def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
     """Copy a buffer view into a new numpy array, after everything that writes it is done."""
-    shape = tuple(view.shape)
+    shape = view.shape
     if 0 in shape:
-        return numpy.empty(shape, kind.to_numpy())
+        return numpy.empty(tuple(shape), kind.to_numpy())
+    buffer = view.get_buffer()
+    # A mapped array would keep the buffer alive, and change with it: it is copied.
+    if buffer.memory_type() & _VISIBLE and buffer.allowed_usage() & _MAPPABLE:
+        raw = view.map().asarray(shape, _raw_dtype(kind))
+        return numpy.array(raw, copy=True).view(kind.to_numpy())
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
-    raw_view = rt.HalBufferView(view.get_buffer(), list(shape), int(unsigned))
+    raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
     raw = rt.DeviceArray(device, raw_view).to_host()
-    # A mapped array would keep the buffer alive, and change with it.
     return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
+
+
+@functools.cache
+def _raw_dtype(kind: ElementType) -> numpy.dtype[Any]:
+    """Unsigned integers of an element's size: IREE's runtime knows few of numpy's dtypes."""
+    return numpy.dtype(f"u{kind.bytes}")

@@ -16,11 +16,13 @@ from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import check_device_name, devices, why_not
-from custom_dispatch.runtime.function import Function, host_array, scalar_value
+from custom_dispatch.runtime.function import Function, host_array, number_for
+from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
 
 _lock = threading.Lock()
 _functions: dict[tuple[Kernel, str, str], Function] = {}
+_prepared: dict[tuple[Kernel, str, str], PreparedCall] = {}
 
 
 def call(
@@ -42,6 +44,12 @@ def call(
     CustomDispatchError
         The kernel cannot be built; see `cd.build`.
     """
+    key = (kernel, device, compiler)
+    prepared = _prepared.get(key)
+    if prepared is not None and not keywords:
+        signature = prepared.signature_of(arguments)
+        if signature in prepared.checked:
+            return _as_declared(kernel, prepared.run(arguments))
     values = _match_arguments(kernel, arguments, keywords)
     checked = [
         _check_value(kernel, operand, value)
@@ -58,7 +66,12 @@ def call(
     _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
-    results = _function(kernel, _kind(device), compiler)(*flat)
+    function = _function(kernel, _kind(device), compiler)
+    results = function(*flat)
+    if prepared is None:
+        prepared = _prepared[key] = PreparedCall(kernel, function)
+    if not keywords:
+        prepared.remember(arguments)
     return _as_declared(kernel, results)
 
 
@@ -101,20 +114,11 @@ def _match_arguments(
 def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
     what = f"operand `{operand.name}` of kernel `{kernel.name}`"
     if isinstance(operand, Scalar):
-        return _number(value, operand, what)
+        return number_for(value, operand, what)
     if isinstance(operand, Struct):
         return _struct_values(operand, value, what)
     sizes = (None,) * operand.rank
     return host_array(value, ValueType(operand.dtype, sizes), what)
-
-
-def _number(value: Any, scalar: Scalar, what: str) -> float | int:
-    number = scalar_value(value, scalar.dtype, what)
-    if scalar.dtype.is_float and scalar.dtype.bits < 32:
-        # Rounded once, from what was given: it is passed as f32, and would be rounded to that
-        # first.
-        return float(numpy.asarray(number).astype(scalar.dtype.to_numpy()))
-    return number
 
 
 def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, ...]:
@@ -153,7 +157,7 @@ def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, 
             )
         numbers += elements
     return tuple(
-        _number(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
+        number_for(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
         for number, leaf in zip(numbers, struct.leaves, strict=True)
     )
 
@@ -227,9 +231,13 @@ def _target_for_gpu(kernel: Kernel) -> Target:
 def _as_declared(kernel: Kernel, results: Any) -> Any:
     """Give integers the signedness that the declaration says; IR has none."""
     outputs = kernel.outputs
-    several = results if isinstance(results, tuple) else (results,)
-    typed = tuple(
-        result.view(operand.dtype.to_numpy()) if isinstance(result, numpy.ndarray) else result
-        for operand, result in zip(outputs, several, strict=True)
-    )
-    return typed if len(typed) > 1 else typed[0]
+    if len(outputs) == 1:
+        return _typed(outputs[0], results)
+    return tuple(map(_typed, outputs, results))
+
+
+def _typed(operand: Buffer, result: Any) -> Any:
+    wanted = operand.dtype.to_numpy()
+    if not isinstance(result, numpy.ndarray) or result.dtype == wanted:
+        return result
+    return result.view(wanted)

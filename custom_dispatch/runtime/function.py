@@ -12,6 +12,7 @@ from iree import runtime as rt
 from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.errors import CallError, DeviceError, KernelError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
 
@@ -41,7 +42,7 @@ class Function:
         self.type = kind
         self._context = context
         self._function = function
-        self._device = device
+        self.device = device
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the function.
@@ -66,38 +67,44 @@ class Function:
         for index, (argument, kind) in enumerate(zip(arguments, self.type.inputs, strict=True)):
             what = f"argument {index} of `{self.name}`"
             if kind.sizes is None:
-                value = scalar_value(argument, kind.dtype, what, signless=True)
-                (inputs.push_float if kind.dtype.is_float else inputs.push_int)(value)
+                push_scalar(inputs, argument, kind.dtype, what)
             elif isinstance(argument, rt.DeviceArray):
                 on_device = True
                 inputs.push_ref(argument._buffer_view)
             else:
                 array = host_array(argument, kind, what)
-                inputs.push_ref(to_device(self._device, array, kind.dtype))
-        outputs = rt.VmVariantList(len(self.type.outputs))
-        self._invoke(inputs, outputs)
-        results = tuple(
-            self._result(outputs, index, kind, on_device)
-            for index, kind in enumerate(self.type.outputs)
-        )
-        if len(results) == 1:
-            return results[0]
-        return results or None
+                inputs.push_ref(to_device(self.device, array, kind.dtype))
+        return self.run(inputs, on_device=on_device)
 
-    def _invoke(self, inputs: Any, outputs: Any) -> None:
+    def run(self, inputs: Any, *, on_device: bool) -> Any:
+        """Run the function on IREE's own values, which are right in number and type.
+
+        Raises
+        ------
+        CallError, DeviceError, KernelError
+            As for a call.
+        """
+        kinds = self.type.outputs
+        outputs = rt.VmVariantList(len(kinds))
         try:
             self._context.invoke(self._function, inputs, outputs)
         except (RuntimeError, ValueError) as error:
             raise translate_failure(self.name, error) from error
+        if len(kinds) == 1:
+            return self._result(outputs, 0, kinds[0], on_device)
+        results = (
+            self._result(outputs, index, kind, on_device) for index, kind in enumerate(kinds)
+        )
+        return tuple(results) or None
 
     def _result(self, outputs: Any, index: int, kind: ValueType, on_device: bool) -> Any:
         if kind.sizes is None:
             return outputs.get_variant(index)
         view = outputs.get_as_object(index, rt.HalBufferView)
         if on_device:
-            return rt.DeviceArray(self._device, view, implicit_host_transfer=True)
+            return rt.DeviceArray(self.device, view, implicit_host_transfer=True)
         try:
-            return to_host(self._device, view, kind.dtype)
+            return to_host(self.device, view, kind.dtype)
         except (RuntimeError, ValueError) as error:
             raise translate_failure(self.name, error) from error
 
@@ -135,6 +142,34 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
             log=text,
         )
     return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
+
+
+def push_scalar(inputs: Any, argument: Any, kind: ElementType, what: str) -> None:
+    """Add a number to a call's inputs.
+
+    Raises
+    ------
+    CallError
+        It is no number, or the type does not hold it.
+    """
+    value = scalar_value(argument, kind, what, signless=True)
+    (inputs.push_float if kind.is_float else inputs.push_int)(value)
+
+
+def number_for(value: Any, scalar: Scalar, what: str) -> float | int:
+    """A number for a kernel's scalar, as the declared type holds it.
+
+    Raises
+    ------
+    CallError
+        It is no number, or the type does not hold it.
+    """
+    number = scalar_value(value, scalar.dtype, what)
+    if scalar.dtype.is_float and scalar.dtype.bits < 32:
+        # Rounded once, from what was given: it is passed as f32, and would be rounded to that
+        # first.
+        return float(numpy.asarray(number).astype(scalar.dtype.to_numpy()))
+    return number
 
 
 def scalar_value(

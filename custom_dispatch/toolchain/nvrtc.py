@@ -98,7 +98,7 @@ class Nvrtc:
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        label = f"NVRTC {self.version.rpartition('.')[0]}"
+        label = f"NVRTC {_release()}"
         capabilities = _supported()
         if request.arch.compute_capability not in capabilities:
             supported = [f"sm_{capability}" for capability in capabilities]
@@ -126,7 +126,8 @@ class Nvrtc:
         done = compile_entries(request, label, ask, describe=describe, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
-        compiler = f"NVRTC {self.version}"
+        made_by = _VERSION.search(ptx, 0, 1000)
+        compiler = f"NVRTC {made_by[1].decode() if made_by else self.version}"
         return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
 
 
@@ -232,8 +233,12 @@ def _version() -> str:
     match = _VERSION.search(_compile(b"", "version.cu", []).ptx)
     if match is not None:
         return match[1].decode()
+    return f"{_release()}.0"
+
+
+def _release() -> str:
     major, minor = _library().nvrtcVersion()[1:]
-    return f"{major}.{minor}.0"
+    return f"{major}.{minor}"
 
 
 @cache

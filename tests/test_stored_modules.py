@@ -1,0 +1,171 @@
+"""Modules through the store: compiled once, whoever asks, until something about them changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.frontends.mlir import parse_model, refers_to_files
+from custom_dispatch.ir import compiler_tool, cpu_target
+from custom_dispatch.ir import stored as stored_modules
+
+MODEL = """
+func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @main(%lhs: tensor<?xf32>, %rhs: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = call @simple_mul(%lhs, %rhs) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store for each test."""
+    path = tmp_path / "store"
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(path))
+    cpu_target.cpu_executable_target.cache_clear()
+    return path
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The arguments of every run of `iree-compile`."""
+    seen: list[list[str]] = []
+    real = compiler_tool.run
+
+    def run(arguments: Any, **keywords: Any) -> Any:
+        seen.append([str(argument) for argument in arguments])
+        return real(arguments, **keywords)
+
+    monkeypatch.setattr(compiler_tool, "run", run)
+    return seen
+
+
+Compile = Callable[[], cd.CompiledModule]
+
+
+def test_kernels_and_models_are_compiled_once(runs: list[list[str]]) -> None:
+    for model in (None, MODEL, parse_model(MODEL)):
+        first = cd.compile(model, simple_mul, ["cuda:sm_80", "cpu"])
+        count = len(runs)
+        assert cd.compile(model, simple_mul, ["cuda:sm_80", "cpu"]) == first
+        assert len(runs) == count
+    # The CPU's description, a module of the kernel, and the model, which is the same in both forms
+    # but for its locations.
+    assert count in (3, 4)
+
+
+def test_a_model_as_text_and_as_a_file_is_the_same(runs: list[list[str]], tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(MODEL)
+    cd.compile(tmp_path / "model.mlir", simple_mul, "cuda:sm_80")
+    cd.compile(MODEL, simple_mul, "cuda:sm_80")
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: cd.compile(MODEL, simple_mul, ["cuda:sm_80"]),
+        lambda: cd.compile(MODEL, simple_mul, ["cuda:sm_90", "cpu"]),
+        lambda: cd.compile(MODEL, simple_mul, ["cuda:sm_80", "cpu:x86-64-v3"]),
+        lambda: cd.compile(MODEL, simple_mul, ["cuda:sm_80", "cpu"], store=False),
+        lambda: cd.compile(None, simple_mul, ["cuda:sm_80", "cpu"]),
+        lambda: cd.compile(MODEL.replace("main", "entry"), simple_mul, ["cuda:sm_80", "cpu"]),
+        lambda: cd.compile(
+            MODEL, [simple_mul, simple_mul_inplace], ["cuda:sm_80", "cpu"], flags=["--mlir-timing"]
+        ),
+    ],
+)
+def test_whatever_changes_is_compiled_again(runs: list[list[str]], other: Compile) -> None:
+    cd.compile(MODEL, simple_mul, ["cuda:sm_80", "cpu"])
+    count = len(runs)
+    other()
+    assert len(runs) > count
+
+
+@pytest.mark.parametrize("what", ["compiler_identity", "package_identity"])
+def test_another_compiler_or_package_compiles_again(
+    runs: list[list[str]], monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    cd.compile(MODEL, simple_mul, "cuda:sm_80")
+    monkeypatch.setattr(stored_modules, what, lambda *_: b"another")
+    cd.compile(MODEL, simple_mul, "cuda:sm_80")
+    assert len(runs) == 2
+
+
+def test_the_host_is_part_of_what_is_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = compiler_tool.compiler_identity("host")
+    assert here not in (None, compiler_tool.compiler_identity("generic"))
+    assert compiler_tool.compiler_identity("generic") is not None
+    monkeypatch.setattr(compiler_tool, "host_identity", lambda: b"another CPU")
+    assert compiler_tool.compiler_identity("host") not in (None, here)
+    monkeypatch.setattr(compiler_tool, "host_identity", lambda: None)
+    assert compiler_tool.compiler_identity("host") is None
+
+
+def test_flags_may_name_files_and_are_not_kept(runs: list[list[str]]) -> None:
+    for _ in range(2):
+        cd.compile(MODEL, simple_mul, "cuda:sm_80", flags=["--iree-opt-level=O0"])
+    assert len(runs) == 2
+
+
+OBJECT = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = hal.dispatch.extern "f"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    count(%device: !hal.device) -> (index, index, index) {
+      %c1 = arith.constant 1 : index
+      hal.return %c1, %c1, %c1 : index, index, index
+    }
+    layout(#hal.pipeline.layout<bindings = [
+      #hal.pipeline.binding<storage_buffer>, #hal.pipeline.binding<storage_buffer>]>)
+    objects({#hal.executable.target<"cuda", "cuda-nvptx-fb"> ordinal(0) = [
+      #hal.executable.object<{path = "f.ptx"}>]})
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_a_model_that_names_objects_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(OBJECT)
+    for model in (OBJECT, tmp_path / "model.mlir", parse_model(OBJECT)):
+        assert refers_to_files(model)
+    for model in (MODEL, parse_model(MODEL)):
+        assert not refers_to_files(model)
+
+
+CALL = """
+import sys, numpy
+from cuda_kernels.simple_mul import simple_mul
+x = numpy.arange(8, dtype=numpy.float32)
+assert (simple_mul.on("cpu")(x, x) == x * x).all()
+print(*sorted({"iree.compiler", "cuda.bindings.nvrtc"} & set(sys.modules)))
+"""
+
+
+def test_a_second_process_loads_no_compiler() -> None:
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", CALL], capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert "cuda.bindings.nvrtc" in printed[0]
+    assert printed[1] == "\n"
+
+
+def test_a_damaged_module_is_compiled_again(own_store: Path, runs: list[list[str]]) -> None:
+    first = cd.compile(None, simple_mul, "cpu")
+    for path in (own_store / "entries").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:-1])
+    assert cd.compile(None, simple_mul, "cpu") == first
+    x = numpy.ones(4, numpy.float32)
+    assert (cd.load(first, device="cpu").simple_mul(x, x) == x).all()
