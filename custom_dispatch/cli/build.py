@@ -21,7 +21,8 @@ from custom_dispatch.cli.options import (
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Where objects go.")
 @compiler_option
 @include_option
-@click.option("--report", is_flag=True, help="Show registers, spills and shared memory.")
+@click.option("--report", is_flag=True, help="Show registers, spills, shared memory, occupancy.")
+@click.option("--fail-on-spill", is_flag=True, help="Refuse a kernel that spills registers.")
 def build(
     kernels: tuple[str, ...],
     targets: tuple[str, ...],
@@ -29,6 +30,7 @@ def build(
     compiler: str,
     include_dirs: tuple[Path, ...],
     report: bool,
+    fail_on_spill: bool,
 ) -> None:
     """Build KERNELS for each target and write NAME_sm_XX.ptx into a directory."""
     from custom_dispatch.cli.kernels import load_kernels
@@ -38,7 +40,11 @@ def build(
     declared = load_kernels(kernels)
     with progress("building"):
         library = build_library(
-            declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
+            declared,
+            split_targets(targets),
+            compiler=compiler,
+            include_dirs=include_dirs,
+            fail_on_spill=fail_on_spill,
         )
     for item in library.objects:
         if item.log.strip():

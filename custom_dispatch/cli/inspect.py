@@ -26,7 +26,7 @@ def inspect(file: Path) -> None:
 
 
 def _image(content: bytes) -> None:
-    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
     from custom_dispatch.ptx import read_module
     from custom_dispatch.toolchain.cubin import read_cubin
     from custom_dispatch.toolchain.image import describe_image
@@ -36,10 +36,15 @@ def _image(content: bytes) -> None:
     click.echo(f"{image.kind}: {members}")
     if image.kind == "cubin":
         rows = [
-            (name, " ".join(map(str, kernel.parameter_bytes)), str(kernel.max_threads or "-"))
+            (
+                name,
+                " ".join(map(str, kernel.parameter_bytes)),
+                str(kernel.max_threads or "-"),
+                *resource_cells(kernel.resources),
+            )
             for name, kernel in read_cubin(content).items()
         ]
-        show_table(("kernel", "parameter bytes", "max threads"), rows)
+        show_table(("kernel", "parameter bytes", "max threads", *RESOURCE_COLUMNS), rows)
     if image.kind == "ptx":
         _ptx(content, image.archs[0])
         module = read_module(content.decode("utf-8", "replace"))
@@ -47,7 +52,7 @@ def _image(content: bytes) -> None:
 
 
 def _ptx(content: bytes, arch: Arch) -> None:
-    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
     from custom_dispatch.ptx import read_module
     from custom_dispatch.toolchain.ptxas import assemble
 
@@ -59,19 +64,9 @@ def _ptx(content: bytes, arch: Arch) -> None:
         reports = {}
     rows = []
     for entry in module.entries:
-        report = reports.get(entry.name)
-        numbers = ("-",) * 4
-        if report is not None:
-            numbers = (
-                str(report.registers),
-                f"{report.spill_stores_bytes} / {report.spill_loads_bytes}",
-                str(report.static_shared_bytes),
-                str(report.barriers),
-            )
         parameters = " ".join(f".{item.type}" for item in entry.parameters)
-        rows.append((entry.name, parameters, *numbers))
-    columns = ("kernel", "parameters", "registers", "spills st/ld", "shared", "barriers")
-    show_table(columns, rows)
+        rows.append((entry.name, parameters, *resource_cells(reports.get(entry.name))))
+    show_table(("kernel", "parameters", *RESOURCE_COLUMNS), rows)
 
 
 def _model(file: Path) -> None:
@@ -82,7 +77,7 @@ def _model(file: Path) -> None:
 
 
 def _module(content: bytes, file: Path) -> None:
-    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
     from custom_dispatch.runtime.module_file import ModuleFile
 
     module = ModuleFile(content, label=f"`{file.name}`")
@@ -108,3 +103,10 @@ def _module(content: bytes, file: Path) -> None:
             for item in manifest.objects
         ],
     )
+    taken = [
+        (resources.kernel, item.target.symbol, *resource_cells(resources))
+        for item in manifest.objects
+        for resources in item.resources
+    ]
+    if taken:
+        show_table(("kernel", "arch", *RESOURCE_COLUMNS), taken)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.library import Library
 
 _GAP = "  "
@@ -43,21 +44,33 @@ def _show_on_terminal(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     Console(highlight=False, markup=False, emoji=False).print(table)
 
 
+RESOURCE_COLUMNS = ("registers", "spills st/ld", "stack", "shared", "constant", "barriers")
+"""What `resource_cells` gives: numbers of bytes, but for registers and barriers."""
+
+
+def resource_cells(resources: KernelResources | None, dynamic_shared_bytes: int = 0) -> list[str]:
+    """What a kernel takes, as cells of a table; shared memory as static+dynamic where there is
+    some of the latter.
+    """
+    if resources is None:
+        return ["-"] * len(RESOURCE_COLUMNS)
+    spills = (resources.spill_stores_bytes, resources.spill_loads_bytes)
+    dynamic = f"+{dynamic_shared_bytes}" if dynamic_shared_bytes else ""
+    return [
+        str(resources.registers),
+        "-" if None in spills else f"{spills[0]} / {spills[1]}",
+        str(resources.stack_bytes),
+        f"{resources.static_shared_bytes}{dynamic}",
+        str(resources.constant_bytes),
+        str(resources.barriers),
+    ]
+
+
 def show_resources(library: Library) -> None:
-    """Print what each kernel takes of the machine, per object."""
+    """Print what each kernel takes of the machine for each target, and the occupancy."""
     rows = []
-    for item in library.objects:
-        for report in item.resources:
-            rows.append(
-                (
-                    report.kernel,
-                    item.target.symbol,
-                    str(report.registers),
-                    f"{report.spill_stores_bytes} / {report.spill_loads_bytes}",
-                    str(report.stack_bytes),
-                    str(report.static_shared_bytes),
-                    str(report.barriers),
-                )
-            )
-    columns = ("kernel", "arch", "registers", "spills st/ld", "stack", "shared", "barriers")
-    show_table(columns, rows)
+    for report in library.report():
+        cells = resource_cells(report.resources, report.dynamic_shared_bytes)
+        full = "-" if report.occupancy is None else str(report.occupancy)
+        rows.append((report.kernel, report.target.symbol, *cells, full))
+    show_table(("kernel", "arch", *RESOURCE_COLUMNS, "occupancy"), rows)

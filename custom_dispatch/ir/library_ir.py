@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from hashlib import sha256
 
 from custom_dispatch.cpu import CpuKernel, lower
@@ -111,6 +112,7 @@ def _describe_object(item: Object) -> dict[str, object]:
         "target": str(item.target),
         "origin": item.origin.rpartition("/")[2],
         "sha256": sha256(item.data).hexdigest(),
+        "resources": [asdict(resources) for resources in item.resources],
     }
     if item.kind == "ptx":
         version = read_module(item.data.decode("utf-8")).version

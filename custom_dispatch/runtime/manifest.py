@@ -9,6 +9,7 @@ from typing import Any
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, MANIFEST_VERSION
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class ModuleObject:
     sha256: str
     ptx: tuple[int, int] | None
     """The PTX ISA version, for PTX."""
+    resources: tuple[KernelResources, ...]
+    """What each kernel in it takes, by its name in the object, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def _object(item: dict[str, Any]) -> ModuleObject:
         str(item["origin"]),
         str(item["sha256"]),
         (int(major), int(minor)) if version else None,
+        tuple(KernelResources(**resources) for resources in item.get("resources", ())),
     )
 
 

@@ -11,9 +11,10 @@ from custom_dispatch.toolchain.compiler import (
 )
 from custom_dispatch.toolchain.fatbin import make_fatbin
 from custom_dispatch.toolchain.image import ImageInfo, describe_image
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.locations import Search
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.ptxas import Assembly, KernelResources, assemble
+from custom_dispatch.toolchain.ptxas import Assembly, assemble
 
 __all__ = [
     "Assembly",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from custom_dispatch.errors import DeclarationError, SourceError
+from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
@@ -42,6 +43,7 @@ def build(
     compiler: str = "auto",
     objects: Path | str | None = None,
     include_dirs: Sequence[Path | str] = (),
+    fail_on_spill: bool = False,
     jobs: int | None = None,
     store: bool = True,
 ) -> Library:
@@ -60,6 +62,8 @@ def build(
         source, as this project's CMake function writes them. Nothing is compiled then.
     include_dirs
         Directories searched for headers, after the source's own.
+    fail_on_spill
+        Refuse a kernel whose registers do not suffice for a GPU, so that some spill to memory.
     jobs
         How many compilations run at once; one for each CPU when omitted.
     store
@@ -102,7 +106,25 @@ def build(
         built = _build_all(work, workers)
     finally:
         stored.finish()
-    return Library(tuple(_unit(plan, work, built, wanted) for plan in plans), tuple(wanted))
+    library = Library(tuple(_unit(plan, work, built, wanted) for plan in plans), tuple(wanted))
+    if fail_on_spill:
+        _refuse_spills(library)
+    return library
+
+
+def _refuse_spills(library: Library) -> None:
+    for report in library.report():
+        resources = report.resources
+        if resources.spills:
+            threads = math.prod(report.block)
+            raise PtxError(
+                f"Kernel `{report.kernel}` spills registers for {report.target.symbol}: each "
+                f"thread stores {resources.spill_stores_bytes} bytes and loads "
+                f"{resources.spill_loads_bytes}, with {resources.registers} registers.",
+                expected="no spills, as fail_on_spill asks for",
+                next_step="keep fewer values alive at once, or give a thread more registers: "
+                f"__launch_bounds__({threads}) in the source, or a smaller block.",
+            )
 
 
 def _build_all(work: Sequence[_Work], workers: int) -> list[Object]:

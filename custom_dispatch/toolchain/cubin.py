@@ -1,4 +1,4 @@
-"""What a cubin says of its kernels: parameters and thread limits, from its ELF tables.
+"""What a cubin says of its kernels: parameters, limits and resources, from its ELF tables.
 
 A cubin is a 64-bit little-endian ELF file. For each kernel a section `.nv.info.NAME` lists
 attributes: a format byte, an attribute byte, a 16-bit size or value, and for format 4
@@ -8,18 +8,26 @@ attributes: a format byte, an attribute byte, a 16-bit size or value, and for fo
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import PtxError
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 _SHT_NOBITS = 8
-_EIFMT_SVAL = 4
+_SYMBOL_BYTES = 24
+_EIFMT_BVAL, _EIFMT_SVAL = 2, 4
 _EIATTR_MAX_THREADS = 0x05
 _EIATTR_REQNTID = 0x10
+_EIATTR_MIN_STACK_SIZE = 0x12
 _EIATTR_KPARAM_INFO = 0x17
+_EIATTR_REGCOUNT = 0x2F
+_EIATTR_NUM_BARRIERS = 0x4C
+_ALL_INFO = ".nv.info"
 _INFO = ".nv.info."
+_CONSTANTS = re.compile(r"\.nv\.constant\d+\.(.*)", re.ASCII | re.DOTALL)
 _SHARED = ".nv.shared."
 # From sm_90 on, CUDA keeps the first KiB of a block's shared memory; `.nv.shared.NAME` counts it.
 _RESERVED = ".nv.shared.reserved.0"
@@ -36,8 +44,8 @@ class CubinKernel:
     """`__launch_bounds__`, if the source states it."""
     required_threads: tuple[int, int, int] | None
     """The exact block size, if the source states it."""
-    static_shared_bytes: int
-    """Shared memory of a block without the part that the system keeps for itself."""
+    resources: KernelResources
+    """Without what the system keeps of a block's shared memory for itself."""
 
 
 def read_cubin(data: bytes) -> dict[str, CubinKernel]:
@@ -50,10 +58,9 @@ def read_cubin(data: bytes) -> dict[str, CubinKernel]:
     """
     try:
         sections = {section.name: section for section in _sections(data)}
+        amounts = _amounts(sections)
         return {
-            name.removeprefix(_INFO): _read_kernel(section.content, _shared(name, sections))
-            for name, section in sections.items()
-            if name.startswith(_INFO)
+            name: _read_kernel(sections[_INFO + name].content, amounts[name]) for name in amounts
         }
     except (struct.error, ValueError, IndexError, OverflowError):
         raise PtxError(
@@ -90,30 +97,80 @@ def _sections(data: bytes) -> Iterator[_Section]:
         yield _Section(name, data[offset : offset + size], size)
 
 
-def _shared(info: str, sections: dict[str, _Section]) -> int:
-    section = sections.get(_SHARED + info.removeprefix(_INFO))
+def _amounts(sections: dict[str, _Section]) -> dict[str, KernelResources]:
+    """What each kernel takes, but for its barriers."""
+    kernels = {
+        name.removeprefix(_INFO): KernelResources(
+            name.removeprefix(_INFO), spill_stores_bytes=None, spill_loads_bytes=None
+        )
+        for name in sections
+        if name.startswith(_INFO)
+    }
     reserved = _RESERVED_BYTES if _RESERVED in sections else 0
-    return max(section.size - reserved, 0) if section is not None else 0
+    for name, section in sections.items():
+        match = _CONSTANTS.fullmatch(name)
+        if match is not None and match[1] in kernels:
+            kernel = kernels[match[1]]
+            total = kernel.constant_bytes + section.size
+            kernels[match[1]] = replace(kernel, constant_bytes=total)
+        kernel_name = name.removeprefix(_SHARED)
+        if name.startswith(_SHARED) and kernel_name in kernels:
+            shared = max(section.size - reserved, 0)
+            kernels[kernel_name] = replace(kernels[kernel_name], static_shared_bytes=shared)
+    names = _symbols(sections)
+    for attribute, value in _attributes(
+        sections[_ALL_INFO].content if _ALL_INFO in sections else b""
+    ):
+        if attribute not in (_EIATTR_REGCOUNT, _EIATTR_MIN_STACK_SIZE):
+            continue
+        symbol, amount = struct.unpack_from("<II", value)
+        name = names[symbol]
+        if name in kernels and attribute == _EIATTR_REGCOUNT:
+            kernels[name] = replace(kernels[name], registers=amount)
+        elif name in kernels:
+            kernels[name] = replace(kernels[name], stack_bytes=amount)
+    return kernels
 
 
-def _read_kernel(content: bytes, static_shared_bytes: int) -> CubinKernel:
-    parameters: dict[int, int] = {}
-    limits: dict[int, tuple[int, int, int]] = {}
+def _symbols(sections: dict[str, _Section]) -> list[str]:
+    """The names of the symbol table, by their index."""
+    if ".symtab" not in sections or ".strtab" not in sections:
+        return []
+    table, strings = sections[".symtab"].content, sections[".strtab"].content
+    names = []
+    for position in range(0, len(table) - len(table) % _SYMBOL_BYTES, _SYMBOL_BYTES):
+        (start,) = struct.unpack_from("<I", table, position)
+        names.append(strings[start : strings.index(b"\0", start)].decode("ascii", "replace"))
+    return names
+
+
+def _attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each attribute of an info section, with its value."""
     position = 0
     while position + 4 <= len(content):
         form, attribute, size = struct.unpack_from("<BBH", content, position)
         position += 4
-        if form != _EIFMT_SVAL:
-            continue
+        if form == _EIFMT_SVAL:
+            yield attribute, content[position : position + size]
+            position += size
+        elif form == _EIFMT_BVAL:
+            yield attribute, bytes([size & 0xFF])
+
+
+def _read_kernel(content: bytes, resources: KernelResources) -> CubinKernel:
+    parameters: dict[int, int] = {}
+    limits: dict[int, tuple[int, int, int]] = {}
+    for attribute, value in _attributes(content):
         if attribute == _EIATTR_KPARAM_INFO:
-            _, ordinal, _, packed = struct.unpack_from("<IHHI", content, position)
+            _, ordinal, _, packed = struct.unpack_from("<IHHI", value)
             parameters[ordinal] = packed >> 18
         elif attribute in (_EIATTR_MAX_THREADS, _EIATTR_REQNTID):
-            limits[attribute] = struct.unpack_from("<III", content, position)
-        position += size
+            limits[attribute] = struct.unpack_from("<III", value)
+        elif attribute == _EIATTR_NUM_BARRIERS:
+            resources = replace(resources, barriers=value[0])
     return CubinKernel(
         tuple(parameters[ordinal] for ordinal in sorted(parameters)),
         limits.get(_EIATTR_MAX_THREADS),
         limits.get(_EIATTR_REQNTID),
-        static_shared_bytes,
+        resources,
     )

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import OutputError
+from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.occupancy import Occupancy, occupancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,20 @@ class Unit:
     """One a CUDA target, the best target first."""
     cpu_ptx: Object | None
     """The PTX that the CPU target runs, where that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """What a kernel takes of the GPUs of one target, and how many of its blocks run there."""
+
+    kernel: str
+    """The declared name."""
+    target: Target
+    resources: KernelResources
+    dynamic_shared_bytes: int
+    block: Block
+    occupancy: Occupancy | None
+    """None for architectures whose limits are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,17 @@ class Library:
         """Every object for a CUDA target."""
         return (item for unit in self.units for item in unit.objects)
 
+    def report(self) -> tuple[KernelReport, ...]:
+        """What every kernel takes, for each CUDA target; nothing of fatbins, which do not tell."""
+        return tuple(
+            _report(kernel, item, resources)
+            for unit in self.units
+            for kernel in unit.kernels
+            for item in unit.objects
+            for resources in item.resources
+            if resources.kernel == item.symbol(kernel.entry)
+        )
+
     def write(self, directory: Path | str) -> tuple[Path, ...]:
         """Write the objects for CUDA into a directory as NAME_sm_XX.ptx; return the files.
 
@@ -74,3 +102,16 @@ class Library:
                 next_step="name one; it is made where it is missing.",
             )
         return tuple(item.write(Path(directory)) for item in self.objects)
+
+
+def _report(kernel: Kernel, item: Object, resources: KernelResources) -> KernelReport:
+    shared = resources.static_shared_bytes + kernel.dynamic_shared_memory
+    capability = item.target.cuda_arch.compute_capability
+    return KernelReport(
+        kernel.name,
+        item.target,
+        resources,
+        kernel.dynamic_shared_memory,
+        kernel.block,
+        occupancy(capability, kernel.block, resources.registers, shared),
+    )

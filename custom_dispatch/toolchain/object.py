@@ -10,7 +10,7 @@ from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import write_atomically
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.entry_point import EntryPoint
-from custom_dispatch.toolchain.ptxas import KernelResources
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 KINDS = ("ptx", "cubin", "fatbin")
 

@@ -15,29 +15,12 @@ from custom_dispatch.errors import CustomDispatchError, PtxError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.compiler import unsupported_arch
+from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.nvcc import tool_version
 
 NVCC_HINT = "pip install 'custom-dispatch[nvcc]', which brings ptxas and fatbinary as well."
-
-
-@dataclass(frozen=True, slots=True)
-class KernelResources:
-    """What one kernel takes of the GPU, in the words of `ptxas -v`."""
-
-    kernel: str
-    registers: int = 0
-    """For each thread."""
-    spill_stores_bytes: int = 0
-    """Bytes of registers that each thread puts into local memory for want of registers."""
-    spill_loads_bytes: int = 0
-    stack_bytes: int = 0
-    """Local memory of each thread, with that of the functions it calls where ptxas says so."""
-    static_shared_bytes: int = 0
-    """For each block; dynamic shared memory comes on top at the launch."""
-    constant_bytes: int = 0
-    """Over all constant banks; ptxas names only some of them for newer architectures."""
-    barriers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +60,20 @@ def assemble(ptx: bytes, arch: Arch) -> Assembly:
         if completed.returncode != 0:
             raise _failure(ptx, arch, ptxas, log)
         cubin = Path(directory, "kernel.cubin").read_bytes()
-    return Assembly(cubin, parse_resources(log), _remarks(log))
+    return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log))
+
+
+def _with_constants(
+    resources: tuple[KernelResources, ...], cubin: bytes
+) -> tuple[KernelResources, ...]:
+    """With the constant banks' sizes, which ptxas names for older architectures only."""
+    kernels = read_cubin(cubin)
+    return tuple(
+        replace(item, constant_bytes=kernels[item.kernel].resources.constant_bytes)
+        if item.kernel in kernels
+        else item
+        for item in resources
+    )
 
 
 _ENTRY = re.compile(r"Compiling entry function '([^']*)'")

@@ -21,8 +21,9 @@ from custom_dispatch.ptx.rewrite import apply_edits, rewrite_entry
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.image import describe_image
+from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.ptxas import KernelResources, assemble
+from custom_dispatch.toolchain.ptxas import assemble
 
 # Compute capabilities of embedded GPUs (Jetson, DRIVE), whose machine code is their own.
 _EMBEDDED = frozenset({53, 62, 72, 87, 110})
@@ -59,7 +60,7 @@ def validate(
             raise _not_ptx(item, kernel, label)
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
-        _validate_cubin(item, kernels, arch, label)
+        return _validate_cubin(item, kernels, arch, label)
     return item
 
 
@@ -155,7 +156,7 @@ def _cubin_runs_on(built: Arch, arch: Arch) -> bool:
     return same_major and built <= arch and not _EMBEDDED.intersection(capabilities)
 
 
-def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> None:
+def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> Object:
     with naming(kernels[0], label):
         found = read_cubin(item.data)
     for kernel in kernels:
@@ -165,7 +166,9 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
         described = tuple((f"{size} bytes wide", size) for size in entry.parameter_bytes)
         check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
         check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
-        _check_shared_memory(kernel, arch, entry.static_shared_bytes)
+        _check_shared_memory(kernel, arch, entry.resources.static_shared_bytes)
+        _check_registers(kernel, arch, entry.resources.registers)
+    return replace(item, resources=tuple(entry.resources for entry in found.values()))
 
 
 def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:

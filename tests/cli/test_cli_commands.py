@@ -40,7 +40,7 @@ def test_build_writes_an_object_for_each_target(cli: CommandLine, work: Path) ->
 
 def test_build_report_shows_registers(cli: CommandLine) -> None:
     outcome = cli("build", "simple_mul.py", *SM_90, "--out", "o", "--report")
-    outcome.succeeded("registers")
+    outcome.succeeded("registers", "occupancy", "% (")
     row = next(line for line in outcome.out.splitlines() if line.startswith("simple_mul_inplace"))
     assert row.split()[1] == "sm_90"
     assert int(row.split()[2]) > 0

@@ -367,3 +367,47 @@ def test_a_missing_source_is_just_missing_whatever_the_target(
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cpu"])
     assert caught.value.found == f"The CUDA source `{kernel.source}` does not exist."
+
+
+SPILLS = """\
+extern "C" __global__ void __launch_bounds__(256, 8)
+scale(const float* x, float* y, float a, int n) {
+  float v[64];
+  for (int i = 0; i < 64; i++) v[i] = x[i * n + threadIdx.x];
+  float total = 0;
+  for (int i = 0; i < 64; i++) total += v[i] * v[(i * 7 + n) & 63] * a;
+  y[threadIdx.x] = total;
+}
+"""  # 64 values alive under a limit of 32 registers
+
+
+def test_the_report_tells_what_each_kernel_takes(declare: Declare, write: Write) -> None:
+    kernel = declare(source=write("spills.cu", SPILLS), dynamic_shared_memory=2048)
+    library = cd.build(kernel, ["cuda:sm_90", "cuda:sm_80", "cpu"])
+    hopper, ampere = library.report()
+    assert (hopper.kernel, str(hopper.target), str(ampere.target)) == (
+        "scale", "cuda:sm_90", "cuda:sm_80",
+    )  # fmt: skip
+    assert hopper.resources.registers == 32
+    assert hopper.resources.spill_stores_bytes
+    assert hopper.resources.constant_bytes > 24
+    assert (hopper.block, hopper.dynamic_shared_bytes) == ((64, 1, 1), 2048)
+    assert hopper.occupancy is not None
+    assert hopper.occupancy.limited_by == "warps"
+    again = cd.build(kernel, ["cuda:sm_90", "cuda:sm_80", "cpu"])  # from the store
+    assert again.report() == library.report()
+
+
+def test_spills_can_be_refused(declare: Declare, source: Path, write: Write) -> None:
+    assert cd.build(declare(source=source), ["cuda:sm_90", "cpu"], fail_on_spill=True).units
+    spilling = declare(source=write("spills.cu", SPILLS))
+    for _ in range(2):  # compiled, and from the store
+        with pytest.raises(PtxError) as caught:
+            cd.build(spilling, ["cuda:sm_90"], fail_on_spill=True)
+        assert caught.value.found.startswith(
+            "Kernel `scale` spills registers for sm_90: each thread stores "
+        )
+        assert caught.value.found.endswith("with 32 registers.")
+        assert "fail_on_spill" in caught.value.expected
+        assert "__launch_bounds__(64)" in caught.value.next_step
+    assert cd.build(spilling, ["cpu"], fail_on_spill=True).units  # the CPU has no registers to want

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain import CompileRequest, find_compiler
-from custom_dispatch.toolchain.cubin import CubinKernel, read_cubin
+from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
 SOURCE = """\
@@ -35,31 +36,58 @@ extern "C" __global__ void shared(float *a) {
   a[0] = tile[int(a[1])];
 }
 extern "C" __global__ void nothing() {}
+extern "C" __global__ void stacked(int *a) {
+  int local[32] = {};
+  for (int i = 0; i < 32; i++) local[a[i] & 31] += a[i + 1];
+  a[threadIdx.x] = local[a[50] & 31];
+}
 """
 
 
 @pytest.fixture(scope="module")
-def cubins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def ptx(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     source = tmp_path_factory.mktemp("cubin") / "kernels.cu"
     source.write_text(SOURCE)
     nvrtc = find_compiler("nvrtc")
-    found = {}
-    for name in ("sm_80", "sm_90", "sm_100"):
-        arch = Arch.parse(name)
-        found[name] = assemble(nvrtc.compile(CompileRequest(source, arch)).ptx, arch).cubin
-    return found
+    return {
+        name: nvrtc.compile(CompileRequest(source, Arch.parse(name))).ptx
+        for name in ("sm_80", "sm_90", "sm_100")
+    }
+
+
+@pytest.fixture(scope="module")
+def cubins(ptx: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: assemble(text, Arch.parse(name)).cubin for name, text in ptx.items()}
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_parameters_limits_and_shared_memory_are_read(cubins: dict[str, bytes], arch: str) -> None:
     kernels = read_cubin(cubins[arch])
-    assert kernels == {
-        "plain": CubinKernel((8, 8, 4, 1, 2, 16), None, None, 0),
-        "bounded": CubinKernel((8,), (128, 1, 1), None, 0),
-        "required": CubinKernel((8,), None, None if arch == "sm_80" else (32, 2, 1), 0),
-        "shared": CubinKernel((8,), None, None, 400),
-        "nothing": CubinKernel((), None, None, 0),
+    required = None if arch == "sm_80" else (32, 2, 1)
+    found = {
+        name: (k.parameter_bytes, k.max_threads, k.required_threads) for name, k in kernels.items()
     }
+    assert found == {
+        "plain": ((8, 8, 4, 1, 2, 16), None, None),
+        "bounded": ((8,), (128, 1, 1), None),
+        "required": ((8,), None, required),
+        "shared": ((8,), None, None),
+        "nothing": ((), None, None),
+        "stacked": ((8,), None, None),
+    }
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_a_cubin_tells_what_ptxas_does_but_for_spills(ptx: dict[str, bytes], arch: str) -> None:
+    assembly = assemble(ptx[arch], Arch.parse(arch))
+    kernels = read_cubin(assembly.cubin)
+    for said in assembly.resources:
+        unknown = replace(said, spill_stores_bytes=None, spill_loads_bytes=None)
+        assert kernels[said.kernel].resources == unknown
+        assert said.constant_bytes >= sum(kernels[said.kernel].parameter_bytes)
+    assert kernels["shared"].resources.static_shared_bytes == 400
+    assert kernels["shared"].resources.barriers == 1
+    assert kernels["stacked"].resources.stack_bytes > 0
 
 
 def test_a_cubin_cut_short_anywhere_is_a_sentence(cubins: dict[str, bytes]) -> None:
