@@ -30,6 +30,7 @@ _MODIFIERS: Final = frozenset(
     {"global", "shared", "shared::cta", "relaxed", "acquire", "release", "acq_rel"}
     | {"cta", "gpu", "sys", "cluster", "noftz", "v2", "v4", "v8"}
 )
+_TOO_WIDE: Final = "atomics of 128 bits need a CPU that has them, such as `cpu:x86-64-v3`"
 _HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 
 
@@ -55,6 +56,8 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
     is_shared = "shared" in modifiers or "shared::cta" in modifiers
     pointer = frame.address(operands[first], "shared" if is_shared else "generic")
     size = TYPE_BITS[type_name]
+    if size == 128 and not is_shared and not frame.kernel.processor.wide_atomics:
+        raise frame.unsupported(instruction, _TOO_WIDE)
     for index, result in enumerate(results):
         place = frame.b.offset(pointer, index * size // 8)
         taken = [frame.integer(value[index], size) for value in values]

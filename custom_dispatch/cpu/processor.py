@@ -17,10 +17,13 @@ class Processor:
         other, as IREE's CPU drivers have it.
     fused
         Whether it has an instruction for ``a * b + c`` with one rounding.
+    wide_atomics
+        Whether it compares and swaps 128 bits.
     """
 
     architecture: str = ""
     fused: bool = False
+    wide_atomics: bool = False
 
 
 UNKNOWN: Final = Processor()

@@ -16,7 +16,7 @@ CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
 
 _TARGET = re.compile(r'#hal\.executable\.target<"llvm-cpu".*?>(?=\]>)', re.DOTALL)
 _ARCHITECTURE = re.compile(r'"llvm-cpu", "embedded-elf-(\w+)"')
-_FUSED = re.compile(r'cpu_features = "[^"]*\+fma\b')
+_FEATURES = re.compile(r'cpu_features = "([^"]*)"')
 _PROBE = b"module { util.func public @probe() { util.return } }"
 
 
@@ -78,5 +78,8 @@ def processor_of(executable_target: str) -> Processor:
     """What an executable target says of its CPU."""
     found = _ARCHITECTURE.search(executable_target)
     architecture = found[1] if found else ""
-    fused = architecture == "arm_64" or _FUSED.search(executable_target) is not None
-    return Processor(architecture, fused)
+    if architecture == "arm_64":
+        return Processor(architecture, fused=True, wide_atomics=True)
+    listed = _FEATURES.search(executable_target)
+    features = listed[1].split(",") if listed else []
+    return Processor(architecture, "+fma" in features, "+cx16" in features)

@@ -81,7 +81,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             constants=len(launch.constants),
             layout=_layout(launch),
             dynamic_shared_memory=launch.dynamic_shared_memory,
-            processor=Processor("x86_64", fused="+fma" in _FEATURES[cpu]),
+            processor=Processor("x86_64", "+fma" in _FEATURES[cpu], "+cx16" in _FEATURES[cpu]),
         )
         for index, launch in enumerate(launches)
     ]

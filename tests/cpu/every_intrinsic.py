@@ -39,7 +39,7 @@ _TYPES = {
 }
 _FIXED = {"__nv_saturation_t": "__NV_SATFINITE"}
 """Arguments that a program writes as a constant."""
-_KINDS = ("__NV_E4M3", "__NV_E5M2")
+_KIND = "__NV_E4M3"
 
 _DECLARED = re.compile(
     r"(?:__\w*DECL(?:ARE)?__|__device_builtin__)\s+"
@@ -77,14 +77,14 @@ _INCLUDES = "".join(f"#include <cuda_{name}.h>\n" for name in ("fp16", "bf16", "
 
 def kernels(include: Path, group: str) -> list[str]:
     """CUDA text, one line a kernel; the headers are in `include`."""
-    lines: dict[str, None] = {}
+    lines: dict[str, str] = {}
     for header in _GROUPS[group]:
         text = _COMMENT.sub(" ", (include / header).read_text())
         for found in _DECLARED.finditer(text):
-            line = _kernel(found, len(lines), group)
-            if line and line.partition("{")[2] not in {x.partition("{")[2] for x in lines}:
-                lines[line] = None
-    return list(lines)
+            kernel = _kernel(found, group)
+            if kernel:
+                lines.setdefault(kernel, kernel.replace(f" {group}_", f" {group}_{len(lines)}_"))
+    return list(lines.values())
 
 
 def source(lines: list[str]) -> str:
@@ -96,7 +96,7 @@ def first_line() -> int:
     return _INCLUDES.count("\n") + 1
 
 
-def _kernel(declared: re.Match[str], index: int, group: str) -> str:
+def _kernel(declared: re.Match[str], group: str) -> str:
     result = _TYPES[declared["result"].removeprefix("const").strip()]
     parameters, arguments = [], []
     for place, argument in enumerate(_split(declared["arguments"])):
@@ -107,7 +107,7 @@ def _kernel(declared: re.Match[str], index: int, group: str) -> str:
             arguments.append(_FIXED[" ".join(words[:-1])])
             continue
         if words[:1] == ["__nv_fp8_interpretation_t"]:
-            arguments.append(_KINDS[index % 2])
+            arguments.append(_KIND)
             continue
         names = " ".join(words[:-1]) if " ".join(words) not in _TYPES else " ".join(words)
         if names not in _TYPES or argument.count("*") > 1:
@@ -121,7 +121,7 @@ def _kernel(declared: re.Match[str], index: int, group: str) -> str:
         parameters.append(f"{result}* out")
         call = f"out[i] = {call}"
     return (
-        f'extern "C" __global__ void {group}_{index}_{declared["name"]}({", ".join(parameters)}) '
+        f'extern "C" __global__ void {group}_{declared["name"]}({", ".join(parameters)}) '
         f"{{ int i = threadIdx.x; {call}; }}"
     )
 

@@ -19,7 +19,11 @@ from exact import Format
 
 SEED = int(os.environ.get("PROPERTY_SEED", "0"))
 ROWS = 256
-_HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
+_HEADER = f""".version 9.0
+.target sm_90
+.address_size 64
+.global .align 16 .b8 cells[{16 * ROWS}];
+"""
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
@@ -31,6 +35,8 @@ class Op:
     ----------
     text
         PTX that reads %a, %b, %c and writes %d. %p and %q are predicates, %e and %f have 32 bits.
+        Each row has 16 bytes of memory: global at %g, shared at %s, which is %x as a generic
+        address.
     want
         From the operands' bits to the result's, as Python ints.
     agrees
@@ -70,12 +76,24 @@ def _entry(index: int, table: Table) -> str:
         "{",
         ".reg .pred %p, %q;",
         ".reg .b32 %i, %e, %f;",
-        ".reg .b64 %at, %off;",
+        ".reg .b64 %at, %off, %g, %x;",
+        ".reg .b32 %s;",
         f".reg .b{max(table.bits, 16)} %d;",
         "mov.u32 %i, %tid.x;",
         "mov.u32 %e, %ctaid.x;",
         "mad.lo.s32 %i, %e, 64, %i;",
     ]
+    if any("[%" in op.text for op in table.ops):
+        lines += [
+            ".shared .align 16 .b8 place[1024];",
+            "mov.u64 %g, cells;",
+            "mad.wide.u32 %g, %i, 16, %g;",
+            "mov.u32 %s, place;",
+            "mov.u32 %e, %tid.x;",
+            "mad.lo.u32 %s, %e, 16, %s;",
+            "cvt.u64.u32 %x, %s;",
+            "cvta.shared.u64 %x, %x;",
+        ]
     for letter, width, number in zip("abc", widths, range(3), strict=False):
         lines += [
             f".reg .b{max(8 * width, 16)} %{letter};",

@@ -119,6 +119,14 @@ def test_a_special_register_without_meaning_is_refused() -> None:
     )
 
 
+def test_atomics_that_the_processor_lacks_are_refused() -> None:
+    text = "{ .reg .b128 %x<3>; atom.global.exch.b128 %x1, [%rd1], %x2; }"
+    assert refusal(text).splitlines()[0] == (
+        "Kernel `k` uses `atom.global.exch.b128` (PTX line 7): atomics of 128 bits need a CPU that "
+        "has them, such as `cpu:x86-64-v3`."
+    )
+
+
 def test_the_place_in_the_cu_source_is_named_when_known() -> None:
     ptx = compile_cuda(
         'extern "C" __global__ void k(float* x) {\n  x[threadIdx.x] = 1;\n'
