@@ -6,6 +6,8 @@ name a user gives ever passes through here: symbols are checked before.
 
 from __future__ import annotations
 
+from custom_dispatch.cpu.processor import UNKNOWN
+
 POINTER = "!llvm.ptr"
 
 
@@ -19,6 +21,8 @@ class Builder:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.processor = UNKNOWN
+        """What the code is for."""
         self._values = 0
         self._labels = 0
 

@@ -77,6 +77,7 @@ class Frame:
         memory: BlockMemory,
     ) -> None:
         self.b = builder
+        builder.processor = kernel.processor
         self.entry = entry
         self.kernel = kernel
         self.ids = ids

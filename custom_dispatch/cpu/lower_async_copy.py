@@ -9,8 +9,8 @@ ends. They would be lowered here, with a third reason to wait beside `AT_BARRIER
 
 from __future__ import annotations
 
+from custom_dispatch.cpu.builder import POINTER, Builder, int_type
 from custom_dispatch.cpu.frame import Frame
-from custom_dispatch.cpu.structure import when
 from custom_dispatch.ptx import Instruction, Integer, Register
 
 _WAITS = (("commit_group",), ("wait_group",), ("wait_all",))
@@ -38,17 +38,34 @@ def lower_async_copy(frame: Frame, instruction: Instruction) -> None:
     if not isinstance(size, Integer) or size.value not in (4, 8, 16):
         raise frame.unsupported(instruction)
     to, at = frame.address(target, "shared"), frame.address(source)
-    given = b.const(size.value, 32)
-    if rest:
-        if isinstance(rest[0], Register) and rest[0].type == "pred":  # whether to ignore the source
-            given = b.select(frame.predicate(rest[0]), b.const(0, 32), given, "i32")
-        else:
-            given = frame.integer(rest[0], 32)
-    for start in range(0, size.value, 4):
-        b.store(b.const(0, 32), b.offset(to, start), "i32", 4)
-        if not rest:
-            b.store(b.load(b.offset(at, start), "i32", 4), b.offset(to, start), "i32", 4)
-            continue
-        for byte in range(start, start + 4):
-            with when(b, b.icmp("ugt", given, b.const(byte, 32), "i32")):
-                b.store(b.load(b.offset(at, byte), "i8", 1), b.offset(to, byte), "i8", 1)
+    words = range(0, size.value, 4)
+    if not rest:
+        for word in words:
+            b.store(b.load(b.offset(at, word), "i32", 4), b.offset(to, word), "i32", 4)
+        return
+    # What lies beyond the bytes given must not be read: zeros of the target are read instead.
+    for word in words:
+        b.store(b.const(0, 32), b.offset(to, word), "i32", 4)
+    if isinstance(rest[0], Register) and rest[0].type == "pred":  # whether to ignore the source
+        at = b.select(frame.predicate(rest[0]), to, at, POINTER)
+        for word in words:
+            b.store(b.load(b.offset(at, word), "i32", 4), b.offset(to, word), "i32", 4)
+        return
+    given = frame.integer(rest[0], 32)
+    for word in words:
+        _copy(b, at, to, b.const(word, 64), b.icmp("uge", given, b.const(word + 4, 32), "i32"), 4)
+    # The bytes of a word that is given in part.
+    first = b.binary("and", given, b.const(12, 32), "i32")
+    last = [first, b.const(size.value - 4, 32)]
+    first = b.call_intrinsic("llvm.umin", last, ["i32", "i32"], "i32")
+    for byte in range(3):
+        place = b.binary("or", first, b.const(byte, 32), "i32")
+        is_given = b.icmp("ult", place, given, "i32")
+        _copy(b, at, to, b.resize(place, 32, 64), is_given, 1)
+
+
+def _copy(b: Builder, at: str, to: str, place: str, is_given: str, size: int) -> None:
+    """Copy an i8 or i32 at an offset, or leave what is there."""
+    integer, target = int_type(8 * size), b.offset(to, place)
+    source = b.select(is_given, b.offset(at, place), target, POINTER)
+    b.store(b.load(source, integer, size), target, integer, size)

@@ -13,6 +13,7 @@ from typing import Final
 
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.fp8 import FORMATS, widen_byte
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.rounding import narrow, widen
 from custom_dispatch.ptx import Instruction, Operand, Vector
@@ -28,9 +29,13 @@ _SHAPES: Final = {
     ("m16n8k32", "s8"): 4,
     ("m16n8k16", "u8"): 2,
     ("m16n8k32", "u8"): 4,
+    ("m16n8k32", "e4m3"): 4,
+    ("m16n8k32", "e5m2"): 4,
 }
 """Shape and type of A: how many registers a fragment of A has; one of B has half as many."""
-_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8}
+_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, **dict.fromkeys(("s8", "u8", *FORMATS), 8)}
+_MIXED: Final = ({"s8", "u8"}, FORMATS.keys())
+"""Types of A and B that go together without being the same."""
 
 
 def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
@@ -42,7 +47,7 @@ def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
     count = _SHAPES.get((shape, a_type))
     is_integer = a_type in ("s8", "u8")
     sums = ("s32",) if is_integer else ("f32", "f16") if a_type == "f16" else ("f32",)
-    same = b_type in ("s8", "u8") if is_integer else b_type == a_type
+    same = a_type == b_type or any({a_type, b_type} <= types for types in _MIXED)
     if count is None or not same or d_type not in sums or d_type != c_type:
         raise frame.unsupported(instruction)
     d, a, b_operand, c = frame.operands(instruction, 4)
@@ -134,6 +139,8 @@ def _numbers(b: Builder, word: str, type_name: str) -> list[str]:
     if type_name == "tf32":  # the last 13 bits do not count
         kept = b.binary("and", parts[0], b.const(-8192, 32), "i32")
         return [b.cast("bitcast", kept, "i32", "f32")]
+    if type_name in FORMATS:
+        return [widen_byte(b, part, type_name) for part in parts]
     return [widen(b, part, type_name) for part in parts]
 
 

@@ -19,11 +19,14 @@ class Processor:
         Whether it has an instruction for ``a * b + c`` with one rounding.
     wide_atomics
         Whether it compares and swaps 128 bits.
+    halves
+        Whether it converts between f16 and f32.
     """
 
     architecture: str = ""
     fused: bool = False
     wide_atomics: bool = False
+    halves: bool = False
 
 
 UNKNOWN: Final = Processor()

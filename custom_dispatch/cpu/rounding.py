@@ -1,8 +1,9 @@
 """Rounding to narrower floating-point types, and widening the 16-bit ones.
 
-The 16-bit types are converted with integer arithmetic: the routines that IREE links for CPUs
-without such instructions flush subnormal f16 numbers. Where the hardware is left to flush those of
-f32 and f64 (`custom_dispatch.cpu.subnormals`), every number here but a bf16 stays clear of them.
+The 16-bit types are converted with integer arithmetic where the processor has no instruction for
+it: the routines that IREE links then flush subnormal f16 numbers. Where the hardware is left to
+flush those of f32 and f64 (`custom_dispatch.cpu.subnormals`), every number here but a bf16 stays
+clear of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ def widen(b: Builder, bits: str, element: str) -> str:
     if element == "bf16":
         shifted = b.binary("shl", wide, b.const(16, 32), "i32")
         return b.cast("bitcast", shifted, "i32", "f32")
+    if b.processor.halves:
+        return b.cast("fpext", b.cast("bitcast", bits, "i16", "f16"), "f16", "f32")
     magnitude = b.binary("and", wide, b.const(0x7FFF, 32), "i32")
     shifted = b.binary("shl", magnitude, b.const(13, 32), "i32")
     normal = b.binary("add", shifted, b.const(112 << 23, 32), "i32")
@@ -48,7 +51,9 @@ def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
     """
     is_nan = b.fcmp("uno", value, value, "f32")
     bits = b.cast("bitcast", value, "f32", "i32")
-    if element == "f16":
+    if element == "f16" and b.processor.halves:
+        result = b.cast("bitcast", b.cast("fptrunc", value, "f32", "f16"), "f16", "i16")
+    elif element == "f16":
         result = _to_f16(b, bits)
     else:
         rounded = b.binary("lshr", _round_off(b, bits, 16), b.const(16, 32), "i32")

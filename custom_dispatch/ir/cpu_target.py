@@ -79,7 +79,12 @@ def processor_of(executable_target: str) -> Processor:
     found = _ARCHITECTURE.search(executable_target)
     architecture = found[1] if found else ""
     if architecture == "arm_64":
-        return Processor(architecture, fused=True, wide_atomics=True)
+        return Processor(architecture, fused=True, wide_atomics=True, halves=True)
     listed = _FEATURES.search(executable_target)
     features = listed[1].split(",") if listed else []
-    return Processor(architecture, "+fma" in features, "+cx16" in features)
+    return Processor(
+        architecture,
+        fused="+fma" in features,
+        wide_atomics="+cx16" in features,
+        halves="+f16c" in features,
+    )

@@ -18,6 +18,10 @@ _FEATURES = {
     "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,"
     "+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave",
 }
+_PROCESSORS = {
+    "generic": Processor("x86_64"),
+    "x86-64-v3": Processor("x86_64", fused=True, wide_atomics=True, halves=True),
+}
 _ELEMENTS = {
     "float32": "f32",
     "float64": "f64",
@@ -81,7 +85,7 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             constants=len(launch.constants),
             layout=_layout(launch),
             dynamic_shared_memory=launch.dynamic_shared_memory,
-            processor=Processor("x86_64", "+fma" in _FEATURES[cpu], "+cx16" in _FEATURES[cpu]),
+            processor=_PROCESSORS[cpu],
         )
         for index, launch in enumerate(launches)
     ]

@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from cpu_harness import Launch, Runner
@@ -41,11 +42,15 @@ class Op:
         From the operands' bits to the result's, as Python ints.
     agrees
         Whether a result is as good as the one wanted: equal, if nothing else is said.
+    of_warp
+        Whether `want` takes the operands of a warp's 32 rows, each as a list, and gives a list;
+        None in it stands for a result that may be anything.
     """
 
     text: str
-    want: Callable[..., int]
+    want: Callable[..., Any]
     agrees: Callable[[int, int], bool] = operator.eq
+    of_warp: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ class Table:
         self, text: str, want: Callable[..., int], agrees: Callable[[int, int], bool] = operator.eq
     ) -> None:
         self.ops.append(Op(text, want, agrees))
+
+    def add_of_warp(self, text: str, want: Callable[..., list[int | None]]) -> None:
+        self.ops.append(Op(text, want, of_warp=True))
 
 
 def generator(name: str) -> np.random.Generator:
@@ -132,8 +140,15 @@ def check_tables(run: Runner, tables: Sequence[Table], cpu: str = "generic") -> 
 
 def _wrong(op: Op, rows: Sequence[tuple[int, ...]], results: Sequence[int], bits: int) -> list[str]:
     wrong = []
-    for row, got in zip(rows, results, strict=True):
-        want = op.want(*row) & ((1 << bits) - 1)
+    if op.of_warp:
+        warps = [rows[start : start + 32] for start in range(0, ROWS, 32)]
+        wanted = [want for warp in warps for want in op.want(*map(list, zip(*warp, strict=True)))]
+    else:
+        wanted = [op.want(*row) for row in rows]
+    for row, got, want in zip(rows, results, wanted, strict=True):
+        if want is None:
+            continue
+        want &= (1 << bits) - 1
         if not op.agrees(got, want):
             shown = ", ".join(f"{value:#x}" for value in row)
             wrong.append(f"{op.text} of ({shown}) gave {got:#x}, not {want:#x}")
