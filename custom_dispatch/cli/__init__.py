@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 
 import click
 
@@ -18,6 +19,7 @@ from custom_dispatch.cli.doctor import doctor
 from custom_dispatch.cli.emit import emit
 from custom_dispatch.cli.inspect import inspect
 from custom_dispatch.cli.run import run
+from custom_dispatch.cli.store import store
 from custom_dispatch.errors import CustomDispatchError
 
 EXIT_INPUT = 2
@@ -43,8 +45,10 @@ def group() -> None:
     """
 
 
-for command in (build, emit, compile_command, run, inspect, check, doctor, demo, cmake_dir):
+for command in (build, emit, compile_command, run, inspect, check, doctor, demo, store, cmake_dir):
     group.add_command(_verbose_option(command))
+for command in store.commands.values():
+    _verbose_option(command)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     verbose = "--verbose" in words
     try:
-        status = group.main(words, prog_name="custom-dispatch", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = group.main(words, prog_name="custom-dispatch", standalone_mode=False)
     except CustomDispatchError as error:
         return _fail(f"error: {error}", EXIT_INPUT, verbose)
     except click.ClickException as error:
@@ -72,6 +78,14 @@ def main(arguments: list[str] | None = None) -> int:
             verbose,
         )
     return status if isinstance(status, int) else 0
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *_: object, **__: object
+) -> None:
+    """Print a warning as a sentence, without the line of code that it came from."""
+    if not issubclass(category, DeprecationWarning):
+        click.echo(f"warning: {message}", err=True)
 
 
 def _fail(message: str, status: int, verbose: bool) -> int:

@@ -19,6 +19,7 @@ def doctor() -> None:
     rows += [_package(name) for name in packages]
     rows += _compilers()
     rows += _devices()
+    rows.append(_store())
     note = "add it to CMAKE_MODULE_PATH, then include(CustomDispatch)"
     rows.append(("CMake function", str(_cmake()), note))
     show_table(("what", "found", "note"), rows)
@@ -65,6 +66,16 @@ def _devices() -> list[tuple[str, str, str]]:
     if problem is not None:
         rows.insert(0, ("cuda", "no", problem))
     return rows
+
+
+def _store() -> tuple[str, str, str]:
+    from custom_dispatch.store import open_store
+    from custom_dispatch.store.directory import DIRECTORY_VARIABLE
+
+    store = open_store()
+    if store is None:
+        return "store", "no", f"{DIRECTORY_VARIABLE} turns it off or names what cannot be used"
+    return "store", str(store.path), "keeps what was compiled; see `custom-dispatch store`"
 
 
 def _cmake() -> object:

@@ -1,0 +1,89 @@
+"""`custom-dispatch store`: what was compiled before, and is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from custom_dispatch.store import Store
+
+
+@click.group(invoke_without_command=True, short_help="Show, verify or clear the store.")
+@click.pass_context
+def store(context: click.Context) -> None:
+    """Show what was compiled before and is kept; or verify or clear it.
+
+    CUSTOM_DISPATCH_STORE names its directory, or turns it off; CUSTOM_DISPATCH_STORE_LIMIT says how
+    large it may become (500M, 2G).
+    """
+    if context.invoked_subcommand is None:
+        _show()
+
+
+@store.command(short_help="Read every entry; remove the damaged ones.")
+def verify() -> int:
+    """Read every entry, and remove those that are damaged; the status is 2 if there were some."""
+    from custom_dispatch.store.maintenance import remove_damaged, summarise
+
+    opened = _open()
+    damaged = remove_damaged(opened)
+    for path in damaged:
+        click.echo(f"damaged, and removed: {path}")
+    click.echo(f"{summarise(opened).entries} entries are whole")
+    return 2 if damaged else 0
+
+
+@store.command(short_help="Remove everything in it.")
+def clear() -> None:
+    """Remove everything in it."""
+    from custom_dispatch.errors import OutputError
+    from custom_dispatch.store.maintenance import clear as clear_store
+    from custom_dispatch.store.maintenance import summarise
+
+    opened = _open()
+    before = summarise(opened)
+    try:
+        clear_store(opened)
+    except OSError as problem:
+        raise OutputError(
+            f"The store at `{opened.path}` cannot be cleared: {problem.strerror or problem}.",
+            next_step="remove the directory by hand; nothing else is in it.",
+        ) from problem
+    click.echo(f"{opened.path}: {before.entries} entries removed, {_size(before.bytes)}")
+
+
+def _show() -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.store.maintenance import summarise
+
+    found = summarise(_open())
+    asked = found.hits + found.misses
+    share = f"{found.hits / asked:.0%} of {asked}" if asked else ""
+    rows = [
+        ("directory", str(found.path), ""),
+        ("entries", str(found.entries), ""),
+        ("size", _size(found.bytes), f"of at most {_size(found.limit)}"),
+        ("hits", str(found.hits), share),
+        ("misses", str(found.misses), ""),
+    ]
+    show_table(("what", "found", "note"), rows)
+
+
+def _open() -> Store:
+    from custom_dispatch.errors import OutputError
+    from custom_dispatch.store import open_store
+    from custom_dispatch.store.directory import DIRECTORY_VARIABLE
+
+    found = open_store()
+    if found is None:
+        raise OutputError(
+            "There is no store: it is turned off, or its directory cannot be used.",
+            next_step=f"unset {DIRECTORY_VARIABLE}, or let it name a directory of yours.",
+        )
+    return found
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB"
