@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,11 +25,17 @@ def file_identity(path: Path) -> bytes:
     OSError
         It cannot be read.
     """
+    status = path.stat()
+    return _sampled(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@lru_cache(maxsize=64)
+def _sampled(path: Path, size: int, *_state: int) -> bytes:
+    """The identity of a file that is as the file system says: asked again when that changes."""
+    pages = max(1, min(_PAGES, size // _PAGE_BYTES + 1))
+    last = max(0, size - _PAGE_BYTES)
+    digest = sha256()
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        pages = max(1, min(_PAGES, size // _PAGE_BYTES + 1))
-        last = max(0, size - _PAGE_BYTES)
-        digest = sha256()
         for page in range(pages):
             digest.update(os.pread(file.fileno(), _PAGE_BYTES, last * page // max(1, pages - 1)))
     return key_of("file", path.name, size, digest.digest())

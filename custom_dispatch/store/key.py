@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,43 +37,57 @@ def key_of(kind: str, *parts: object) -> bytes:
     TypeError
         A part has no fixed form: a function, an open file.
     """
-    digest = sha256()
-    for piece in _encode(("custom-dispatch", FORMAT_VERSION, kind, *parts)):
-        digest.update(piece)
-    return digest.digest()
+    pieces: list[bytes] = []
+    _encode(("custom-dispatch", FORMAT_VERSION, kind, *parts), pieces)
+    return sha256(b"".join(pieces)).digest()
 
 
-def _encode(value: object) -> Iterator[bytes]:
+def _encode(value: object, into: list[bytes]) -> None:
     match value:
-        case None | bool() | int() | float():
-            yield from _sized(b"n", repr(value).encode())
         case str():
             # A path may hold bytes that are no text; Python keeps them as surrogates.
-            yield from _sized(b"s", value.encode("utf-8", "surrogateescape"))
+            _put(b"s", value.encode("utf-8", "surrogateescape"), into)
         case bytes() | bytearray():
-            yield from _sized(b"b", bytes(value))
+            _put(b"b", bytes(value), into)
+        case None | bool() | int() | float():
+            _put(b"n", repr(value).encode(), into)
         case Path():
-            yield from _sized(b"p", str(value).encode("utf-8", "surrogateescape"))
+            _put(b"p", str(value).encode("utf-8", "surrogateescape"), into)
         case tuple() | list():
-            yield _HEAD.pack(b"t", len(value))
+            into.append(_HEAD.pack(b"t", len(value)))
             for item in value:
-                yield from _encode(item)
+                _encode(item, into)
         case Mapping():
-            pairs = sorted((b"".join(_encode(k)), b"".join(_encode(v))) for k, v in value.items())
-            yield _HEAD.pack(b"m", len(pairs))
-            for pair in pairs:
-                yield from pair
+            into.append(_HEAD.pack(b"m", len(value)))
+            into += sorted(map(_encode_pair, value.items()))
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [f for f in dataclasses.fields(value) if not f.metadata.get(_NOT_IN_KEYS)]
-            yield _HEAD.pack(b"d", len(fields))
-            yield from _encode(f"{type(value).__module__}.{type(value).__qualname__}")
+            name, fields = _fields(type(value))
+            into.append(name)
             for field in fields:
-                yield from _encode(field.name)
-                yield from _encode(getattr(value, field.name))
+                _encode(getattr(value, field), into)
         case _:
             raise TypeError(f"{type(value).__name__} cannot be part of a key")
 
 
-def _sized(kind: bytes, content: bytes) -> Iterator[bytes]:
-    yield _HEAD.pack(kind, len(content))
-    yield content
+def _put(kind: bytes, content: bytes, into: list[bytes]) -> None:
+    into.append(_HEAD.pack(kind, len(content)))
+    into.append(content)
+
+
+def _encode_pair(pair: tuple[object, object]) -> bytes:
+    pieces: list[bytes] = []
+    for part in pair:
+        _encode(part, pieces)
+    return b"".join(pieces)
+
+
+@cache
+def _fields(kind: type) -> tuple[bytes, tuple[str, ...]]:
+    """A dataclass' name with those of its fields, encoded, and the latter."""
+    fields = tuple(
+        field.name for field in dataclasses.fields(kind) if not field.metadata.get(_NOT_IN_KEYS)
+    )
+    head = [_HEAD.pack(b"d", len(fields))]
+    for name in (f"{kind.__module__}.{kind.__qualname__}", *fields):
+        _put(b"s", name.encode(), head)
+    return b"".join(head), fields

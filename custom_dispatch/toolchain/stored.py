@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError
@@ -114,12 +115,17 @@ class StoredBuild:
         if self._store is None:
             return check()
         try:
-            ptxas = find_tool("ptxas").found
-            identity = package_identity(), ptxas and file_identity(ptxas)
-            key = key_of("object", *identity, item, tuple(kernels), label, for_cpu)
+            declared = self._declared(tuple(kernels))
+            key = key_of("object", declared, item, label, for_cpu)
         except OSError:
             return check()
         return self._store.remember(Object, key, check)
+
+    @cache  # noqa: B019 - it lives as long as the build
+    def _declared(self, kernels: tuple[Kernel, ...]) -> bytes:
+        """What checking an object against these kernels follows from, besides the object."""
+        ptxas = find_tool("ptxas").found
+        return key_of("declared", package_identity(), ptxas and file_identity(ptxas), kernels)
 
     def finish(self) -> None:
         """Keep what waits for its trees to be looked at again."""

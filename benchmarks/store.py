@@ -1,0 +1,157 @@
+"""Building with an empty store and with a full one.
+
+Bars: all of `cuda_kernels` for four architectures takes at most 30 ms from a full store, and from
+an empty one at most 1.1 times what its objects, each built alone, come to on these cores. A kernel
+that includes CUB takes less than 0.3 s where another with the same headers was compiled before.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import cuda_kernels
+import custom_dispatch as cd
+from benchmarks.report import Row, finish, quartiles
+from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.toolchain.plan import plan_units
+
+REPETITIONS = 9
+ARCHS = (80, 86, 90, 100)
+WARM_BAR_MS = 30.0
+CUB_BAR_MS = 300.0
+CUB = """
+#include <cub/block/block_reduce.cuh>
+extern "C" __global__ void total{name}(const float* x, float* y, int count) {{
+  using Reduce = cub::BlockReduce<float, {threads}>;
+  __shared__ typename Reduce::TempStorage storage;
+  float sum = 0;
+  for (int i = threadIdx.x; i < count; i += {threads}) sum += x[i];
+  sum = Reduce(storage).Sum(sum);
+  if (threadIdx.x == 0) y[0] = sum;
+}}
+"""
+
+
+@contextmanager
+def store_in(directory: str) -> Iterator[None]:
+    """Let the store be there."""
+    os.environ["CUSTOM_DISPATCH_STORE"] = directory
+    yield
+    os.environ["CUSTOM_DISPATCH_STORE"] = "off"
+
+
+def timed(kernels: list[cd.Kernel], targets: list[str], **settings: object) -> float:
+    """Milliseconds of a build."""
+    start = time.perf_counter()
+    cd.build(kernels, targets, **settings)  # type: ignore[arg-type]
+    return (time.perf_counter() - start) * 1e3
+
+
+def all_kernels() -> list[Row]:
+    """All of `cuda_kernels`: cold, warm, and its objects one by one."""
+    root = Path(str(cuda_kernels.__file__)).parent
+    names = sorted(path.stem for path in root.glob("*.py") if path.stem != "__init__")
+    kernels = load_kernels([f"cuda_kernels.{name}" for name in names])
+    targets = [f"cuda:sm_{arch}" for arch in ARCHS]
+    units = [list(plan.kernels) for plan in plan_units(kernels)]
+    timed(kernels, targets, store=False)  # loads NVRTC
+    cold, warm, bounds = [], [], []
+    for _ in range(REPETITIONS):
+        with tempfile.TemporaryDirectory() as directory, store_in(directory):
+            cold.append(timed(kernels, targets))
+            warm.append(timed(kernels, targets))
+        alone = [timed(unit, [target], store=False, jobs=1) for unit in units for target in targets]
+        cores = len(os.sched_getaffinity(0))
+        bounds.append(max(max(alone), sum(alone) / cores))
+    count = f"{len(kernels)} kernels for {len(targets)} architectures"
+    base, spread = quartiles(bounds)
+    rows = [Row(f"{count}: the objects alone, on all cores", base, spread)]
+    median, spread = quartiles(cold)
+    rows.append(Row(f"{count}: empty store", median, spread, median / base, 1.1))
+    median, spread = quartiles(warm)
+    rows.append(Row(f"{count}: full store", median, spread, median / WARM_BAR_MS, 1))
+    median, spread = quartiles([_fresh_process(names, targets) for _ in range(REPETITIONS)])
+    rows.append(Row(f"{count}: full store, fresh process", median, spread, median / WARM_BAR_MS, 1))
+    return rows
+
+
+_FRESH = """
+import sys, time
+import custom_dispatch as cd
+import custom_dispatch.toolchain.build
+from custom_dispatch.cli.kernels import load_kernels
+kernels = load_kernels([f"cuda_kernels.{name}" for name in sys.argv[1].split(",")])
+start = time.perf_counter()
+cd.build(kernels, sys.argv[2].split(","))
+print((time.perf_counter() - start) * 1e3)
+"""
+
+
+def _fresh_process(names: list[str], targets: list[str]) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-c", _FRESH, ",".join(names), ",".join(targets)]
+        environment = os.environ | {"CUSTOM_DISPATCH_STORE": directory}
+        for _ in range(2):
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=True, env=environment
+            )
+        return float(done.stdout)
+
+
+def with_cub() -> list[Row]:
+    """A kernel that includes CUB, after another one that does."""
+    first, later, again = [], [], []
+    n = cd.dim("n")
+    with tempfile.TemporaryDirectory() as sources:
+        kernels = []
+        for index, threads in enumerate((128, 256)):
+            path = Path(sources, f"total{index}.cu")
+            path.write_text(CUB.format(name=index, threads=threads))
+            operands = [
+                cd.In("x", "f32", [n]),
+                cd.Out("y", "f32", [1]),
+                cd.Scalar("count", "i32", n),
+            ]
+            kernels.append(
+                cd.Kernel(f"total{index}", source=path, operands=operands, block=threads, grid=1)
+            )
+        for _ in range(max(3, REPETITIONS // 3)):
+            with tempfile.TemporaryDirectory() as directory, store_in(directory):
+                first.append(timed(kernels[:1], ["cuda:sm_90"]))
+                later.append(timed(kernels[1:], ["cuda:sm_90"]))
+                again.append(timed(kernels[1:], ["cuda:sm_90"]))
+    rows = [Row("a kernel with CUB, the first", *_spread(first))]
+    median, spread = _spread(later)
+    rows.append(Row("another kernel with the same headers", median, spread, median / CUB_BAR_MS, 1))
+    rows.append(Row("that kernel again", *_spread(again)))
+    return rows
+
+
+def _spread(values: list[float]) -> tuple[float, float]:
+    return statistics.median(values), max(values) - min(values)
+
+
+def main() -> int:
+    """Measure and report."""
+    os.environ["CUSTOM_DISPATCH_STORE"] = "off"
+    rows = all_kernels() + with_cub()
+    notes = [
+        "the empty store's ratio is to the objects built alone, one after the other, without a "
+        "store: the slowest, or their sum over the cores, whichever is more",
+        f"the full store's ratio is to {WARM_BAR_MS:g} ms, that of CUB to {CUB_BAR_MS:g} ms",
+        "with CUB the spread is that of all values",
+    ]
+    packages = ("custom-dispatch", "nvidia-cuda-nvrtc", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
+    return finish("store", rows, notes, packages)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
