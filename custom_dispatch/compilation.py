@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import DeclarationError, ModelError
@@ -19,8 +19,8 @@ from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.build import build
-from custom_dispatch.toolchain.fatbin import make_fatbin
+from custom_dispatch.toolchain.build import BuildOptions, build
+from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
 
 if TYPE_CHECKING:
@@ -62,11 +62,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
     kernels: Kernel | Iterable[Kernel] | Library,
     targets: Sequence[str | Target] = (),
     *,
-    compiler: str = "auto",
-    objects: Path | str | None = None,
-    include_dirs: Sequence[Path | str] = (),
     flags: Sequence[str] = (),
     store: bool = True,
+    **options: Unpack[BuildOptions],
 ) -> CompiledModule:
     """Link kernels into a model and compile it for every target, into one file.
 
@@ -79,13 +77,13 @@ def compile(  # noqa: A001 - the public name is cd.compile
         Declared kernels, or a library that `cd.build` returned (then without targets).
     targets
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
-    compiler, objects, include_dirs
-        As for `cd.build`.
     flags
         Further flags for `iree-compile`. What is compiled with some is not kept: a flag may name a
         file.
     store
         Whether to take from the store what was compiled before, and to keep there what is new.
+    **options
+        As for `cd.build`: compiler, objects, include_dirs, image, ptx_version, fail_on_spill, jobs.
 
     Raises
     ------
@@ -96,7 +94,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    library = _library(kernels, targets, compiler, objects, include_dirs, store)
+    library = _library(kernels, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
     cpu = library.cpu_target.cpu if library.cpu_target else ""
@@ -171,10 +169,8 @@ def emit(
     into: Model | None = None,
     form: str = "executable",
     embed: bool = False,
-    compiler: str = "auto",
-    objects: Path | str | None = None,
-    include_dirs: Sequence[Path | str] = (),
     store: bool = True,
+    **options: Unpack[BuildOptions],
 ) -> EmittedModule:
     """Write one `.mlir` that stock `iree-compile` takes, and say how.
 
@@ -189,8 +185,10 @@ def emit(
         `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
     embed
         Put the objects' bytes into the file.
-    compiler, objects, include_dirs, store
-        As for `cd.build`.
+    store
+        Whether to take from the store what was compiled before, and to keep there what is new.
+    **options
+        As for `compile`.
 
     Raises
     ------
@@ -203,7 +201,7 @@ def emit(
     """
     path = Path(output)
     check_output(path)
-    library = _library(kernels, targets, compiler, objects, include_dirs, store)
+    library = _library(kernels, targets, store, options)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)
     reference = embedded if embed else by_path
@@ -233,37 +231,27 @@ def _checked(text: str) -> str:
 
 def _as_fatbin(library: Library) -> Library:
     """Each unit's objects in one fatbin image, of which the driver picks the best part."""
-    units = []
-    for unit in library.units:
-        images = [(item.target.cuda_arch, item.data) for item in unit.objects]
-        lowest = unit.objects[-1]
-        fatbin = replace(lowest, kind="fatbin", data=make_fatbin(images), resources=())
-        units.append(replace(unit, objects=(fatbin,)))
+    units = [
+        replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit
+        for unit in library.units
+    ]
     return Library(tuple(units), library.targets)
 
 
 def _library(
     kernels: Kernel | Iterable[Kernel] | Library,
     targets: Sequence[str | Target],
-    compiler: str,
-    objects: Path | str | None,
-    include_dirs: Sequence[Path | str],
     store: bool,
+    options: BuildOptions,
 ) -> Library:
     if isinstance(kernels, Library):
-        if targets:
+        if targets or options:
             built = ", ".join(map(str, kernels.targets))
+            given = "targets" if targets else next(iter(options))
             raise DeclarationError(
-                "A library and targets are given.",
+                f"A library and {given} are given.",
                 expected=f"one of them: the library is built for {built}",
-                next_step="leave the targets out, or pass the kernels instead of the library.",
+                next_step=f"leave {given} out, or pass the kernels instead of the library.",
             )
         return kernels
-    return build(
-        kernels,
-        targets,
-        compiler=compiler,
-        objects=objects,
-        include_dirs=include_dirs,
-        store=store,
-    )
+    return build(kernels, targets, store=store, **options)

@@ -8,8 +8,10 @@ import click
 
 from custom_dispatch.cli.options import (
     compiler_option,
+    image_option,
     include_option,
     progress,
+    ptx_version_option,
     split_targets,
     target_option,
 )
@@ -21,6 +23,8 @@ from custom_dispatch.cli.options import (
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Where objects go.")
 @compiler_option
 @include_option
+@image_option
+@ptx_version_option
 @click.option("--report", is_flag=True, help="Show registers, spills, shared memory, occupancy.")
 @click.option("--fail-on-spill", is_flag=True, help="Refuse a kernel that spills registers.")
 def build(
@@ -29,10 +33,12 @@ def build(
     out: Path,
     compiler: str,
     include_dirs: tuple[Path, ...],
+    image: str,
+    ptx_version: str | None,
     report: bool,
     fail_on_spill: bool,
 ) -> None:
-    """Build KERNELS for each target and write NAME_sm_XX.ptx into a directory."""
+    """Build KERNELS for each target and write NAME_sm_XX.ptx (.cubin, .fatbin) into a directory."""
     from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.cli.report import show_resources
     from custom_dispatch.toolchain.build import build as build_library
@@ -44,6 +50,8 @@ def build(
             split_targets(targets),
             compiler=compiler,
             include_dirs=include_dirs,
+            image=image,
+            ptx_version=ptx_version,
             fail_on_spill=fail_on_spill,
         )
     for item in library.objects:

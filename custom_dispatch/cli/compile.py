@@ -8,9 +8,11 @@ import click
 
 from custom_dispatch.cli.options import (
     compiler_option,
+    image_option,
     include_option,
     objects_option,
     progress,
+    ptx_version_option,
     split_targets,
     target_option,
 )
@@ -25,6 +27,8 @@ from custom_dispatch.cli.options import (
 @objects_option
 @compiler_option
 @include_option
+@image_option
+@ptx_version_option
 @click.option(
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
@@ -36,6 +40,8 @@ def compile_command(
     objects: Path | None,
     compiler: str,
     include_dirs: tuple[Path, ...],
+    image: str,
+    ptx_version: str | None,
     flags: tuple[str, ...],
     output: Path,
 ) -> None:
@@ -52,6 +58,8 @@ def compile_command(
             compiler=compiler,
             objects=objects,
             include_dirs=include_dirs,
+            image=image,
+            ptx_version=ptx_version,
             flags=flags,
         )
     path = module.save(output)

@@ -8,9 +8,11 @@ import click
 
 from custom_dispatch.cli.options import (
     compiler_option,
+    image_option,
     include_option,
     objects_option,
     progress,
+    ptx_version_option,
     split_targets,
     target_option,
 )
@@ -32,6 +34,8 @@ from custom_dispatch.cli.options import (
 @objects_option
 @compiler_option
 @include_option
+@image_option
+@ptx_version_option
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path))
 def emit(
     kernels: tuple[str, ...],
@@ -42,6 +46,8 @@ def emit(
     objects: Path | None,
     compiler: str,
     include_dirs: tuple[Path, ...],
+    image: str,
+    ptx_version: str | None,
     output: Path,
 ) -> None:
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
@@ -60,5 +66,7 @@ def emit(
             compiler=compiler,
             objects=objects,
             include_dirs=include_dirs,
+            image=image,
+            ptx_version=ptx_version,
         )
     click.echo(emitted.command_line)

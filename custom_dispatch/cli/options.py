@@ -54,6 +54,18 @@ include_option = click.option(
 )
 
 
+image_option = click.option(
+    "--image",
+    type=click.Choice(["ptx", "cubin", "fatbin"]),
+    default="ptx",
+    show_default=True,
+    help="PTX, which also runs on later GPUs; machine code; or both for all targets in one file.",
+)
+ptx_version_option = click.option(
+    "--ptx-version", metavar="VERSION", help="The PTX version to need, for old drivers: 8.0."
+)
+
+
 def split_targets(targets: tuple[str, ...]) -> list[str]:
     """Targets given again and again, or with commas, or both."""
     return [name.strip() for word in targets for name in word.split(",") if name.strip()]

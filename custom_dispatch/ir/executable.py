@@ -16,7 +16,7 @@ from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import Arch
+from custom_dispatch.kernel.target import EMBEDDED, Arch
 from custom_dispatch.toolchain.object import Object
 
 CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
@@ -100,7 +100,7 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"hal.executable.variant public @{item.target.symbol} target({CUDA_FORMAT}) "
             f"objects([{reference(item)}]) {{"
         )
-        _write_condition(inner, item.target.cuda_arch)
+        _write_condition(inner, item)
         _write_exports(inner, executable, item)
         inner.line("}")
         out.absorb(inner)
@@ -137,25 +137,36 @@ def write_source(executable: Executable, reference: ObjectReference) -> str:
     return "\n".join(out.lines) + "\n"
 
 
-def _write_condition(out: Emitter, arch: Arch) -> None:
+def _write_condition(out: Emitter, item: Object) -> None:
     body = out.nested()
     body.line("hal.executable.condition(%device: !hal.device) -> i1 {")
     inner = Emitter(body.indent + 1)
     inner.reserve("device")
     number = capability(inner, "%device")
-    wanted = inner.i32(arch.compute_capability)
-    if arch.suffix == "a":  # code for one chip alone
-        fits = inner.pure(f"arith.cmpi eq, {number}, {wanted} : i32", "fits")
-    else:
-        fits = inner.pure(f"arith.cmpi sge, {number}, {wanted} : i32", "fits")
-    if arch.suffix == "f":  # code for one family: the same major number
-        end = inner.i32((arch.compute_capability // 10 + 1) * 10)
-        below = inner.pure(f"arith.cmpi slt, {number}, {end} : i32")
-        fits = inner.pure(f"arith.andi {fits}, {below} : i1")
+    fits = ""
+    for arch in item.archs:
+        one = _runs_on(inner, number, arch, machine_code=item.kind == "cubin")
+        fits = inner.pure(f"arith.ori {fits}, {one} : i1") if fits else one
     inner.line(f"hal.return {fits} : i1")
     body.absorb(inner)
     body.line("}")
     out.absorb(body)
+
+
+def _runs_on(out: Emitter, number: str, arch: Arch, *, machine_code: bool) -> str:
+    """`Arch.runs_on` or `Arch.machine_code_runs_on`, for a device's compute capability."""
+    wanted = out.i32(arch.compute_capability)
+    if arch.suffix == "a" or (machine_code and arch.compute_capability in EMBEDDED):
+        return out.pure(f"arith.cmpi eq, {number}, {wanted} : i32", "fits")
+    fits = out.pure(f"arith.cmpi sge, {number}, {wanted} : i32", "fits")
+    if arch.suffix == "f" or machine_code:  # nothing of a later major number
+        end = out.i32(arch.later_minors.stop)
+        below = out.pure(f"arith.cmpi slt, {number}, {end} : i32")
+        fits = out.pure(f"arith.andi {fits}, {below} : i1")
+    for other in sorted(EMBEDDED.intersection(arch.later_minors)) if machine_code else ():
+        differs = out.pure(f"arith.cmpi ne, {number}, {out.i32(other)} : i32")
+        fits = out.pure(f"arith.andi {fits}, {differs} : i1")
+    return fits
 
 
 def _write_exports(

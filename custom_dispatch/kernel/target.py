@@ -22,6 +22,10 @@ _ARCH_SPECIFIC_FROM = 90
 _FAMILY_SPECIFIC_FROM = 100
 
 
+EMBEDDED = frozenset({53, 62, 72, 87, 110})
+"""Compute capabilities of embedded GPUs (Jetson, DRIVE), whose machine code is their own."""
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Arch:
@@ -97,6 +101,24 @@ class Arch:
                 return same_family and compute_capability >= self.compute_capability
             case _:
                 return compute_capability >= self.compute_capability
+
+    def machine_code_runs_on(self, compute_capability: int) -> bool:
+        """Whether machine code for this architecture runs on a GPU of that compute capability.
+
+        It does on its own major version from its own minor on, and `a` code nowhere else; nor does
+        it move between embedded GPUs and others (CUDA C++ Programming Guide, "Binary
+        Compatibility").
+        """
+        if compute_capability == self.compute_capability:
+            return True
+        later = compute_capability in self.later_minors and self.suffix != "a"
+        return later and not EMBEDDED.intersection((compute_capability, self.compute_capability))
+
+    @property
+    def later_minors(self) -> range:
+        """The later compute capabilities of the same major version, which may not exist."""
+        next_major = (self.compute_capability // 10 + 1) * 10
+        return range(self.compute_capability + 1, next_major)
 
     def runs_on_target(self, other: Arch) -> bool:
         """Whether PTX of this architecture runs wherever code for the other one is chosen."""

@@ -26,6 +26,11 @@ class ModuleObject:
     resources: tuple[KernelResources, ...]
     """What each kernel in it takes, by its name in the object, where that is known."""
 
+    @property
+    def is_machine_code(self) -> bool:
+        """Whether it is a cubin, which runs on few GPUs."""
+        return self.file.endswith(".cubin")
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -48,13 +53,15 @@ class Manifest:
     def best_for(self, compute_capability: int) -> Target | None:
         """The CUDA target whose objects run on a GPU: the one that IREE will choose."""
         return next(
-            (
-                target
-                for target in self.cuda_targets
-                if target.cuda_arch.runs_on(compute_capability)
-            ),
+            (target for target in self.cuda_targets if self._runs_on(target, compute_capability)),
             None,
         )
+
+    def _runs_on(self, target: Target, compute_capability: int) -> bool:
+        arch = target.cuda_arch
+        if any(item.is_machine_code and item.target == target for item in self.objects):
+            return arch.machine_code_runs_on(compute_capability)
+        return arch.runs_on(compute_capability)
 
 
 def parse_manifest(text: str) -> Manifest | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.kernel.kernel import Kernel
@@ -17,6 +17,7 @@ from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.form import Form, check_form
 from custom_dispatch.toolchain.library import Library, Unit
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.plan import (
@@ -36,6 +37,18 @@ CPU_PTX_ARCH = Arch(80)
 PTX has all of bf16 and asynchronous copies."""
 
 
+class BuildOptions(TypedDict, total=False):
+    """The keywords of `build` that whoever builds on the way hands on."""
+
+    compiler: str
+    objects: Path | str | None
+    include_dirs: Sequence[Path | str]
+    image: str
+    ptx_version: str | None
+    fail_on_spill: bool
+    jobs: int | None
+
+
 def build(
     kernels: Kernel | Iterable[Kernel],
     targets: Sequence[str | Target],
@@ -43,6 +56,8 @@ def build(
     compiler: str = "auto",
     objects: Path | str | None = None,
     include_dirs: Sequence[Path | str] = (),
+    image: str = "ptx",
+    ptx_version: str | None = None,
     fail_on_spill: bool = False,
     jobs: int | None = None,
     store: bool = True,
@@ -62,6 +77,13 @@ def build(
         source, as this project's CMake function writes them. Nothing is compiled then.
     include_dirs
         Directories searched for headers, after the source's own.
+    image
+        What PTX becomes: "ptx" (as it is, so that it also runs on later GPUs), "cubin" (machine
+        code for each target, which nothing has to compile when it is loaded and which runs on no
+        other), or "fatbin" (both for every target in one object, of which the driver takes what
+        fits). Machine code among the objects stays what it is.
+    ptx_version
+        The PTX ISA version that objects are to need, "8.0", for drivers older than the compiler.
     fail_on_spill
         Refuse a kernel whose registers do not suffice for a GPU, so that some spill to memory.
     jobs
@@ -83,9 +105,10 @@ def build(
     declared = check_kernels(kernels)
     wanted = check_targets(targets)
     workers = check_jobs(jobs)
+    form = check_form(image, ptx_version)
     plans = plan_units(declared)
     stored = StoredBuild(open_store() if store else None)
-    from_source = _Sources(stored, compiler, check_include_dirs(include_dirs))
+    from_source = _Sources(stored, form, compiler, check_include_dirs(include_dirs))
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     work: list[_Work] = []
@@ -93,11 +116,10 @@ def build(
         # A kernel that has no source has objects of its own, and they are used in every case.
         source: _Source = from_source
         if plan.source is None:
-            source = _Given(stored, plan, dict(plan.kernels[0].objects), None)
+            source = _Given(stored, form, plan, dict(plan.kernels[0].objects), None)
         elif directory is not None:
-            source = _Given(
-                stored, plan, find_in_directory(directory, plan.object_names), directory
-            )
+            found = find_in_directory(directory, plan.object_names)
+            source = _Given(stored, form, plan, found, directory)
         work += [_Work(plan, target, source) for target in needed]
         if len(needed) < len(wanted):
             extra = source.cpu_target(needed)
@@ -106,7 +128,10 @@ def build(
         built = _build_all(work, workers)
     finally:
         stored.finish()
-    library = Library(tuple(_unit(plan, work, built, wanted) for plan in plans), tuple(wanted))
+    units = [_unit(plan, work, built, wanted) for plan in plans]
+    if form.image == "fatbin" and needed:
+        units = [replace(unit, objects=(stored.join(unit.objects),)) for unit in units]
+    library = Library(tuple(units), tuple(wanted))
     if fail_on_spill:
         _refuse_spills(library)
     return library
@@ -168,8 +193,11 @@ class _Work:
 class _Sources:
     """Objects come from compiling each plan's source."""
 
-    def __init__(self, stored: StoredBuild, compiler: str, include_dirs: tuple[Path, ...]) -> None:
+    def __init__(
+        self, stored: StoredBuild, form: Form, compiler: str, include_dirs: tuple[Path, ...]
+    ) -> None:
         self._stored = stored
+        self._form = form
         self._name = compiler
         self._compiler: Compiler | None = None
         self._include_dirs = include_dirs
@@ -203,7 +231,9 @@ class _Sources:
             log=compiled.log,
             entries=compiled.entries,
         )
-        return self._stored.validate(item, plan.kernels, kernel.source.name, for_cpu=for_cpu)
+        return self._stored.validate(
+            item, plan.kernels, kernel.source.name, for_cpu=for_cpu, form=self._form
+        )
 
 
 class _Given:
@@ -212,11 +242,13 @@ class _Given:
     def __init__(
         self,
         stored: StoredBuild,
+        form: Form,
         plan: Plan,
         files: dict[Target, Path],
         directory: Path | None,
     ) -> None:
         self._stored = stored
+        self._form = form
         self._plan = plan
         self._files = files
         self._directory = directory
@@ -247,7 +279,9 @@ class _Given:
         item = read_object(plan.name, target, path)
         entries = find_entries([kernel.entry for kernel in plan.kernels], entry_names(item))
         item = replace(item, entries=entries)
-        return self._stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu)
+        return self._stored.validate(
+            item, plan.kernels, path.name, for_cpu=for_cpu, form=self._form
+        )
 
     def _there_is_no(self, what: str) -> str:
         kernel = f"Kernel `{self._plan.kernels[0].name}`"
@@ -299,7 +333,7 @@ def _unit(
     mine = [item for job, item in zip(work, built, strict=True) if job.plan is plan]
     cpu_ptx = None
     if any(not target.is_cuda for target in wanted):
-        candidates = [item for item in mine if _plain(item.target) and item.kind == "ptx"]
+        candidates = [item.ptx for item in mine if _plain(item.target) and item.ptx is not None]
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
     objects = [item for item in mine if item.target in wanted]
     objects.sort(key=lambda item: _arch(item.target), reverse=True)

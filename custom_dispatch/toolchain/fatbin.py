@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
@@ -11,6 +12,7 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.ptxas import NVCC_HINT
 
 # fatbinary's words for the kinds.
@@ -67,6 +69,45 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
                 log=completed.stdout.decode("utf-8", "replace") + completed.stderr,
             )
         return Path(directory, "out.fatbin").read_bytes()
+
+
+def join(items: Sequence[Object]) -> Object:
+    """One object for several targets: a fatbin of all their images, PTX and machine code.
+
+    Parameters
+    ----------
+    items
+        PTX, cubins, or cubins with the PTX that they were made of.
+
+    Raises
+    ------
+    DeclarationError
+        A kernel has another name in one of the images than in the others.
+    PtxError
+        An image is itself a fatbin.
+    ToolNotFoundError
+        `fatbinary` is not installed.
+    """
+    images = []
+    for item in items:
+        arch = item.target.cuda_arch
+        images.append((arch, item.data))
+        images += ((arch, part.data) for part in item.parts)
+    lowest = min(items, key=lambda item: item.target.cuda_arch)
+    for item in items:
+        for entry in lowest.entries:
+            if item.symbol(entry.name) != entry.symbol:
+                raise DeclarationError(
+                    f"`{entry.name}` is `{entry.symbol}` for {lowest.target.symbol} and "
+                    f"`{item.symbol(entry.name)}` for {item.target.symbol}.",
+                    expected="one symbol in all parts of a fatbin",
+                    next_step='build image="ptx" or "cubin", or make its type the same everywhere.',
+                )
+    log = "\n".join(dict.fromkeys(item.log for item in items if item.log))
+    parts = tuple(items)
+    return replace(
+        lowest, kind="fatbin", data=make_fatbin(images), log=log, resources=(), parts=parts
+    )
 
 
 def _checked_kind(arch: Arch, data: bytes) -> str:

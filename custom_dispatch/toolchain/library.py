@@ -24,7 +24,7 @@ class Unit:
     """Names its objects' files and its executable: the source's stem, as an identifier."""
     kernels: tuple[Kernel, ...]
     objects: tuple[Object, ...]
-    """One a CUDA target, the best target first."""
+    """One a CUDA target, the best target first; or one for all, a fatbin."""
     cpu_ptx: Object | None
     """The PTX that the CPU target runs, where that is asked for."""
 
@@ -72,12 +72,13 @@ class Library:
         return (item for unit in self.units for item in unit.objects)
 
     def report(self) -> tuple[KernelReport, ...]:
-        """What every kernel takes, for each CUDA target; nothing of fatbins, which do not tell."""
+        """What every kernel takes, for each CUDA target; fatbins built elsewhere do not tell."""
         return tuple(
             _report(kernel, item, resources)
             for unit in self.units
             for kernel in unit.kernels
-            for item in unit.objects
+            for whole in unit.objects
+            for item in (whole.parts if whole.kind == "fatbin" else (whole,))
             for resources in item.resources
             if resources.kernel == item.symbol(kernel.entry)
         )

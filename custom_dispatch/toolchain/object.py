@@ -8,7 +8,7 @@ from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import write_atomically
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 
@@ -40,6 +40,9 @@ class Object:
     resources: tuple[KernelResources, ...] = ()
     entries: tuple[EntryPoint, ...] = ()
     """Declared entries with their symbols; any other is its own symbol."""
+    parts: tuple[Object, ...] = ()
+    """What it was made of: a cubin of one PTX, a fatbin of such cubins. Empty for an object that
+    came as it is."""
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
@@ -54,6 +57,20 @@ class Object:
                 expected=" or ".join(KINDS),
                 next_step="correct the kind.",
             )
+
+    @property
+    def ptx(self) -> Object | None:
+        """The PTX that it is or was made of; None for machine code that came as it is."""
+        if self.kind == "ptx":
+            return self
+        return self.parts[0].ptx if self.kind == "cubin" and self.parts else None
+
+    @property
+    def archs(self) -> tuple[Arch, ...]:
+        """The architectures that it was built for."""
+        if self.kind == "fatbin" and self.parts:
+            return tuple(part.target.cuda_arch for part in self.parts)
+        return (self.target.cuda_arch,)
 
     @property
     def file_name(self) -> str:

@@ -31,6 +31,8 @@ from custom_dispatch.store import (
     package_identity,
 )
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
+from custom_dispatch.toolchain.fatbin import join
+from custom_dispatch.toolchain.form import Form
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
@@ -105,21 +107,38 @@ class StoredBuild:
             return compiled
 
     def validate(
-        self, item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool = False
+        self,
+        item: Object,
+        kernels: Sequence[Kernel],
+        label: str,
+        *,
+        for_cpu: bool = False,
+        form: Form,
     ) -> Object:
         """As `validate.validate`."""
 
         def check() -> Object:
-            return validate(item, kernels, label, for_cpu=for_cpu)
+            return validate(item, kernels, label, for_cpu=for_cpu, form=form)
 
         if self._store is None:
             return check()
         try:
             declared = self._declared(tuple(kernels))
-            key = key_of("object", declared, item, label, for_cpu)
+            key = key_of("object", declared, item, label, for_cpu, form)
         except OSError:
             return check()
         return self._store.remember(Object, key, check)
+
+    def join(self, items: Sequence[Object]) -> Object:
+        """As `fatbin.join`."""
+        if self._store is None:
+            return join(items)
+        try:
+            tool = find_tool("fatbinary").found
+            key = key_of("fatbin", package_identity(), tool and file_identity(tool), tuple(items))
+        except OSError:
+            return join(items)
+        return self._store.remember(Object, key, lambda: join(items))
 
     @cache  # noqa: B019 - it lives as long as the build
     def _declared(self, kernels: tuple[Kernel, ...]) -> bytes:

@@ -20,19 +20,24 @@ from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import apply_edits, rewrite_entry
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.form import Form, with_version
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.ptxas import assemble
+from custom_dispatch.toolchain.ptxas import Assembly, assemble
 
-# Compute capabilities of embedded GPUs (Jetson, DRIVE), whose machine code is their own.
-_EMBEDDED = frozenset({53, 62, 72, 87, 110})
+_AS_IT_IS = Form()
 
 
 def validate(
-    item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool = False
+    item: Object,
+    kernels: Sequence[Kernel],
+    label: str,
+    *,
+    for_cpu: bool = False,
+    form: Form = _AS_IT_IS,
 ) -> Object:
-    """Check an object against the kernels it is for; return it with its resource report.
+    """Check an object against the kernels it is for; return it as it will be linked.
 
     PTX is read and compared with each declaration, as are the types that the compiler told of;
     it is rewritten where a kernel's C signature is not in IREE's form, and assembled as it will be
@@ -45,7 +50,10 @@ def validate(
     label
         What the object is to the user, for errors: a source's or an object file's name.
     for_cpu
-        Whether only the CPU target is to run it: then the GPU's limits do not hold.
+        Whether only the CPU target is to run it: then the GPU's limits do not hold, and it stays
+        PTX.
+    form
+        What PTX becomes; for a fatbin a cubin, to be joined with the others later.
 
     Raises
     ------
@@ -54,7 +62,7 @@ def validate(
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":
-        return _validate_ptx(item, kernels, label, for_cpu=for_cpu)
+        return _validate_ptx(item, kernels, label, Form() if for_cpu else form, for_cpu=for_cpu)
     for kernel in kernels:
         if not kernel.abi.is_irees:
             raise _not_ptx(item, kernel, label)
@@ -88,7 +96,9 @@ def naming(kernel: Kernel, label: str) -> Iterator[None]:
         ) from error
 
 
-def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cpu: bool) -> Object:
+def _validate_ptx(
+    item: Object, kernels: Sequence[Kernel], label: str, form: Form, *, for_cpu: bool
+) -> Object:
     arch = item.target.cuda_arch
     try:
         text = item.data.decode("utf-8")
@@ -112,14 +122,34 @@ def _validate_ptx(item: Object, kernels: Sequence[Kernel], label: str, *, for_cp
                 edits += rewrite_entry(text, module, item.symbol(kernel.entry), kernel.abi)
     data = apply_edits(text, edits).encode("utf-8") if edits else item.data
     with naming(kernels[0], label):
-        assembly = assemble(data, arch)
+        if form.ptx_version is None:
+            assembly = assemble(data, arch)
+        else:
+            data = with_version(data, form.ptx_version)
+            assembly = _assemble_as(data, arch, form.ptx_version)
     reports = {report.kernel: report for report in assembly.resources}
     for kernel in () if for_cpu else kernels:
         symbol = item.symbol(kernel.entry)
         report = reports.get(symbol, KernelResources(symbol))
         _check_shared_memory(kernel, arch, report.static_shared_bytes)
         _check_registers(kernel, arch, report.registers)
-    return replace(item, data=data, resources=assembly.resources)
+    item = replace(item, data=data, resources=assembly.resources)
+    if form.image == "ptx":
+        return item
+    return replace(item, kind="cubin", data=assembly.cubin, parts=(item,))
+
+
+def _assemble_as(ptx: bytes, arch: Arch, version: tuple[int, int]) -> Assembly:
+    """Assemble PTX whose version was lowered: ptxas judges whether it may be."""
+    try:
+        return assemble(ptx, arch)
+    except PtxError as error:
+        raise PtxError(
+            f'The PTX does not assemble for {arch} as ptx_version="{version[0]}.{version[1]}".',
+            expected="a version that has every instruction and the architecture",
+            next_step="raise ptx_version, or leave it out; ptxas says:",
+            log=error.log,
+        ) from error
 
 
 def _check_image_arch(item: Object, kernel: Kernel, arch: Arch, label: str) -> None:
@@ -143,17 +173,9 @@ def _check_image_arch(item: Object, kernel: Kernel, arch: Arch, label: str) -> N
 
 
 def _cubin_runs_on(built: Arch, arch: Arch) -> bool:
-    """Machine code runs on its own major version from its own minor on, and an `a` part nowhere
-    else; nor does it move between embedded GPUs and others (CUDA C++ Programming Guide, "Binary
-    Compatibility").
-    """
-    if built == arch or built.suffix:
+    if built.suffix:
         return built == arch
-    capabilities = built.compute_capability, arch.compute_capability
-    if capabilities[0] == capabilities[1]:
-        return True
-    same_major = capabilities[0] // 10 == capabilities[1] // 10
-    return same_major and built <= arch and not _EMBEDDED.intersection(capabilities)
+    return built.machine_code_runs_on(arch.compute_capability)
 
 
 def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: str) -> Object:

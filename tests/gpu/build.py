@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -35,8 +36,9 @@ def build_module(name: str, directory: Path) -> Path:
     model = None if model_name is None else HERE.parents[1] / "mlir" / model_name
     kernels = KERNELS[kernels_name]
     path = directory / f"{name}.vmfb"
-    if how == "compile":
-        return cd.compile(model, kernels, targets).save(path)
+    if how.startswith("compile"):
+        options: Any = dict(word.split("=") for word in how.split()[1:])
+        return cd.compile(model, kernels, targets, **options).save(path)
     if how == "cubin":
         return cd.compile(model, _from_cubins(kernels, targets, directory), targets).save(path)
     form = "source" if how.endswith("source") else "executable"
