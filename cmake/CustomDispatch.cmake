@@ -9,6 +9,7 @@
 #
 # custom_dispatch_add_ptx(<target> [ALL]
 #                         SOURCES <file>...
+#                         [ENTRIES <C++ name>...]
 #                         [ARCHS <arch>...]
 #                         [OUTPUT_DIRECTORY <directory>]
 #                         [INCLUDE_DIRECTORIES <directory>...]
@@ -19,6 +20,8 @@
 #
 #   ALL                  the default target builds this one, too
 #   SOURCES              .cu files, relative to the current source directory; no two of the same name
+#   ENTRIES              kernels of the one source that are to be in the PTX, as C++ names them: a template is
+#                        instantiated. "rms_norm<float, 256>", "ns::scale", "scale(const float*, int)" for an overload
 #   ARCHS                compute capabilities: 80, 90, 90a (that chip only), 100f (its family). Without it
 #                        CUSTOM_DISPATCH_CUDA_ARCHS, without that 80 and 90
 #   OUTPUT_DIRECTORY     where the PTX goes; the current binary directory by default
@@ -42,13 +45,18 @@ cmake_policy(VERSION 3.25)
 set(CUSTOM_DISPATCH_TOOLKIT "/usr/local/cuda" CACHE PATH "The CUDA toolkit that is used when there is no other")
 
 function(custom_dispatch_add_ptx target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALL" "OUTPUT_DIRECTORY" "SOURCES;ARCHS;INCLUDE_DIRECTORIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALL" "OUTPUT_DIRECTORY" "SOURCES;ENTRIES;ARCHS;INCLUDE_DIRECTORIES;OPTIONS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "custom_dispatch_add_ptx(${target}): '${arg_UNPARSED_ARGUMENTS}' belongs to no keyword.\n"
       "Expected: SOURCES a.cu ... [ARCHS 80 ...]. Put the files after SOURCES.")
   endif()
   if(NOT arg_SOURCES)
     message(FATAL_ERROR "custom_dispatch_add_ptx(${target}) names no sources.\nAdd: SOURCES a.cu")
+  endif()
+  list(LENGTH arg_SOURCES source_count)
+  if(arg_ENTRIES AND source_count GREATER 1)
+    message(FATAL_ERROR "custom_dispatch_add_ptx(${target}) names ENTRIES and ${source_count} sources.\n"
+      "Expected: one source, of which they are. Add a target of its own for each source that has ENTRIES.")
   endif()
   if(NOT arg_ARCHS)
     set(arg_ARCHS ${CUSTOM_DISPATCH_CUDA_ARCHS})
@@ -88,10 +96,14 @@ function(custom_dispatch_add_ptx target)
         "Rename it without any of \" $ ` \\")
     endif()
     cmake_path(GET source STEM LAST_ONLY name)
+    set(compiled "${source}")
+    if(arg_ENTRIES)
+      _custom_dispatch_instantiate("${target}" "${source}" compiled ${arg_ENTRIES})
+    endif()
     foreach(arch IN LISTS arg_ARCHS)
       set(ptx "${output_directory}/${name}_sm_${arch}.ptx")
       _custom_dispatch_claim("${target}" "${ptx}" "${source}")
-      _custom_dispatch_add_rule("${nvcc}" "${source}" "${arch}" "${ptx}" ${options})
+      _custom_dispatch_add_rule("${nvcc}" "${source}" "${compiled}" "${arch}" "${ptx}" ${options})
       list(APPEND ptx_files "${ptx}")
     endforeach()
   endforeach()
@@ -105,7 +117,7 @@ function(custom_dispatch_add_ptx target)
 endfunction()
 
 # The command that makes one PTX file.
-function(_custom_dispatch_add_rule nvcc source arch ptx)
+function(_custom_dispatch_add_rule nvcc source compiled arch ptx)
   cmake_path(GET ptx PARENT_PATH directory)
   cmake_path(GET ptx FILENAME file)
   cmake_path(GET source FILENAME source_file)
@@ -119,12 +131,46 @@ function(_custom_dispatch_add_rule nvcc source arch ptx)
     COMMAND "${CMAKE_COMMAND}" -E env --unset=NVCC_PREPEND_FLAGS --unset=NVCC_APPEND_FLAGS
       "${nvcc}" -ptx -arch=sm_${arch} ${ARGN}
       --generate-dependencies-with-compile --dependency-output "${ptx}.d" --dependency-target-name "${ptx_in_depfile}"
-      "${source}" -o "${ptx}.tmp"
+      "${compiled}" -o "${ptx}.tmp"
     COMMAND "${CMAKE_COMMAND}" -E rename "${ptx}.tmp" "${ptx}"
-    DEPENDS "${source}" "${nvcc}"
+    DEPENDS "${source}" "${compiled}" "${nvcc}"
     DEPFILE "${ptx}.d"
     COMMENT "Compiling ${source_file} to ${file}"
     VERBATIM)
+endfunction()
+
+# Writes a source that includes another and takes the addresses of its kernels, which instantiates templates.
+function(_custom_dispatch_instantiate target source result)
+  if(source MATCHES "[<>]")
+    message(FATAL_ERROR "custom_dispatch_add_ptx(${target}): a source with ENTRIES cannot be named ${source}\n"
+      "Rename it without < and >")
+  endif()
+  set(text "#include \"${source}\"\n")
+  set(index 0)
+  foreach(entry IN LISTS ARGN)
+    if(NOT entry MATCHES "^(::)?[A-Za-z_][A-Za-z0-9_:<>(),.*&+ -]*$" OR entry MATCHES "[^:]:([^:]|$)")
+      message(FATAL_ERROR "custom_dispatch_add_ptx(${target}): '${entry}' is not the name of a function.\n"
+        "Expected: a C++ name such as ns::scale, \"rms_norm<float, 256>\" or \"scale(const float*, int)\".\n"
+        "Correct ENTRIES.")
+    endif()
+    set(address "&${entry}")
+    if(entry MATCHES "^([^(]*)\\((.*)\\)$")
+      set(address "static_cast<void (*)(${CMAKE_MATCH_2})>(&${CMAKE_MATCH_1})")
+    endif()
+    # For the host's half of the program, which is never compiled: nothing of it is in the PTX.
+    string(APPEND text "void* custom_dispatch_entry_${index} = (void*)(${address});\n")
+    math(EXPR index "${index} + 1")
+  endforeach()
+  cmake_path(GET source FILENAME name)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/custom_dispatch_${target}/${name}")
+  set(before "")
+  if(EXISTS "${file}")
+    file(READ "${file}" before)
+  endif()
+  if(NOT before STREQUAL text)  # a file that is as it was keeps its time
+    file(WRITE "${file}" "${text}")
+  endif()
+  set(${result} "${file}" PARENT_SCOPE)
 endfunction()
 
 # Refuses two sources, of one target or of several, for the same PTX file.

@@ -30,6 +30,7 @@ from custom_dispatch.toolchain.plan import (
     plan_units,
 )
 from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
+from custom_dispatch.toolchain.question import make_visible
 from custom_dispatch.toolchain.stored import StoredBuild
 
 CPU_PTX_ARCH = Arch(80)
@@ -278,7 +279,8 @@ class _Given:
             )
         item = read_object(plan.name, target, path)
         entries = find_entries([kernel.entry for kernel in plan.kernels], entry_names(item))
-        item = replace(item, entries=entries)
+        data = make_visible(item.data, entries) if item.kind == "ptx" else item.data
+        item = replace(item, data=data, entries=entries)
         return self._stored.validate(
             item, plan.kernels, path.name, for_cpu=for_cpu, form=self._form
         )

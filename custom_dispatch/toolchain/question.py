@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.kernel.entry import cpp_name
@@ -116,9 +116,12 @@ def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> 
         EntryPoint(entry, symbol_of.get(entry, entry), signature_of.get(entry))
         for entry in request.entries
     )
-    ptx = answer.ptx
+    return Answered(make_visible(answer.ptx, entries), outcome.log, entries)
+
+
+def make_visible(ptx: bytes, entries: Sequence[EntryPoint]) -> bytes:
+    """PTX whose entries a driver finds by name: that of a static function has no linkage."""
     for entry in entries:
-        # A static function's entry has no linkage, and the driver finds functions by name.
         local = rb"^\.entry(?=\s+" + re.escape(entry.symbol.encode()) + rb"\b)"
         ptx = re.sub(local, b".visible .entry", ptx, flags=re.MULTILINE)
-    return Answered(ptx, outcome.log, entries)
+    return ptx

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import custom_dispatch as cd
+
 ROOT = Path(__file__).parents[2]
 SCALE = """\
 #include "factor.h"
@@ -292,6 +294,62 @@ def test_a_wrong_call_is_refused(
     project.write("a$(x).cu", SCALE)
     project.kernels(arguments)
     assert message in project.refusal()
+
+
+NORM = """\
+namespace maths {
+template <class T, int Tile> __global__ void norm(const T* x, T* y) { y[0] = x[Tile]; }
+}
+__global__ void scale(const float* x, float* y) { y[0] = x[0]; }
+__global__ void scale(const int* x, int* y) { y[0] = x[0]; }
+"""
+
+
+@needs_gcc
+def test_entries_are_instantiated_and_found_by_their_names(project: Project) -> None:
+    project.write("norm.cu", NORM)
+    project.kernels(
+        'SOURCES norm.cu ARCHS 80 ENTRIES "maths::norm<float, 64>" "maths::norm<int, (2+1)>" '
+        '"scale(const int*, int*)"'
+    )
+    assert project.configure().returncode == 0
+    built = project.build()
+    assert built.returncode == 0, built.stdout
+    assert "warning" not in built.stdout
+    n = cd.dim("n")
+    for entry, dtype, symbol in (
+        ("maths::norm<float, 64>", "f32", "_ZN5maths4normIfLi64EEEvPKT_PS1_"),
+        ("maths::norm<int, 3>", "i32", "_ZN5maths4normIiLi3EEEvPKT_PS1_"),
+        ("scale(const int*, int*)", "i32", "_Z5scalePKiPi"),
+    ):
+        kernel = cd.Kernel(
+            "kernel",
+            source=project.root / "norm.cu",
+            entry=entry,
+            operands=[cd.In("x", dtype, [n]), cd.Out("y", dtype, [n])],
+            block=32,
+            grid=1,
+        )
+        library = cd.build(kernel, ["cuda:sm_80"], objects=project.build_directory)
+        (item,) = library.objects
+        assert item.symbol(kernel.entry) == symbol
+        assert b"custom_dispatch" not in item.data
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('SOURCES norm.cu ENTRIES "scale; x"', "is not the name of a function"),
+        ('SOURCES norm.cu ENTRIES "a:b"', "'a:b' is not the name of a function"),
+        ('SOURCES norm.cu ENTRIES "k<1>; int y"', "is not the name of a function"),
+        ("SOURCES norm.cu scale.cu ENTRIES scale", "names ENTRIES and 2 sources"),
+    ],
+)
+def test_wrong_entries_are_refused(project: Project, arguments: str, said: str) -> None:
+    project.write("norm.cu", NORM)
+    project.kernels(arguments)
+    assert said in project.refusal()
 
 
 @needs_gcc
