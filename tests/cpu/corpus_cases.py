@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from barrier_cases import barriers
+from classic_cases import classics
 from expected import Expected
 from function_cases import functions
 from matrix_cases import tensor_cores
 from memory_cases import atomics
+from model_cases import models
 from warp_cases import cub_blocks, warps
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -21,5 +23,7 @@ FILES: dict[str, Callable[[], list[Expected]]] = {
     "atomics": atomics,
     "tensor_cores": tensor_cores,
     "cub_blocks": cub_blocks,
+    "models": models,
+    "classics": classics,
 }
 """By the file's name: its kernels' launches."""
