@@ -48,6 +48,9 @@ class Kernel:
         Blocks: one to three dim expressions.
     dynamic_shared_memory
         Bytes of `extern __shared__` memory.
+    include_dirs
+        Directories searched for headers after the source's own, relative to the file that declares
+        the kernel.
     options
         Compiler options, in nvcc's spelling: ["-use_fast_math", "-DTILE=64"].
     objects
@@ -76,6 +79,7 @@ class Kernel:
     grid: Grid
     source: Path | None
     objects: tuple[tuple[Target, Path], ...]
+    include_dirs: tuple[Path, ...]
     options: tuple[str, ...]
     dynamic_shared_memory: int
     launch_bounds: int | None
@@ -93,6 +97,7 @@ class Kernel:
         grid: Sequence[Expr | int] | Expr | int,
         source: str | os.PathLike[str] | None = None,
         objects: Mapping[str, str | os.PathLike[str]] | None = None,
+        include_dirs: Sequence[str | os.PathLike[str]] = (),
         options: Sequence[str] = (),
         dynamic_shared_memory: int = 0,
         launch_bounds: int | None = None,
@@ -108,6 +113,7 @@ class Kernel:
             "grid": check_grid(name, grid),
             "source": None if source is None else _check_path(name, "source", source, base),
             "objects": _check_objects(name, objects, base),
+            "include_dirs": _check_include_dirs(name, include_dirs, base),
             "options": _check_options(name, options),
             "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
             "entry": name if entry is None else check_entry(name, entry),
@@ -250,6 +256,18 @@ def _check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path
             next_step="name the file, relative to the one that declares the kernel.",
         )
     return base / text
+
+
+def _check_include_dirs(
+    kernel: str, directories: Sequence[str | os.PathLike[str]], base: Path
+) -> tuple[Path, ...]:
+    if not is_list(directories):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: include_dirs is {shown(directories)}.",
+            expected="a list of directories",
+            next_step='put the directory into a list: include_dirs=["include"].',
+        )
+    return tuple(_check_path(kernel, "an include directory", path, base) for path in directories)
 
 
 def _check_objects(

@@ -218,7 +218,7 @@ class _Sources:
                 kernel.source,
                 target.cuda_arch,
                 kernel.options,
-                self._include_dirs,
+                (*kernel.include_dirs, *self._include_dirs),
                 tuple(kernel.entry for kernel in plan.kernels),
             ),
         )

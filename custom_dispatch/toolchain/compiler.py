@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +13,7 @@ from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_nvrtc
+from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
@@ -178,23 +180,62 @@ def source_name(path: Path) -> str:
     return f"./{text}" if text.startswith("-") else text
 
 
-def does_not_compile(request: CompileRequest, compiler: str, log: str) -> SourceError:
+def does_not_compile(
+    request: CompileRequest, compiler: str, log: str, places: Sequence[str] = ()
+) -> SourceError:
     """The error of a source that the compiler rejects, with the compiler's own message.
 
     Parameters
     ----------
     compiler
         Name and short version: "NVRTC 13.0".
+    places
+        Where it looks for headers.
     """
-    hint = ""
-    if "NVRTC" in compiler and "cannot open source file" in log:
-        hint = (
-            "give the header's directory; NVRTC has no host C++ library, so use <cuda/std/...> "
-            "in its place, or compile with nvcc."
-        )
+    missing = _MISSING_HEADER.search(log)
+    if missing is not None:
+        return _no_header(request, compiler, log, missing, places)
     return SourceError(
         f"`{request.source.name}` does not compile for {request.arch} ({compiler}).",
-        next_step=hint or "correct the source where the compiler's message points:",
+        next_step="correct the source where the compiler's message points:",
+        log=log,
+    )
+
+
+# NVRTC's words, and gcc's, which preprocesses for nvcc.
+_MISSING_HEADER = re.compile(
+    r'^(?P<nvrtc>[^\n]*)\(\d+\): [a-z]+ error: cannot open source file "(?P<sought>[^"\n]*)"'
+    r"|^(?P<gcc>[^\n]*?):\d+:\d+: fatal error: (?P<header>[^\n]*): No such file or directory",
+    re.MULTILINE,
+)
+
+
+def _no_header(
+    request: CompileRequest,
+    compiler: str,
+    log: str,
+    missing: re.Match[str],
+    places: Sequence[str],
+) -> SourceError:
+    includer = Path(missing["nvrtc"] or missing["gcc"])
+    header = missing["sought"] or missing["header"]
+    searched = list(places)
+    if f'"{header}"' in log.replace(missing[0], ""):  # in quotes in the source's own line
+        searched.insert(0, f"{includer.parent} (beside {includer.name})")
+    headers = find_headers()
+    if headers.found is None:
+        searched += (f"{place}: {reason}" for place, reason in headers.rejected)
+    hint = 'give its directory: include_dirs=["..."], or --include on the command line'
+    if "NVRTC" in compiler:
+        hint += (
+            "; NVRTC has no host C++ library, so use <cuda/std/...> in its place, or compile with "
+            "nvcc"
+        )
+    return SourceError(
+        f"`{includer.name}` includes `{header}`, which was not found ({compiler}, "
+        f"{request.source.name}).",
+        expected="it in one of these places:\n" + "\n".join(f"    {place}" for place in searched),
+        next_step=INSTALL_HINT if headers.found is None else f"{hint}.",
         log=log,
     )
 

@@ -121,7 +121,10 @@ class Nvcc:
             return self._ask(request, options, question, label, read)
 
         describe = not any(option.name == DEBUG_INFORMATION for option in options)
-        done = compile_entries(request, label, ask, describe=describe, name_all=False)
+        places = (*self.search_path(request).directories, "nvcc's and gcc's own directories")
+        done = compile_entries(
+            request, label, ask, places=places, describe=describe, name_all=False
+        )
         command = [
             *self._arguments(request, options),
             source_name(request.source),

@@ -123,7 +123,8 @@ class Nvrtc:
         def ask(question: Question) -> Outcome:
             return _ask(request, source, options, question)
 
-        done = compile_entries(request, label, ask, describe=describe, name_all=True)
+        places = self.search_path(request).directories
+        done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
         made_by = _VERSION.search(ptx, 0, 1000)

@@ -35,7 +35,9 @@ def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
     """Kernels of one source with equal options share objects, unless they name the same entry."""
     groups: dict[tuple[object, ...], list[list[Kernel]]] = {}
     for kernel in kernels:
-        bins = groups.setdefault((kernel.source, kernel.objects, kernel.options), [[]])
+        bins = groups.setdefault(
+            (kernel.source, kernel.objects, kernel.include_dirs, kernel.options), [[]]
+        )
         for members in bins:
             if all(member.entry != kernel.entry for member in members):
                 members.append(kernel)

@@ -47,6 +47,7 @@ def compile_entries(
     compiler: str,
     ask: Callable[[Question], Outcome],
     *,
+    places: Sequence[str],
     describe: bool,
     name_all: bool,
 ) -> Answered:
@@ -62,6 +63,8 @@ def compile_entries(
         Name and short version, for errors.
     ask
         Compiles the source with a question.
+    places
+        Where the compiler looks for headers, for errors.
     describe
         Whether types may be asked for.
     name_all
@@ -84,7 +87,7 @@ def compile_entries(
         if outcome.ptx is not None:
             break
     if outcome.ptx is None:
-        raise does_not_compile(request, compiler, outcome.log)
+        raise does_not_compile(request, compiler, outcome.log, places)
     for entry in needed if not question.named else ():
         alone = ask(Question((), (entry,)))
         if alone.ptx is None:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE.parent))
 from sample_kernels import samples, signatures, templates  # noqa: E402
 
 import custom_dispatch as cd  # noqa: E402
+from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32  # noqa: E402
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace  # noqa: E402
 from custom_dispatch.compilation import compile_mlir  # noqa: E402
 from custom_dispatch.toolchain.ptxas import assemble  # noqa: E402
@@ -27,6 +28,7 @@ KERNELS = {
     "samples": samples.ALL,
     "signatures": signatures.ALL,
     "templates": templates.ALL,
+    "rms_norm": [rms_norm_f32, rms_norm_f16],
 }
 
 

@@ -39,6 +39,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "templates_fatbin": (None, "templates", BEST, "compile image=fatbin"),
     "signatures_sm_80": (None, "signatures", ("cuda:sm_80",), "compile"),
     "templates": (None, "templates", BEST, "compile"),
+    "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
 }
 
@@ -180,6 +181,27 @@ def _templates(module: str) -> list[Case]:
     return [Case(module, name, inputs, expected) for name, (inputs, expected) in TEMPLATES.items()]
 
 
+def _rms_norm(module: str) -> list[Case]:
+    """The normalisation of `cuda_kernels`, for both types."""
+
+    def expected(x: Array, weight: Array, epsilon: float) -> Array:
+        wide = x.astype(np.float64)
+        scale = 1.0 / np.sqrt(np.mean(wide * wide, axis=1, keepdims=True) + float(epsilon))
+        return (wide * scale * weight).astype(x.dtype)
+
+    def inputs(dtype: type) -> Callable[[np.random.Generator], Values]:
+        return lambda rng: [
+            rng.standard_normal((37, 1000)).astype(dtype),
+            rng.standard_normal(1000).astype(dtype),
+            1e-5,
+        ]
+
+    return [
+        Case(module, "rms_norm_f32", inputs(np.float32), expected, 1e-5),
+        Case(module, "rms_norm_f16", inputs(np.float16), expected, 2e-3),
+    ]
+
+
 def cases(arch: int) -> list[Case]:
     """Every case, for a device whose best variant is that for `arch` (80 on the CPU)."""
     every = [
@@ -191,6 +213,7 @@ def cases(arch: int) -> list[Case]:
         *_samples("samples", arch),
         *_signatures("signatures"),
         *_templates("templates"),
+        *_rms_norm("rms_norm"),
     ]
     if arch > 80:
         every += [

@@ -196,3 +196,12 @@ def test_an_entry_may_be_a_cpp_name(declare: Declare) -> None:
     assert declare().entry == "scale"
     with pytest.raises(DeclarationError, match="entry 5 is not the name of a function"):
         declare(entry=5)
+
+
+def test_include_directories_are_beside_the_declaration(declare: Declare, tmp_path: Path) -> None:
+    kernel = declare(include_dirs=["include", tmp_path])
+    declaring = Path(__file__).parents[1]  # conftest.py calls `Kernel`
+    assert kernel.include_dirs == (declaring / "include", tmp_path)
+    for wrong in ("include", None, 5, [5], [""]):
+        with pytest.raises(DeclarationError, match="Kernel `scale`: "):
+            declare(include_dirs=wrong)

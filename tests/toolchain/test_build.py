@@ -411,3 +411,12 @@ def test_spills_can_be_refused(declare: Declare, source: Path, write: Write) -> 
         assert "fail_on_spill" in caught.value.expected
         assert "__launch_bounds__(64)" in caught.value.next_step
     assert cd.build(spilling, ["cpu"], fail_on_spill=True).units  # the CPU has no registers to want
+
+
+def test_a_kernel_brings_its_include_directories(declare: Declare, write: Write) -> None:
+    directory = write("shared/factor.cuh", "#define FACTOR 2.0f\n").parent
+    text = "#include <factor.cuh>\n" + SCALE.replace("factor *", "FACTOR *")
+    source = write("scale.cu", text)
+    assert cd.build(declare(source=source, include_dirs=[directory]), ["cuda:sm_80"]).units
+    with pytest.raises(SourceError, match=r"includes `factor.cuh`, which was not found"):
+        cd.build(declare(source=source), ["cuda:sm_80"])

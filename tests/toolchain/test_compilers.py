@@ -13,7 +13,7 @@ from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
 
 from custom_dispatch.errors import DeclarationError, SourceError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain import Compiler, CompileRequest, find_compiler
+from custom_dispatch.toolchain import Compiler, CompileRequest, Search, find_compiler
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
 from custom_dispatch.toolchain.ptxas import assemble
@@ -207,9 +207,47 @@ def test_a_header_that_nvrtc_lacks_is_explained(write: Write) -> None:
     with pytest.raises(SourceError) as caught:
         find_compiler("nvrtc").compile(CompileRequest(source, SM_90))
     assert caught.value.next_step == (
-        "give the header's directory; NVRTC has no host C++ library, so use <cuda/std/...> in its "
-        "place, or compile with nvcc."
+        'give its directory: include_dirs=["..."], or --include on the command line; NVRTC has no '
+        "host C++ library, so use <cuda/std/...> in its place, or compile with nvcc."
     )
+
+
+def test_a_missing_header_names_the_places_that_were_searched(
+    compiler: Compiler, write: Write, tmp_path: Path
+) -> None:
+    write("src/own/a.h", '#include "missing.h"\n')
+    source = write("src/k.cu", kernel("", '#include "own/a.h"\n'))
+    first = write("one/x.h", "").parent
+    second = write("two/x.h", "").parent
+    request = CompileRequest(source, SM_90, (f"-I{second}",), (first,), entries=("k",))
+    with pytest.raises(SourceError) as caught:
+        compiler.compile(request)
+    error = caught.value
+    assert error.found.startswith("`a.h` includes `missing.h`, which was not found (")
+    assert error.found.endswith(", k.cu).")
+    places = error.expected.splitlines()[1:]
+    beside = f"    {tmp_path}/src/own (beside a.h)"
+    assert places[:3] == [beside, f"    {second}", f"    {first}"]
+    assert len(places) > 3  # CUDA's own
+    assert "include_dirs=" in error.next_step
+    assert "missing.h" in error.log
+    write("src/k.cu", kernel("", "#include <missing.h>\n"))
+    with pytest.raises(SourceError) as caught:
+        compiler.compile(request)
+    assert "beside" not in caught.value.expected
+
+
+def test_cuda_headers_that_are_not_installed_are_told_of(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = Search("The CUDA headers", None, "", (("PyPI wheels", "not installed"),))
+    for module in ("compiler", "locations"):
+        monkeypatch.setattr(f"custom_dispatch.toolchain.{module}.find_headers", lambda: nowhere)
+    source = write("k.cu", kernel("", "#include <cuda_fp16.h>\n"))
+    with pytest.raises(SourceError) as caught:
+        find_compiler("nvrtc").compile(CompileRequest(source, SM_90))
+    assert "    PyPI wheels: not installed" in caught.value.expected
+    assert "pip install" in caught.value.next_step
 
 
 def test_a_header_beside_the_source_is_not_taken_for_the_librarys(
