@@ -30,6 +30,9 @@ _MAX_SHARED_KIB = {
 
 _AXES = "xyz"
 
+# Below 16 ptxas takes 16 all the same, and warns; above 255 there are none (same table).
+_MIN_REGISTERS, _MAX_REGISTERS = 16, 255
+
 
 def max_shared_bytes(compute_capability: int) -> int:
     """Bytes of shared memory that a block may use on a GPU of this compute capability."""
@@ -146,6 +149,26 @@ def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | N
             f"allows {number}.",
             expected="a block within the launch bounds",
             next_step="use a smaller block, or raise __launch_bounds__ in the source.",
+        )
+    return number
+
+
+def check_max_registers(kernel: str, registers: int | None) -> int | None:
+    """Read a limit of registers for each thread.
+
+    Raises
+    ------
+    DeclarationError
+        It is no integer that a kernel can do with.
+    """
+    if registers is None:
+        return None
+    number = as_integer(registers)
+    if number is None or not _MIN_REGISTERS <= number <= _MAX_REGISTERS:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: max_registers is {shown(registers)}.",
+            expected=f"registers for each thread, from {_MIN_REGISTERS} to {_MAX_REGISTERS}",
+            next_step="give it as an integer, or leave it out for the compiler to choose.",
         )
     return number
 

@@ -21,6 +21,7 @@ from custom_dispatch.kernel.geometry import (
     check_dynamic_shared_memory,
     check_grid,
     check_launch_bounds,
+    check_max_registers,
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
@@ -58,6 +59,9 @@ class Kernel:
     launch_bounds
         The thread limit that the source states with `__launch_bounds__`. A block above it is
         refused at once instead of when the PTX is read.
+    max_registers
+        A limit of registers for each thread, stated in the PTX (`.maxnreg`): fewer may let more
+        blocks run at once, or spill.
     entry
         The `__global__` function's name, where it is not `name`: a plain or mangled name, or a C++
         name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
@@ -83,6 +87,7 @@ class Kernel:
     options: tuple[str, ...]
     dynamic_shared_memory: int
     launch_bounds: int | None
+    max_registers: int | None
     entry: str
     # Neither changes what is built: no function has a fixed form, and `abi` follows from operands.
     reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
@@ -101,6 +106,7 @@ class Kernel:
         options: Sequence[str] = (),
         dynamic_shared_memory: int = 0,
         launch_bounds: int | None = None,
+        max_registers: int | None = None,
         entry: str | None = None,
         reference: Callable[..., Any] | None = None,
     ) -> None:
@@ -116,6 +122,7 @@ class Kernel:
             "include_dirs": _check_include_dirs(name, include_dirs, base),
             "options": _check_options(name, options),
             "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
+            "max_registers": check_max_registers(name, max_registers),
             "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
         }
@@ -170,6 +177,52 @@ class Kernel:
     def on(self, device: str) -> BoundKernel:
         """The same kernel, to be called on a device of the caller's choice: "cuda" or "cpu"."""
         return BoundKernel(self, device)
+
+    def with_launch(
+        self,
+        *,
+        name: str | None = None,
+        block: Sequence[int] | int | None = None,
+        grid: Sequence[Expr | int] | Expr | int | None = None,
+        dynamic_shared_memory: int | None = None,
+        launch_bounds: int | None = None,
+        max_registers: int | None = None,
+        options: Sequence[str] | None = None,
+    ) -> Kernel:
+        """The same kernel with another launch; what is left out stays as it is.
+
+        The source is compiled again only where `options` differ, as they must where the block is a
+        macro of the source or a template argument.
+
+        Parameters
+        ----------
+        name
+            A name of its own, where a model calls both.
+        block, grid, dynamic_shared_memory, launch_bounds, max_registers, options
+            As of a kernel. A grid that is computed for the old block's size is to be given, too.
+
+        Raises
+        ------
+        DeclarationError
+            Any part is wrong by itself or together with the others.
+        """
+        return Kernel(
+            self.name if name is None else name,
+            operands=self.operands,
+            block=self.block if block is None else block,
+            grid=self.grid if grid is None else grid,
+            source=self.source,
+            objects={str(target): path for target, path in self.objects} or None,
+            include_dirs=self.include_dirs,
+            options=self.options if options is None else options,
+            dynamic_shared_memory=self.dynamic_shared_memory
+            if dynamic_shared_memory is None
+            else dynamic_shared_memory,
+            launch_bounds=self.launch_bounds if launch_bounds is None else launch_bounds,
+            max_registers=self.max_registers if max_registers is None else max_registers,
+            entry=self.entry,
+            reference=self.reference,
+        )
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"

@@ -78,6 +78,27 @@ def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
     return [] if is_rewritten(entry) else _EntryRewriter(text, module, entry, abi).edits()
 
 
+def limit_registers(entry: Entry, registers: int) -> list[Edit]:
+    """What is to be inserted for an entry to use no more registers than that.
+
+    Raises
+    ------
+    PtxError
+        It states another limit (PTX ISA, ".maxnreg").
+    """
+    if entry.max_registers == registers:
+        return []
+    if entry.max_registers is not None:
+        raise PtxError(
+            f"Its entry states .maxnreg {entry.max_registers}, and max_registers={registers} is "
+            "declared.",
+            expected="one limit",
+            next_step="leave max_registers out, or __maxnreg__ in the source.",
+        )
+    brace = entry.body_span.start - 1
+    return [(Span(brace, brace), f".maxnreg {registers}\n")]
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """The text with every edit made; none overlaps another."""
     pieces: list[str] = []

@@ -74,7 +74,7 @@ _MACHINE_CODE = (
     "it acts when machine code is made, which is when the PTX loads, and would change nothing here"
 )
 _OTHER_INPUT = "it brings in inputs that the build could not see change"
-_MAXRREGCOUNT = f"{_MACHINE_CODE}; use __launch_bounds__ or __maxnreg__ in the source"
+_MAXRREGCOUNT = f"{_MACHINE_CODE}; declare max_registers= instead"
 
 # By reason, and in nvcc's order of short and long names.
 _REFUSED_FOR = {

@@ -17,7 +17,7 @@ from custom_dispatch.ptx.conformance import (
     no_entry,
 )
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.rewrite import apply_edits, rewrite_entry
+from custom_dispatch.ptx.rewrite import apply_edits, limit_registers, rewrite_entry
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import Form, with_version
@@ -66,6 +66,13 @@ def validate(
     for kernel in kernels:
         if not kernel.abi.is_irees:
             raise _not_ptx(item, kernel, label)
+        if kernel.max_registers is not None:
+            raise PtxError(
+                f"Kernel `{kernel.name}`: `{label}` is a {item.kind}, and max_registers="
+                f"{kernel.max_registers} is declared.",
+                expected="PTX, in which the limit can be stated",
+                next_step="give PTX in its place (nvcc -ptx), or leave max_registers out.",
+            )
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
         return _validate_cubin(item, kernels, arch, label)
@@ -111,15 +118,19 @@ def _validate_ptx(
         module = read_module(text)
     for kernel in kernels:
         check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
-    for entry in item.entries:
+    for point in item.entries:
         for kernel in kernels:
-            if kernel.entry == entry.name and entry.signature is not None:
-                check_types(kernel, entry.signature, label)
+            if kernel.entry == point.name and point.signature is not None:
+                check_types(kernel, point.signature, label)
     edits = []
     for kernel in kernels:
         if not kernel.abi.is_irees:
             with naming(kernel, label):
                 edits += rewrite_entry(text, module, item.symbol(kernel.entry), kernel.abi)
+        entry = module.entry(item.symbol(kernel.entry))
+        if kernel.max_registers is not None and entry is not None:
+            with naming(kernel, label):
+                edits += limit_registers(entry, kernel.max_registers)
     data = apply_edits(text, edits).encode("utf-8") if edits else item.data
     with naming(kernels[0], label):
         if form.ptx_version is None:

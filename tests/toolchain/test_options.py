@@ -68,8 +68,8 @@ def test_an_option_nobody_knows_is_a_declaration_error(compiler: Compiler, write
         ("-dryrun", "the build always compiles to PTX"),
         ("-Xptxas", "it acts when machine code is made"),
         ("--ptxas-options=-v", "it acts when machine code is made"),
-        ("-maxrregcount=32", "use __launch_bounds__ or __maxnreg__ in the source"),
-        ("--maxrregcount", "use __launch_bounds__ or __maxnreg__ in the source"),
+        ("-maxrregcount=32", "declare max_registers= instead"),
+        ("--maxrregcount", "declare max_registers= instead"),
         ("--options-file=x", "inputs that the build could not see change"),
     ],
 )
