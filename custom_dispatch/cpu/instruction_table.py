@@ -60,6 +60,7 @@ from custom_dispatch.cpu.lower_warp import (
     lower_shuffle,
     lower_vote,
 )
+from custom_dispatch.cpu.lower_wmma import lower_fragments
 from custom_dispatch.ptx import TYPE_BITS, Instruction
 
 Lowering = Callable[[Frame, Instruction], None]
@@ -89,6 +90,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("ldmatrix",), lower_load_matrix),
     **dict.fromkeys(("stmatrix",), lower_store_matrix),
     **dict.fromkeys(("movmatrix",), lower_transpose_matrix),
+    **dict.fromkeys(("wmma",), lower_fragments),
     **dict.fromkeys(("cp",), lower_async_copy),
     **dict.fromkeys(("isspacep",), lower_is_space),
     **dict.fromkeys(("cvt",), lower_convert),

@@ -13,10 +13,17 @@ from typing import Final
 
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import Builder
-from custom_dispatch.cpu.fp8 import FORMATS, widen_byte
+from custom_dispatch.cpu.fp8 import FORMATS
+from custom_dispatch.cpu.fragments import (
+    add_product,
+    elements_of,
+    numbers_in,
+    pack_sums,
+    split,
+    unpack_sums,
+)
 from custom_dispatch.cpu.frame import Frame
-from custom_dispatch.cpu.rounding import narrow, widen
-from custom_dispatch.ptx import Instruction, Operand, Vector
+from custom_dispatch.ptx import Instruction, Operand
 
 _SHAPES: Final = {
     ("m16n8k8", "f16"): 2,
@@ -33,7 +40,6 @@ _SHAPES: Final = {
     ("m16n8k32", "e5m2"): 4,
 }
 """Shape and type of A: how many registers a fragment of A has; one of B has half as many."""
-_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, **dict.fromkeys(("s8", "u8", *FORMATS), 8)}
 _MIXED: Final = ({"s8", "u8"}, FORMATS.keys())
 """Types of A and B that go together without being the same."""
 
@@ -52,52 +58,16 @@ def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, a, b_operand, c = frame.operands(instruction, 4)
     outputs = 2 if d_type == "f16" else 4
-    left = _elements(frame, instruction, a, count)
-    right = _elements(frame, instruction, b_operand, count // 2)
-    addends = _elements(frame, instruction, c, outputs)
-    results = _elements(frame, instruction, d, outputs)
+    left = elements_of(frame, instruction, a, count)
+    right = elements_of(frame, instruction, b_operand, count // 2)
+    addends = elements_of(frame, instruction, c, outputs)
+    results = elements_of(frame, instruction, d, outputs)
     waits = frame.waits()
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
     waits.meet_lanes(instruction, frame.b.const(-1, 32), words, keep=addends)
-    values = _unpack_sums(frame, addends, d_type)
+    values = unpack_sums(frame, addends, d_type)
     values = _multiply(frame, (a_type, b_type), count, values)
-    _pack_sums(frame, results, values, d_type)
-
-
-def _elements(
-    frame: Frame, instruction: Instruction, operand: Operand, count: int
-) -> tuple[Operand, ...]:
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
-    if len(elements) != count:
-        raise frame.unsupported(instruction, f"a fragment of {len(elements)} registers")
-    return elements
-
-
-def _unpack_sums(frame: Frame, operands: tuple[Operand, ...], type_name: str) -> list[str]:
-    if type_name == "s32":
-        return [frame.integer(operand, 32) for operand in operands]
-    if type_name == "f32":
-        return [frame.float(operand, "f32") for operand in operands]
-    halves = [half for o in operands for half in _split(frame.b, frame.integer(o, 32), 16)]
-    return [widen(frame.b, half, "f16") for half in halves]
-
-
-def _pack_sums(
-    frame: Frame, operands: tuple[Operand, ...], values: list[str], type_name: str
-) -> None:
-    b = frame.b
-    for index, operand in enumerate(operands):
-        if type_name == "s32":
-            frame.set_integer(operand, values[index], 32)
-        elif type_name == "f32":
-            frame.set_float(operand, values[index], "f32")
-        else:
-            low, high = (
-                b.resize(narrow(b, value, "f16"), 16, 32)
-                for value in values[2 * index : 2 * index + 2]
-            )
-            high = b.binary("shl", high, b.const(16, 32), "i32")
-            frame.set_integer(operand, b.binary("or", low, high, "i32"), 32)
+    pack_sums(frame, results, values, d_type)
 
 
 def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str]) -> list[str]:
@@ -116,41 +86,13 @@ def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str])
                 source = b.binary("shl", group, b.const(2, 32), "i32")
                 source = b.binary("or", source, b.const(member, 32), "i32")
                 columns.append(waits.seen(source, count + chunk))
-            left = [_numbers(b, word, types[0]) for word in rows]
-            right = [_numbers(b, word, types[1]) for word in columns]
+            left = [numbers_in(b, word, types[0]) for word in rows]
+            right = [numbers_in(b, word, types[1]) for word in columns]
             for k in range(len(left[0])):
                 for index in range(4):
                     x, y = left[index // 2][k], right[index % 2][k]
-                    sums[index] = _add_product(b, sums[index], x, y, types[0])
+                    sums[index] = add_product(b, sums[index], x, y, types[0])
     return sums
-
-
-def _add_product(b: Builder, total: str, x: str, y: str, type_name: str) -> str:
-    if type_name in ("s8", "u8"):
-        return b.binary("add", total, b.binary("mul", x, y, "i32"), "i32")
-    return b.binary("fadd", total, b.binary("fmul", x, y, "f32"), "f32")
-
-
-def _numbers(b: Builder, word: str, type_name: str) -> list[str]:
-    """The numbers packed in a register, as f32 or i32."""
-    parts = _split(b, word, _BITS[type_name])
-    if type_name in ("s8", "u8"):
-        return [b.resize(part, 8, 32, signed=type_name == "s8") for part in parts]
-    if type_name == "tf32":  # the last 13 bits do not count
-        kept = b.binary("and", parts[0], b.const(-8192, 32), "i32")
-        return [b.cast("bitcast", kept, "i32", "f32")]
-    if type_name in FORMATS:
-        return [widen_byte(b, part, type_name) for part in parts]
-    return [widen(b, part, type_name) for part in parts]
-
-
-def _split(b: Builder, word: str, bits: int) -> list[str]:
-    if bits == 32:
-        return [word]
-    parts = [word]
-    for start in range(bits, 32, bits):
-        parts.append(b.binary("lshr", word, b.const(start, 32), "i32"))
-    return [b.resize(part, 32, bits) for part in parts]
 
 
 def _matrix_count(frame: Frame, instruction: Instruction) -> tuple[int, bool]:
@@ -171,7 +113,7 @@ def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     count, transposed = _matrix_count(frame, instruction)
     d, source = frame.operands(instruction, 2)
-    targets = _elements(frame, instruction, d, count)
+    targets = elements_of(frame, instruction, d, count)
     waits = frame.waits()
     waits.meet_lanes(instruction, b.const(-1, 32), [_row_address(frame, instruction, source)])
     for index, target in enumerate(targets):
@@ -196,7 +138,7 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     count, transposed = _matrix_count(frame, instruction)
     target, source = frame.operands(instruction, 2)
-    sources = _elements(frame, instruction, source, count)
+    sources = elements_of(frame, instruction, source, count)
     waits = frame.waits()
     address = _row_address(frame, instruction, target)
     waits.meet_lanes(instruction, b.const(-1, 32), [address], keep=sources)
@@ -204,7 +146,7 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
         value = frame.integer(operand, 32)
         if transposed:
             column = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
-            for side, half in enumerate(_split(b, value, 16)):
+            for side, half in enumerate(split(b, value, 16)):
                 row = _within_quad(b, waits.lane(), side)
                 b.store(half, _place(frame, index, row, column), "i16", 2)
         else:

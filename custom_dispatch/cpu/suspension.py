@@ -29,7 +29,7 @@ def is_warp_operation(instruction: Instruction) -> bool:
         base in _WARP_WORDS
         or base in _MATRIX
         or base in ("match", "mma")
-        or instruction.parts[:2] in (("bar", "warp"), ("barrier", "warp"))
+        or instruction.parts[:2] in (("bar", "warp"), ("barrier", "warp"), ("wmma", "mma"))
     )
 
 
@@ -43,7 +43,7 @@ def words_shown(instruction: Instruction) -> int:
     base = opcode_base(instruction)
     if base == "match":
         return 2 if instruction.parts[-1] == "b64" else 1
-    if base == "mma":
+    if base == "mma" or instruction.parts[:2] == ("wmma", "mma"):
         return sum(len(o.elements) for o in instruction.operands[1:3] if isinstance(o, Vector))
     if base in _MATRIX:
         return 1

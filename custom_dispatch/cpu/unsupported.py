@@ -10,7 +10,6 @@ _NEXT_STEP = (
 )
 _NOT_YET = {
     "mbarrier": "transaction barriers",
-    "wmma": "older warp matrix operations",
     "wgmma": "warpgroup matrix operations",
     "tcgen05": "tensor memory",
     "multimem": "multicast memory",

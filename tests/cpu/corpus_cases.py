@@ -13,6 +13,7 @@ from matrix_cases import tensor_cores
 from memory_cases import atomics
 from model_cases import models
 from warp_cases import cub_blocks, warps
+from wmma_cases import wmma
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -25,5 +26,6 @@ FILES: dict[str, Callable[[], list[Expected]]] = {
     "cub_blocks": cub_blocks,
     "models": models,
     "classics": classics,
+    "wmma": wmma,
 }
 """By the file's name: its kernels' launches."""
