@@ -42,7 +42,7 @@ def cpu_executable_target(target: Target) -> str:
     if store is None or compiler is None:
         return _ask(target)
     key = key_of("CPU", package_identity(), compiler)
-    return store.remember(_Attribute, key, lambda: _Attribute(_ask(target))).text
+    return store.remember(_Attribute, key, lambda: _Attribute(_ask(target)), counted=False).text
 
 
 @dataclass(frozen=True, slots=True)

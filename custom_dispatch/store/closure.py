@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from custom_dispatch.store.key import key_of
-from custom_dispatch.store.tree import Tree, read_tree
+from custom_dispatch.store.tree import Tree, names_in, read_tree
 
 if TYPE_CHECKING:
     from custom_dispatch.store.store import Store
@@ -55,6 +55,11 @@ class Snapshot:
         if root not in self._trees:
             self._trees[root] = read_tree(root, self.store)
         return self._trees[root]
+
+    def names(self, root: str) -> tuple[str, ...] | None:
+        """Every name that a directory's files may ask for."""
+        tree = self.tree(root)
+        return None if tree is None else names_in(root, tree, self.store)
 
     def _digest_of(self, path: str) -> bytes | None:
         if path not in self._digests:

@@ -64,15 +64,15 @@ def items(directory: Path) -> Iterator[Item]:
             yield Item(Path(entry.path), status.st_blocks * 512, status.st_mtime_ns)
 
 
-def keep_within(store: Path, limit: int, keep: Path | None = None) -> int:
-    """Remove the entries used longest ago until the store is below its limit; return how many.
+def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
+    """Remove the files used longest ago until all are below a limit; return how many went.
 
     Parameters
     ----------
     keep
-        An entry that stays: the newest.
+        A file that stays: the newest.
     """
-    found = sorted(items(store / "entries"), key=lambda item: item.used_ns)
+    found = sorted(items(directory), key=lambda item: item.used_ns)
     latest = max((item.used_ns for item in found), default=0)
     total = sum(item.bytes for item in found)
     removed = 0

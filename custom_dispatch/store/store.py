@@ -21,7 +21,7 @@ from custom_dispatch.files import replace_file
 from custom_dispatch.store.codec import from_bytes, to_bytes
 from custom_dispatch.store.directory import Location, locate, make_private
 from custom_dispatch.store.entry import read_entry, read_private_file, write_entry
-from custom_dispatch.store.eviction import Clock, keep_within
+from custom_dispatch.store.eviction import Clock, remove_oldest
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Store:
         data = read_private_file(path, self.limit)
         value = None if data is None else read_entry(data, key)
         if value is not None:
-            self._clock.touch(path)
+            self.touch(path)
         return value
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -86,9 +86,9 @@ class Store:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             replace_file(path, data)
-            self._clock.touch(path)
+            self.touch(path)
             if key[0] < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
-                keep_within(self.path, self.limit, keep=path)
+                remove_oldest(self.entries, self.limit, keep=path)
         except OSError as problem:
             self.tell(f"cannot be written: {problem.strerror or problem}")
 
@@ -105,14 +105,22 @@ class Store:
         """Keep a dataclass."""
         self.put(key, to_bytes(value))
 
-    def remember(self, kind: type[T], key: bytes, make: Callable[[], T]) -> T:
+    def remember(
+        self, kind: type[T], key: bytes, make: Callable[[], T], *, counted: bool = True
+    ) -> T:
         """The dataclass kept under a key, or else made now and kept.
 
         Threads that ask for the same key at the same time wait for the first.
+
+        Parameters
+        ----------
+        counted
+            Whether it is a result that somebody asked for, and so a hit or a miss.
         """
         with self.once(key):
             found = self.load(kind, key)
-            self.count(hit=found is not None)
+            if counted:
+                self.count(hit=found is not None)
             if found is None:
                 found = make()
                 self.save(key, found)
@@ -135,6 +143,10 @@ class Store:
                     del _locks[name]
                 else:
                     _locks[name] = (lock, users - 1)
+
+    def touch(self, path: Path) -> None:
+        """Say that a file was used now."""
+        self._clock.touch(path)
 
     def tell(self, problem: str) -> None:
         """Warn of a problem, each once in a process."""

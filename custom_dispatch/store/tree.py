@@ -29,8 +29,13 @@ class Tree:
 
     digest: bytes
     """SHA-256 of every path below the directory, with its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNames:
+    """What a directory's files include, as they spell it, and all of its files."""
+
     names: tuple[str, ...]
-    """What its files include, as they spell it, and all of its files."""
 
 
 def read_tree(root: str, store: Store) -> Tree | None:
@@ -48,10 +53,37 @@ def read_tree(root: str, store: Store) -> Tree | None:
     known = store.load(Tree, key) if settled else None
     if known is not None:
         return known
-    tree = _read(root, listed.files)
-    if tree is not None and settled and _listed(root) == listed:
+    digest = sha256()
+    for name in listed.files:
+        content = _content(root, name)
+        if content is None:
+            return None
+        digest.update(key_of("file", name, content))
+    tree = Tree(digest.digest())
+    if settled and _listed(root) == listed:
         store.save(key, tree)
     return tree
+
+
+def names_in(root: str, tree: Tree, store: Store) -> tuple[str, ...] | None:
+    """Every name that a tree's files may ask for; None where the tree is no longer that."""
+
+    def find() -> TreeNames:
+        listed = _listed(root)
+        names = set(listed.files if listed else ())
+        for name in listed.files if listed else ():
+            for match in SPELLED.finditer(_content(root, name) or b""):
+                names.add(os.fsdecode(match[1].strip()))
+        return TreeNames(tuple(sorted(names)))
+
+    key = key_of("names", root, tree.digest)
+    found = store.load(TreeNames, key)
+    if found is None:
+        found = find()
+        if read_tree(root, store) != tree:
+            return None
+        store.save(key, found)
+    return found.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +121,9 @@ def _listed(root: str) -> _Listed | None:
     return _Listed([path[start:] for path, *_ in found], signature, newest_ns)
 
 
-def _read(root: str, files: list[str]) -> Tree | None:
-    digest = sha256()
-    names = set(files)
-    for name in files:
-        try:
-            with open(os.path.join(root, name), "rb") as file:  # noqa: PTH118, PTH123
-                content = file.read()
-        except OSError:
-            return None
-        digest.update(key_of("file", name, content))
-        names.update(os.fsdecode(match[1].strip()) for match in SPELLED.finditer(content))
-    return Tree(digest.digest(), tuple(sorted(names)))
+def _content(root: str, name: str) -> bytes | None:
+    try:
+        with open(os.path.join(root, name), "rb") as file:  # noqa: PTH118, PTH123
+            return file.read()
+    except OSError:
+        return None

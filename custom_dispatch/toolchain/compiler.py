@@ -14,6 +14,7 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
+from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
@@ -80,8 +81,15 @@ class Compiler(Protocol):
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers."""
 
-    def compile(self, request: CompileRequest) -> CompiledPtx:
+    def compile(
+        self, request: CompileRequest, headers: PrecompiledHeaders | None = None
+    ) -> CompiledPtx:
         """Compile to PTX. May be called from several threads at once.
+
+        Parameters
+        ----------
+        headers
+            Precompiled headers that may be used, and made; NVRTC does.
 
         Raises
         ------

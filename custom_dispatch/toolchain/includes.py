@@ -269,15 +269,13 @@ class _Scan:
         if tree in self.trees:
             return
         self.trees.add(tree)
-        content = self.snapshot.tree(tree)
-        if content is None:
+        before = self.search.directories[0]
+        if self._tree_of(f"{before}/") == tree:
+            return  # nothing is looked up before it
+        names = self.snapshot.names(tree)
+        if names is None:
             raise _UntoldError
-        places = []
-        for place in self.search.directories:
-            if self._tree_of(f"{place}/") == tree:
-                break
-            places.append(place)
-        for name in content.names if places else ():
+        for name in names:
             yield from self._look_up(name, "", quoted=False)
 
     def _is_file(self, path: str) -> bool:

@@ -39,6 +39,7 @@ from custom_dispatch.toolchain.options import (
     option_macros,
     option_values,
 )
+from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 STANDARD = Option("--std", "c++17")
@@ -106,7 +107,11 @@ class Nvcc:
             macros=option_macros(declared),
         )
 
-    def compile(self, request: CompileRequest) -> CompiledPtx:
+    def compile(
+        self,
+        request: CompileRequest,
+        headers: PrecompiledHeaders | None = None,  # noqa: ARG002 - they are NVRTC's
+    ) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)
         read_source(request.source)

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.kernel.entry import cpp_name
-from custom_dispatch.store import file_identity, key_of
+from custom_dispatch.store import file_identity, key_of, open_store, package_identity
 from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
@@ -37,6 +36,7 @@ from custom_dispatch.toolchain.options import (
     option_macros,
     option_values,
 )
+from custom_dispatch.toolchain.precompiled import Compilation, Compiled, PrecompiledHeaders
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
@@ -79,8 +79,7 @@ class Nvrtc:
 
     def identity(self, request: CompileRequest) -> bytes:  # noqa: ARG002 - others need it
         """The library and its builtins; see `Compiler.identity`."""
-        parts = sorted(self.library.parent.glob("libnvrtc-builtins.so.13*"))
-        return key_of(self.name, [file_identity(part) for part in (self.library, *parts)])
+        return self._identity()
 
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers; see `Compiler.search_path`."""
@@ -93,15 +92,17 @@ class Nvrtc:
             macros=option_macros(declared),
         )
 
-    def compile(self, request: CompileRequest) -> CompiledPtx:
+    def compile(
+        self, request: CompileRequest, headers: PrecompiledHeaders | None = None
+    ) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        label = f"NVRTC {_release()}"
-        capabilities = _supported()
-        if request.arch.compute_capability not in capabilities:
-            supported = [f"sm_{capability}" for capability in capabilities]
+        facts = self._facts()
+        label = f"NVRTC {facts.release}"
+        if request.arch.compute_capability not in facts.capabilities:
+            supported = [f"sm_{capability}" for capability in facts.capabilities]
             raise unsupported_arch(request.arch, label, supported)
         options = [
             # compute_, not sm_: the latter would assemble machine code as well, for nothing.
@@ -121,7 +122,7 @@ class Nvrtc:
         describe = not any(option.name == DEBUG_INFORMATION for option in declared)
 
         def ask(question: Question) -> Outcome:
-            return _ask(request, source, options, question)
+            return self._ask(request, source, options, question, headers)
 
         places = self.search_path(request).directories
         done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
@@ -131,22 +132,49 @@ class Nvrtc:
         compiler = f"NVRTC {made_by[1].decode() if made_by else self.version}"
         return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
 
+    def _ask(
+        self,
+        request: CompileRequest,
+        source: bytes,
+        options: list[str],
+        question: Question,
+        headers: PrecompiledHeaders | None,
+    ) -> Outcome:
+        trailer = write_trailer(question.described)
+        if trailer:
+            source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
+        names = [cpp_name(entry).address for entry in question.named]
+        asked = Compilation(source, source_name(request.source), tuple(options), tuple(names))
+        found = None
+        if headers is not None:
+            parts = tuple(map(str, self._parts()))
+            found = headers.compile(asked, parts, self.identity(request))
+        if found is None:
+            found = _compile(asked)
+        if found.status == "NVRTC_ERROR_INVALID_OPTION":
+            raise DeclarationError(
+                f"NVRTC refuses the options {' '.join(request.options)}: "
+                f"{found.log.removeprefix('nvrtc: error: ')}.",
+                next_step="correct the kernel's options, or compile with nvcc.",
+            )
+        if found.status != "NVRTC_SUCCESS":
+            return Outcome(None, found.log or found.status)
+        return Outcome(found.ptx, found.log, found.symbols)
 
-def _ask(request: CompileRequest, source: bytes, options: list[str], question: Question) -> Outcome:
-    trailer = write_trailer(question.described)
-    if trailer:
-        source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
-    names = [cpp_name(entry).address for entry in question.named]
-    found = _compile(source, source_name(request.source), options, names)
-    if found.status == "NVRTC_ERROR_INVALID_OPTION":
-        raise DeclarationError(
-            f"NVRTC refuses the options {' '.join(request.options)}: "
-            f"{found.log.removeprefix('nvrtc: error: ')}.",
-            next_step="correct the kernel's options, or compile with nvcc.",
-        )
-    if found.status != "NVRTC_SUCCESS":
-        return Outcome(None, found.log or found.status)
-    return Outcome(found.ptx, found.log, found.symbols)
+    def _parts(self) -> list[Path]:
+        """The libraries, in the order in which they are loaded."""
+        return [*sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library]
+
+    def _facts(self) -> _Facts:
+        """What the library says of itself; kept, so that it need not be loaded to be asked."""
+        store = open_store()
+        if store is None:
+            return _facts()
+        key = key_of("facts", package_identity(), self._identity())
+        return store.remember(_Facts, key, _facts, counted=False)
+
+    def _identity(self) -> bytes:
+        return key_of(self.name, [file_identity(part) for part in self._parts()])
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.
@@ -168,23 +196,25 @@ def drop_unused_constants(ptx: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    status: str
-    log: str
-    ptx: bytes
-    symbols: tuple[str, ...]
-    """Of the names that were asked for."""
+class _Facts:
+    """What an NVRTC library says of itself."""
+
+    release: str
+    """"13.0"."""
+    capabilities: tuple[int, ...]
+    """The compute capabilities that it compiles for."""
 
 
-def _compile(source: bytes, name: str, options: list[str], names: Sequence[str] = ()) -> _Result:
+def _compile(asked: Compilation) -> Compiled:
     nvrtc = _library()
-    program = _checked(nvrtc.nvrtcCreateProgram(source, os.fsencode(name), 0, None, None))
-    expressions = [name.encode() for name in names]
+    name = os.fsencode(asked.name)
+    program = _checked(nvrtc.nvrtcCreateProgram(asked.source, name, 0, None, None))
+    expressions = [name.encode() for name in asked.names]
     symbols: list[str] = []
     try:
         for expression in expressions:
             _checked(nvrtc.nvrtcAddNameExpression(program, expression))
-        encoded = [os.fsencode(option) for option in options]
+        encoded = [os.fsencode(option) for option in asked.options]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
         log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
         _checked(nvrtc.nvrtcGetProgramLog(program, log))
@@ -198,7 +228,7 @@ def _compile(source: bytes, name: str, options: list[str], names: Sequence[str] 
         nvrtc.nvrtcDestroyProgram(program)
     # Both end with the NUL of a C string.
     text = bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
-    return _Result(status.name, text, bytes(ptx).rstrip(b"\0"), tuple(symbols))
+    return Compiled(status.name, text, bytes(ptx).rstrip(b"\0"), tuple(symbols))
 
 
 def _checked(answer: tuple[Any, ...]) -> Any:
@@ -231,7 +261,7 @@ def _library() -> Any:
 @cache
 def _version() -> str:
     # The library's own call gives no third number; the head of the PTX that it makes does.
-    match = _VERSION.search(_compile(b"", "version.cu", []).ptx)
+    match = _VERSION.search(_compile(Compilation(b"", "version.cu", (), ())).ptx)
     if match is not None:
         return match[1].decode()
     return f"{_release()}.0"
@@ -243,5 +273,6 @@ def _release() -> str:
 
 
 @cache
-def _supported() -> list[int]:
-    return sorted(_checked(_library().nvrtcGetSupportedArchs()))
+def _facts() -> _Facts:
+    capabilities = sorted(_checked(_library().nvrtcGetSupportedArchs()))
+    return _Facts(_release(), tuple(capabilities))

@@ -36,6 +36,11 @@ from custom_dispatch.toolchain.form import Form
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.precompiled import (
+    PrecompiledHeaders,
+    is_worthwhile,
+    leading_directives,
+)
 from custom_dispatch.toolchain.validate import validate
 
 # Lists of files that one source may have: with each list its headers led to other headers.
@@ -99,7 +104,7 @@ class StoredBuild:
             if found is not None:
                 self._snapshot.state_of(found)  # as it is before the compiler looks
             started_ns = time.time_ns()
-            compiled = compiler.compile(request)
+            compiled = compiler.compile(request, self._precompiled(found, source))
             if found is not None and self._is_as_before(found, request.source, source):
                 whole = _with_headers(found, compiled.headers, search, started_ns)
                 if whole is not None:
@@ -145,6 +150,21 @@ class StoredBuild:
         """What checking an object against these kernels follows from, besides the object."""
         ptxas = find_tool("ptxas").found
         return key_of("declared", package_identity(), ptxas and file_identity(ptxas), kernels)
+
+    def _precompiled(self, closure: Closure | None, source: bytes) -> PrecompiledHeaders | None:
+        """Precompiled headers for a source, where that is worth it."""
+        directives = leading_directives(source)
+        if self._store is None or closure is None or not is_worthwhile(directives):
+            return None
+        state = self._snapshot.state_of(closure)
+        if state is None:
+            return None
+
+        def unchanged() -> bool:
+            return Snapshot(self._snapshot.store).state_of(closure) == state
+
+        key = key_of("headers", package_identity(), state, directives)
+        return PrecompiledHeaders(self._store, key, unchanged)
 
     def finish(self) -> None:
         """Keep what waits for its trees to be looked at again."""
