@@ -65,7 +65,7 @@ def _show() -> None:
         ("directory", str(found.path), ""),
         ("entries", str(found.entries), ""),
         ("size", _size(found.bytes), f"of at most {_size(found.limit)}"),
-        ("precompiled headers", _size(found.precompiled_bytes), "on top of that"),
+        ("headers", _size(found.precompiled_bytes), "precompiled, on top of that"),
         ("hits", str(found.hits), share),
         ("misses", str(found.misses), ""),
     ]

@@ -99,7 +99,8 @@ class Nvrtc:
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        facts = self._facts()
+        # Where a helper compiles, the library need not be loaded here just to be asked.
+        facts = _facts() if headers is None else self._known_facts()
         label = f"NVRTC {facts.release}"
         if request.arch.compute_capability not in facts.capabilities:
             supported = [f"sm_{capability}" for capability in facts.capabilities]
@@ -165,8 +166,8 @@ class Nvrtc:
         """The libraries, in the order in which they are loaded."""
         return [*sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library]
 
-    def _facts(self) -> _Facts:
-        """What the library says of itself; kept, so that it need not be loaded to be asked."""
+    def _known_facts(self) -> _Facts:
+        """What the library says of itself, kept in the store."""
         store = open_store()
         if store is None:
             return _facts()

@@ -223,8 +223,8 @@ def test_a_change_during_the_compilation_is_not_kept(
     write("factor.h", "#define TIMES 2")
     real = Nvrtc.compile
 
-    def edited_meanwhile(self: Nvrtc, request: CompileRequest) -> CompiledPtx:
-        compiled = real(self, request)
+    def edited_meanwhile(self: Nvrtc, request: CompileRequest, headers: Any) -> CompiledPtx:
+        compiled = real(self, request, headers)
         write("factor.h", "#define TIMES 3")
         return compiled
 
