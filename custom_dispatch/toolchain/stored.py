@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError
@@ -75,6 +74,7 @@ class StoredBuild:
         self._store = store
         self._lock = threading.Lock()
         self._pending: list[_Pending] = []
+        self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
         if store is not None:
             self._snapshot = Snapshot(store)
@@ -145,11 +145,14 @@ class StoredBuild:
             return join(items)
         return self._store.remember(Object, key, lambda: join(items))
 
-    @cache  # noqa: B019 - it lives as long as the build
     def _declared(self, kernels: tuple[Kernel, ...]) -> bytes:
         """What checking an object against these kernels follows from, besides the object."""
-        ptxas = find_tool("ptxas").found
-        return key_of("declared", package_identity(), ptxas and file_identity(ptxas), kernels)
+        known = self._declarations.get(kernels)
+        if known is None:
+            ptxas = find_tool("ptxas").found
+            identity = package_identity(), ptxas and file_identity(ptxas)
+            known = self._declarations[kernels] = key_of("declared", *identity, kernels)
+        return known
 
     def _precompiled(self, closure: Closure | None, source: bytes) -> PrecompiledHeaders | None:
         """Precompiled headers for a source, where that is worth it."""
