@@ -79,6 +79,10 @@ def test_your_own_kernel_in_python(tmp_path: Path) -> None:
     play("own-kernel", tmp_path)
 
 
+def test_finding_mistakes_without_a_gpu(tmp_path: Path) -> None:
+    play("checked", tmp_path)
+
+
 def test_the_same_with_stock_tools(tmp_path: Path) -> None:
     skip_unless_cmake_can_build()
     shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
@@ -99,7 +103,7 @@ def test_cmake_in_your_own_project(tmp_path: Path) -> None:
 def test_every_snippet_is_run() -> None:
     """A block of code without a comment before it would be shown and never run."""
     assert README.count("\n```") == 2 * len(SNIPPETS)
-    stories = {"own-kernel", "stock-tools", "own-cmake", "command"}
+    stories = {"own-kernel", "checked", "stock-tools", "own-cmake", "command"}
     assert {snippet.story for snippet in SNIPPETS} == stories
 
 

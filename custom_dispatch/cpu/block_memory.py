@@ -42,6 +42,8 @@ class SharedMemory:
     ----------
     offsets
         Bytes from the start of shared memory, by name.
+    ends
+        Where each ends.
     size
         All of it, the dynamic part included.
     static_size
@@ -49,6 +51,7 @@ class SharedMemory:
     """
 
     offsets: dict[str, int]
+    ends: dict[str, int]
     size: int
     static_size: int
 
@@ -56,6 +59,7 @@ class SharedMemory:
 def place_shared(variables: Iterable[Variable], dynamic: int) -> SharedMemory:
     """Lay out shared variables in the order given; every `.extern` array starts at the end."""
     offsets: dict[str, int] = {}
+    ends: dict[str, int] = {}
     end = 0
     arrays: list[Variable] = []
     widest = 16
@@ -67,9 +71,11 @@ def place_shared(variables: Iterable[Variable], dynamic: int) -> SharedMemory:
         end = _up(end, variable.align)
         offsets[variable.name] = end
         end += variable.size_bytes
+        ends[variable.name] = end
     end = _up(end, widest) if arrays or dynamic else end
     offsets.update((variable.name, end) for variable in arrays)
-    return SharedMemory(offsets, end + dynamic, end)
+    ends.update((variable.name, end + dynamic) for variable in arrays)
+    return SharedMemory(offsets, ends, end + dynamic, end)
 
 
 class BlockMemory:

@@ -55,13 +55,13 @@ class Coroutine:
         self.state_bytes = 0
         """Bytes of a thread's state: local memory and the largest set of live registers."""
 
-    def place_local(self, size: int, align: int) -> str:
-        """Local memory that outlives a wait."""
+    def place_local(self, size: int, align: int) -> tuple[str, int]:
+        """Local memory that outlives a wait: a pointer to it, and where it lies in the state."""
         align = min(max(align, 8), _MAX_LOCAL_ALIGN)
         start = -(-self._local_bytes // align) * align
         self._local_bytes = start + size
         self._grow(self._local_bytes)
-        return self._frame.b.offset(STATE, start)
+        return self._frame.b.offset(STATE, start), start
 
     def wait_at_barrier(
         self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
@@ -147,6 +147,8 @@ class Coroutine:
             b.store(b.cast("zext", value, type_name, wide), b.offset(STATE, at), wide, size)
         label = f"resume{len(self.resume_labels) + 1}"
         self.resume_labels.append(label)
+        if self._frame.checks is not None:
+            self._frame.checks.waits(instruction)
         number = b.const(len(self.resume_labels), 32)
         b.store(number, self.memory.place(b, THREAD_NUMBER), "i32", 4)
         b.branch("stopped")

@@ -33,6 +33,10 @@ class CpuKernel:
         Bytes of dynamic shared memory of a block (``extern __shared__``).
     processor
         What runs it.
+    name
+        What findings call the kernel.
+    operands
+        What they call the bindings, and whether the kernel may write each.
     """
 
     entry: str
@@ -44,6 +48,8 @@ class CpuKernel:
     grid_x_ordinal: int | None = None
     dynamic_shared_memory: int = 0
     processor: Processor = UNKNOWN
+    name: str = ""
+    operands: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True)

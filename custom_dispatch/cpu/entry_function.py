@@ -9,6 +9,7 @@ can only return success.
 from __future__ import annotations
 
 from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.checked_block import checked_signature
 from custom_dispatch.cpu.structure import loop
 from custom_dispatch.cpu.subnormals import keep_subnormals, wants_flushing
 from custom_dispatch.cpu.thread_function import ThreadFunction
@@ -19,8 +20,8 @@ _ATTRIBUTES = "{llvm.align = 16 : i64, llvm.noalias, llvm.nonnull, llvm.noundef}
 # Byte offsets in `iree_hal_executable_dispatch_state_v0_t`.
 _COUNTS = ((12, 32), (16, 32), (20, 16))
 _CONSTANTS = 24
-_BINDING_POINTERS = 32
-BINDING_LENGTHS = 40
+BINDING_POINTERS = 32
+_BINDING_LENGTHS = 40
 # In `iree_hal_executable_workgroup_state_v0_t`.
 _IDS = ((0, 32), (4, 32), (8, 16))
 _LOCAL_MEMORY = 16
@@ -33,36 +34,48 @@ def entry_function(thread: ThreadFunction) -> list[str]:
     kernel = thread.kernel
     b = Builder()
     failure = ""
-    if thread.may_fail:
+    if thread.may_fail or thread.checks is not None:
         failure = b.value(f"llvm.alloca {b.const(1, 32)} x i32 : (i32) -> {POINTER}")
         b.store(b.const(0, 32), failure, "i32", 4)
     arguments = _fetch_parameters(b, thread)
     place = [_field(b, "%workgroup", offset, bits) for offset, bits in _IDS]
     place += [_field(b, "%dispatch", offset, bits) for offset, bits in _COUNTS]
-    last = [_pointer(b, "%workgroup", _LOCAL_MEMORY)] if thread.memory.needed else []
+    last = []
+    if thread.checks is not None:
+        last.append(_pointer(b, "%dispatch", _BINDING_LENGTHS))
+    elif thread.memory.needed:
+        last.append(_pointer(b, "%workgroup", _LOCAL_MEMORY))
     last += [failure] if failure else []
     flushes = wants_flushing(thread.entry)
     restore = keep_subnormals(b, "" if flushes else kernel.processor.architecture)
     if kernel.grid_x_ordinal is None:
-        call_block(b, thread, [*arguments, *place, *last])
+        _call_block(b, thread, [*arguments, *place, *last])
     else:
         _run_share(b, thread, arguments, place, last)
     restore()
     b.line(f"llvm.return {b.load(failure, 'i32', 4) if failure else b.const(0, 32)} : i32")
+    return declare_entry(kernel.symbol, b)
+
+
+def declare_entry(symbol: str, body: Builder) -> list[str]:
+    """The lines of a dispatch function, which returns an i32."""
     listed = ", ".join(f"{name}: {POINTER} {_ATTRIBUTES}" for name in _ARGUMENTS)
-    return [f"  llvm.func @{kernel.symbol}({listed}) -> i32 {{", *b.lines, "  }"]
+    return [f"  llvm.func @{symbol}({listed}) -> i32 {{", *body.lines, "  }"]
 
 
-def call_block(b: Builder, thread: ThreadFunction, arguments: list[str]) -> None:
+def _call_block(b: Builder, thread: ThreadFunction, arguments: list[str]) -> None:
     """Run a block."""
-    types = ", ".join(type_name for _, type_name in thread.block_arguments)
+    kind, signature = "block", thread.block_arguments
+    if thread.checks is not None:
+        kind, signature = "checked", checked_signature(thread)
+    types = ", ".join(type_name for _, type_name in signature)
     names = ", ".join(arguments)
-    b.line(f"llvm.call @{thread.kernel.symbol}.block({names}) : ({types}) -> ()")
+    b.line(f"llvm.call @{thread.kernel.symbol}.{kind}({names}) : ({types}) -> ()")
 
 
 def _fetch_parameters(b: Builder, thread: ThreadFunction) -> list[str]:
     """The kernel's parameters: bindings, then constants."""
-    pointers = _pointer(b, "%dispatch", _BINDING_POINTERS) if thread.kernel.bindings else ""
+    pointers = _pointer(b, "%dispatch", BINDING_POINTERS) if thread.kernel.bindings else ""
     found = [_pointer(b, pointers, 8 * index) for index in range(thread.kernel.bindings)]
     constants = _pointer(b, "%dispatch", _CONSTANTS) if thread.kernel.constants else ""
     for index in range(thread.kernel.constants):
@@ -102,4 +115,4 @@ def _run_share(
     with loop(b, number) as index:
         block = b.binary("add", first, index, "i32")
         here = [block, group_y, group_z, blocks, count_y, count_z]
-        call_block(b, thread, [*arguments, *here, *last])
+        _call_block(b, thread, [*arguments, *here, *last])

@@ -19,6 +19,10 @@ class Failure(IntEnum):
     """An `assert` did not hold."""
     DEADLOCK = 3
     """Its threads waited for ones that never come."""
+    FINDING = 4
+    """Checked mode found something, and has said what."""
+    NO_MEMORY = 5
+    """Checked mode needs more memory than there is."""
 
 
 FAILURE = "%failure"

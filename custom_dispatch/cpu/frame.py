@@ -36,6 +36,7 @@ from custom_dispatch.ptx import (
 )
 
 if TYPE_CHECKING:
+    from custom_dispatch.cpu.checks import Checks
     from custom_dispatch.cpu.coroutine import Coroutine
 
 _LARGEST_F32 = 3.4028234663852886e38
@@ -94,6 +95,8 @@ class Frame:
         self.memory = memory
         self.coroutine: Coroutine | None = None
         """Where the thread can wait for others."""
+        self.checks: Checks | None = None
+        """In checked mode, what is checked."""
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
 
@@ -144,7 +147,9 @@ class Frame:
     def declare_variable(self, name: str, size: int, align: int) -> None:
         """Give a local variable its memory: on the stack, or where it outlives a wait."""
         if self.coroutine is not None:
-            self._variables[name] = self.coroutine.place_local(size, align)
+            self._variables[name], start = self.coroutine.place_local(size, align)
+            if self.checks is not None:
+                self.checks.place_local(name, start, size)
             return
         one = self.b.const(1, 32)
         self._variables[name] = self.b.value(
@@ -275,10 +280,22 @@ class Frame:
             base = self.b.const(0, 64)
             if operand.base is not None:
                 base = self.integer(operand.base, 64)
-            return self.b.offset(self.b.offset(MEMORY, base), operand.offset)
-        if operand.base is None:
+            pointer = self.b.offset(self.b.offset(MEMORY, base), operand.offset)
+        elif operand.base is None:
             raise self._malformed(f"`{_shown(operand)}` is no address of memory")
-        return self.b.offset(self.pointer(operand.base), operand.offset)
+        else:
+            pointer = self.b.offset(self.pointer(operand.base), operand.offset)
+        if self.checks is not None:
+            self.checks.access(self, operand, space, pointer)
+        return pointer
+
+    def check_part(self, operand: Operand, space: str, places: list[str], size: int) -> None:
+        """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
+
+        Only for instructions whose whole access cannot be told from the operand.
+        """
+        if self.checks is not None and isinstance(operand, Address):
+            self.checks.part(self, operand, space, places, size)
 
     def is_variable(self, operand: Operand) -> bool:
         """Whether a memory operand names a variable of the thread."""

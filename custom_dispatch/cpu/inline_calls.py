@@ -36,11 +36,18 @@ MAX_STATEMENTS = 200_000
 """A kernel that grows larger than this is refused."""
 _ASSERT = ("__assertfail", "__assert_fail")
 ASSERTION = "__assertfail"
-"""The opcode that a call of one of them becomes."""
+"""The opcode that a call of one of them becomes; its operands are the call's parameters."""
+PRINT = "__vprintf"
+"""The opcode that a call of `vprintf` becomes, with its result's variable before the parameters."""
 
 
-def inline_calls(module: Module, entry: Entry) -> Entry:
+def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry:
     """An entry whose calls are replaced by the functions' bodies.
+
+    Parameters
+    ----------
+    prints
+        Whether `printf` can be run; else it is refused.
 
     Raises
     ------
@@ -49,15 +56,16 @@ def inline_calls(module: Module, entry: Entry) -> Entry:
     """
     if not any(isinstance(s, Instruction) and opcode_base(s) == "call" for s in entry.body):
         return entry
-    inliner = _Inliner(module, entry)
+    inliner = _Inliner(module, entry, prints=prints)
     body = inliner.expand(entry.body, ())
     variables = (*entry.variables, *inliner.variables)
     return promote_parameters(replace(entry, body=tuple(body), variables=variables))
 
 
 class _Inliner:
-    def __init__(self, module: Module, entry: Entry) -> None:
+    def __init__(self, module: Module, entry: Entry, *, prints: bool) -> None:
         self._kernel = entry.name
+        self._prints = prints
         self._functions: dict[str, Function] = {}
         for function in module.functions:  # a declaration may precede the definition
             if not function.is_declaration or function.name not in self._functions:
@@ -87,19 +95,24 @@ class _Inliner:
         if not isinstance(target, Symbol):
             raise unsupported(self._kernel, call, "a call through a pointer")
         function = self._functions.get(target.name)
+        passed = after[0].elements if after else ()
         if target.name in _ASSERT:
-            return [replace(call, opcode=ASSERTION, operands=())]
+            return [replace(call, opcode=ASSERTION, operands=passed)]
+        if target.name == "vprintf" and self._prints:
+            results = groups[0].elements if groups else ()
+            return [replace(call, opcode=PRINT, operands=(*results, *passed))]
         if function is None or function.is_declaration:
             reason = f"the function `{target.name}` is not in the PTX"
             if target.name == "vprintf":
-                reason = "printing (`printf`) needs a C library, which the CPU code does without"
+                reason = (
+                    "printing (`printf`) needs a C library, which only code for cpu:checked uses"
+                )
             raise unsupported(self._kernel, call, reason)
         if target.name in callers:
             raise unsupported(self._kernel, call, f"`{target.name}` calls itself (recursion)")
         results = groups[0].elements if groups else ()
-        arguments = after[0].elements if after else ()
         declared = (*function.results, *function.parameters)
-        passed = (*results, *arguments)
+        passed = (*results, *passed)
         if len(declared) != len(passed) or not all(isinstance(o, Symbol) for o in passed):
             reason = f"the call does not pass what `{target.name}` takes in `.param` variables"
             raise unsupported(self._kernel, call, reason)

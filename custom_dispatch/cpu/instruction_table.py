@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.frame import Frame
-from custom_dispatch.cpu.inline_calls import ASSERTION
+from custom_dispatch.cpu.inline_calls import ASSERTION, PRINT
 from custom_dispatch.cpu.lower_async_copy import lower_async_copy
 from custom_dispatch.cpu.lower_atomic import lower_atomic
 from custom_dispatch.cpu.lower_barrier import lower_barrier
@@ -48,6 +48,7 @@ from custom_dispatch.cpu.lower_memory import (
     lower_load,
     lower_move,
     lower_nothing,
+    lower_print,
     lower_store,
     lower_trap,
 )
@@ -79,6 +80,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("membar", "fence"), lower_fence),
     **dict.fromkeys(_NOTHING, lower_nothing),
     **dict.fromkeys(("trap", ASSERTION), lower_trap),
+    **dict.fromkeys((PRINT,), lower_print),
     **dict.fromkeys(("bar", "barrier"), lower_barrier),
     **dict.fromkeys(("shfl",), lower_shuffle),
     **dict.fromkeys(("vote",), lower_vote),
@@ -124,7 +126,7 @@ _ARITHMETIC_FLOAT: Final = frozenset(
 
 
 _TYPELESS: Final = frozenset(
-    {"membar", "fence", "trap", ASSERTION, *_NOTHING}
+    {"membar", "fence", "trap", ASSERTION, PRINT, *_NOTHING}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
 _KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2", "tf32"}

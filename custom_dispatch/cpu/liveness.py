@@ -15,7 +15,8 @@ from custom_dispatch.ptx import Address, Instruction, Operand, Pair, Register, S
 # Their first operand is read, or is memory.
 _WITHOUT_RESULT = frozenset(
     {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
-    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "__assertfail"}
+    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority"}
+    | {"__assertfail", "__vprintf"}
 )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from custom_dispatch.cpu.block_function import block_function, whole_function
 from custom_dispatch.cpu.block_memory import BlockMemory, place_shared
+from custom_dispatch.cpu.checked_block import checked_block_function
+from custom_dispatch.cpu.checks import Checks
 from custom_dispatch.cpu.coroutine import step_function
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.entry_function import entry_function
@@ -14,18 +16,25 @@ from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.guard import find_guard
 from custom_dispatch.cpu.inline_calls import inline_calls
 from custom_dispatch.cpu.liveness import symbols_in
+from custom_dispatch.cpu.monitor_code import monitor
+from custom_dispatch.cpu.origins import Origins
 from custom_dispatch.cpu.pointers import pointer_registers
 from custom_dispatch.cpu.scheduler import scheduler_function
+from custom_dispatch.cpu.sites import Sites
 from custom_dispatch.cpu.suspension import is_lockstep, suspends, words_shown
 from custom_dispatch.cpu.thread_function import ThreadFunction
-from custom_dispatch.cpu.variables import global_symbols, global_texts
+from custom_dispatch.cpu.variables import (
+    global_symbols,
+    global_texts,
+    reachable_variables,
+)
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
+def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False) -> CpuCode:
     """Lower kernels of one PTX module for IREE's llvm-cpu target.
 
     Each becomes a function that an IREE workgroup calls: it runs one CUDA block, or several
@@ -38,6 +47,9 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
         The PTX, read.
     kernels
         What to lower; their symbols differ.
+    checked
+        Whether the kernels' memory accesses and more are checked while they run
+        (`custom_dispatch.cpu.checks`). The code then needs a C library, and `printf` works.
 
     Returns
     -------
@@ -56,6 +68,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
     functions: list[str] = []
     local_memory: dict[str, int] = {}
     names = [kernel.symbol for kernel in kernels]
+    sites = Sites() if checked else None
     for kernel in kernels:
         entry = _entry(module, kernel)
         if not _IDENTIFIER.fullmatch(kernel.symbol) or names.count(kernel.symbol) > 1:
@@ -64,19 +77,28 @@ def lower(module: Module, kernels: Sequence[CpuKernel]) -> CpuCode:
                 expected="letters, digits and `_`, and another symbol for each kernel",
                 next_step="rename the kernel's symbol.",
             )
-        thread = _thread_function(module, entry, kernel, symbols)
+        thread = _thread_function(module, entry, kernel, symbols, sites)
         functions += _functions(thread)
+        if thread.checks is not None:
+            functions += thread.checks.globals()
+            functions += _checked_block(module, thread, symbols)
         functions += entry_function(thread)
         local_memory[kernel.symbol] = thread.memory.size if thread.memory.needed else 0
         used |= thread.used_globals
+    if sites is not None:
+        functions += monitor(sites)
     text = "\n".join(global_texts(module, symbols, used) + functions) + "\n"
     return CpuCode(text, local_memory)
 
 
 def _thread_function(
-    module: Module, entry: Entry, kernel: CpuKernel, symbols: dict[str, str]
+    module: Module,
+    entry: Entry,
+    kernel: CpuKernel,
+    symbols: dict[str, str],
+    sites: Sites | None,
 ) -> ThreadFunction:
-    entry = inline_calls(module, entry)
+    entry = inline_calls(module, entry, prints=sites is not None)
     graph = build_graph(entry)
     instructions = [i for block in graph.blocks for i in block.instructions]
     named = {name for instruction in instructions for name in symbols_in(instruction)}
@@ -86,12 +108,27 @@ def _thread_function(
     memory = BlockMemory(
         kernel,
         place_shared(shared.values(), kernel.dynamic_shared_memory),
-        suspends=any(suspends(i) for i in instructions),
+        suspends=sites is not None or any(suspends(i) for i in instructions),
         lockstep=is_lockstep(instructions),
         words=max((words_shown(i) for i in instructions), default=0),
     )
     pointers = pointer_registers(entry, kernel.bindings, frozenset(memory.shared.offsets))
-    return ThreadFunction(entry, kernel, graph, pointers, symbols, memory)
+    checks = None
+    if sites is not None:
+        places = {v.name for v in variables if v.space != "const" or v.name in symbols}
+        origins = Origins(entry, kernel.bindings, places)
+        checks = Checks(kernel, instructions, origins, memory, sites)
+    return ThreadFunction(entry, kernel, graph, pointers, symbols, memory, checks)
+
+
+def _checked_block(module: Module, thread: ThreadFunction, symbols: dict[str, str]) -> list[str]:
+    """The function ``@symbol.checked``, which runs a block in checked mode."""
+    variables = {v.name: v for v in module.variables if v.name in symbols}
+    first = thread.checks.variables if thread.checks is not None else []
+    rest = reachable_variables(module, symbols, thread.used_globals)
+    thread.used_globals.update(first)
+    names = dict.fromkeys([*first, *sorted(rest)])
+    return checked_block_function(thread, [variables[name] for name in names], symbols)
 
 
 def _functions(thread: ThreadFunction) -> list[str]:
@@ -99,7 +136,8 @@ def _functions(thread: ThreadFunction) -> list[str]:
     memory = thread.memory
     if memory.suspends:
         step = step_function(thread, memory)
-        memory.check_size(thread.entry)
+        if thread.checks is None:
+            memory.check_size(thread.entry)
         return step + scheduler_function(thread, memory)
     memory.check_size(thread.entry)
     guard = find_guard(thread.graph)

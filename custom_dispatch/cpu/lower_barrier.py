@@ -57,6 +57,8 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
     if not memory.suspends:
         return  # no thread of the kernel ever waits
     at = _number(frame, number)
+    if frame.checks is not None:
+        frame.checks.come(frame, at)
     count_up(b, memory, at, ARRIVED, b.const(1, 32))
     b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED), "i32", 4)
 
@@ -69,6 +71,8 @@ def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str |
         at = b.const(0, 32)
     else:
         at = _number(frame, number)
+        if frame.checks is not None:
+            frame.checks.come(frame, at)
         count_up(b, memory, at, WAITING, b.const(1, 32))
         needed = b.const(0, 32) if count is None else frame.integer(count, 32)
         b.store(needed, memory.barrier(b, at, NEEDED), "i32", 4)

@@ -117,6 +117,8 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
     x, y = frame.integer(a, bits), frame.integer(c, bits)
     zero, one, ones = b.const(0, bits), b.const(1, bits), b.const(-1, bits)
     by_zero = b.icmp("eq", y, zero, integer)
+    if frame.checks is not None:
+        frame.checks.division(frame, instruction, by_zero)
     harmful = by_zero
     if signed:
         by_minus_one = b.icmp("eq", y, ones, integer)

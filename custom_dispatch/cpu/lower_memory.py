@@ -5,6 +5,7 @@ from __future__ import annotations
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import POINTER, int_type
 from custom_dispatch.cpu.failure import Failure
+from custom_dispatch.cpu.findings import Finding
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import opcode_base
 from custom_dispatch.cpu.inline_calls import ASSERTION
@@ -161,6 +162,8 @@ def lower_fence(frame: Frame, instruction: Instruction) -> None:
     if "proxy" in instruction.parts or any(p.startswith("mbarrier") for p in instruction.parts):
         raise frame.unsupported(instruction)
     frame.b.line("llvm.fence seq_cst")
+    if frame.checks is not None:
+        frame.checks.fence(frame)
 
 
 def lower_is_space(frame: Frame, instruction: Instruction) -> None:
@@ -188,4 +191,18 @@ def lower_nothing(frame: Frame, instruction: Instruction) -> None:
 def lower_trap(frame: Frame, instruction: Instruction) -> None:
     """`trap`, and a call of `__assertfail`: ends the thread, and fails the dispatch."""
     is_assertion = opcode_base(instruction) == ASSERTION
-    frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
+    if frame.checks is None:
+        frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
+    elif is_assertion:
+        frame.checks.assertion(frame, instruction)
+    else:
+        frame.checks.found(frame, instruction, Finding.TRAP)
+
+
+def lower_print(frame: Frame, instruction: Instruction) -> None:
+    """A call of `vprintf`: a format, and a buffer of arguments."""
+    b = frame.b
+    result, *parameters = (frame.pointer(operand) for operand in frame.operands(instruction, 3))
+    passed = ", ".join(b.load(parameter, POINTER, 8) for parameter in parameters)
+    count = b.value(f"llvm.call @check.print({passed}) : ({POINTER}, {POINTER}) -> i32")
+    b.store(count, result, "i32", 4)

@@ -107,7 +107,8 @@ def _move(frame: Frame, instruction: Instruction) -> None:
     words = layout.held * layout.bits // 32
     if len(registers) < words:
         raise frame.unsupported(instruction, f"a fragment of {len(registers)} registers")
-    base = frame.address(address, "shared" if space.startswith("shared") else "generic")
+    space = "shared" if space.startswith("shared") else "generic"
+    base = frame.address(address, space)
     # Neighbours in the lane's registers are neighbours in memory, or a stride apart.
     neighbours = (order == "row") == layout.along_rows
     stride = b.const(layout.length if neighbours else layout.rows, 32)
@@ -125,6 +126,7 @@ def _move(frame: Frame, instruction: Instruction) -> None:
             index = b.binary("add", b.binary("mul", line, stride, "i32"), offset, "i32")
             wide = b.resize(index, 32, 64, signed=True)
             places.append(b.offset(base, b.binary("mul", wide, b.const(size, 64), "i64")))
+        frame.check_part(address, space, places, size)
         if is_load:
             _load_word(frame, registers[word], places, layout.bits)
         else:

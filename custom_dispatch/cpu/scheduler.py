@@ -58,6 +58,8 @@ def _step(b: Builder, thread: ThreadFunction, memory: BlockMemory, number: str) 
         f"llvm.call @{thread.kernel.symbol}.step({', '.join(arguments)}) : "
         f"({', '.join(types)}) -> ()"
     )
+    if thread.checks is not None:
+        thread.checks.stop_block(b)
 
 
 def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
@@ -77,6 +79,8 @@ def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) ->
             goes_on = b.icmp("ne", place, b.const(FINISHED, 32), "i32")
             alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32), "i32"))
     turn_over(b, memory, alive.get())
+    if thread.checks is not None:
+        thread.checks.all_met(b)
     b.cond_branch(b.icmp("ne", alive.get(), b.const(0, 32), "i32"), "round", "ended")
     b.block("ended")
 
@@ -111,7 +115,7 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
                 holds = b.resize(b.icmp("eq", status, b.const(wanted, 32), "i32"), 1, 32)
                 bit = b.binary("shl", holds, lane, "i32")
                 cell.set(b.binary("or", cell.get(), bit, "i32"))
-        _release_lanes(b, memory, (first, lanes), (waiting, ended, released))
+        _release_lanes(b, thread, memory, (first, lanes), (waiting, ended, released))
         on = b.fresh_label("on")
         b.cond_branch(b.icmp("ne", released.get(), b.const(0, 32), "i32"), again, on)
         b.block(on)
@@ -123,6 +127,8 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
     free = release_barriers(b, memory, alive.get())
     b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
     b.block("release")
+    if thread.checks is not None:
+        thread.checks.barriers_met(b, free, alive.get())
     with loop(b, threads) as number:
         status = b.load(memory.status(b, number), "i32", 4)
         subject = b.load(memory.subject(b, number), "i32", 4)
@@ -131,15 +137,23 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
         at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
         with when(b, b.binary("and", at, open_, "i1")):
             b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+            if thread.checks is not None:
+                thread.checks.leave(b, number, subject)
+    if thread.checks is not None:
+        thread.checks.barriers_left(b, free)
     b.branch("round")
     b.block("deadlock")
-    b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+    if thread.checks is not None:
+        thread.checks.deadlock(b)
+    else:
+        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
     b.branch("ended")
     b.block("ended")
 
 
 def _release_lanes(
     b: Builder,
+    thread: ThreadFunction,
     memory: BlockMemory,
     warp: tuple[str, str],
     cells: tuple[Cell, Cell, Cell],
@@ -190,6 +204,9 @@ def _release_lanes(
     waiting.set(b.binary("and", pending, _not(b, same), "i32"))
     with when(b, b.icmp("eq", missing, zero, "i32")):
         released.set(b.binary("or", released.get(), same, "i32"))
+        if thread.checks is not None:
+            with when(b, masked):
+                thread.checks.lanes_met(b, first, lanes, same)
         with loop(b, lanes) as lane:
             bit = b.binary("and", b.binary("lshr", same, lane, "i32"), one, "i32")
             with when(b, b.icmp("ne", bit, zero, "i32")):

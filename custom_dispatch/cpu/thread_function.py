@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.checks import Checks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.failure import FAILURE
 from custom_dispatch.cpu.frame import Frame
@@ -19,6 +20,7 @@ from custom_dispatch.cpu.graph import Block, Graph, opcode_base
 from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.liveness import registers_of
+from custom_dispatch.cpu.monitor import CONTEXT
 from custom_dispatch.cpu.special_registers import Ids
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Instruction, Variable
@@ -71,6 +73,8 @@ class ThreadFunction:
         Symbols of the module's variables by PTX name.
     memory
         The block's memory.
+    checks
+        In checked mode, what is checked.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class ThreadFunction:
         pointers: frozenset[str],
         globals_: Mapping[str, str],
         memory: BlockMemory,
+        checks: Checks | None = None,
     ) -> None:
         self.entry = entry
         self.kernel = kernel
@@ -89,16 +94,23 @@ class ThreadFunction:
         self._globals = globals_
         self.used_globals: set[str] = set()
         self.memory = memory
+        self.checks = checks
         self.block_arguments: Signature = parameters_of(kernel) + PLACE
         """What the functions of a block and of a thread take first."""
         if memory.needed:
             self.block_arguments += ((MEMORY, POINTER),)
         if self.may_fail:
             self.block_arguments += ((FAILURE, POINTER),)
+        if checks is not None:
+            self.block_arguments += ((CONTEXT, POINTER),)
 
     @property
     def may_fail(self) -> bool:
-        """Whether the kernel can fail: by an instruction of its own, or by waiting in vain."""
+        """Whether the kernel can fail: by an instruction of its own, or by waiting in vain. In
+        checked mode that is a finding.
+        """
+        if self.checks is not None:
+            return False
         waits_in_vain = self.memory.suspends and not self.memory.lockstep
         blocks = self.graph.blocks
         return waits_in_vain or any(
@@ -107,9 +119,11 @@ class ThreadFunction:
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
-        return Frame(
+        frame = Frame(
             builder, self.entry, self.kernel, ids, self.pointers, self._globals, self.memory
         )
+        frame.checks = self.checks
+        return frame
 
     def text(self, *, guarded: bool) -> list[str]:
         """The function's lines.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.errors import PtxError
@@ -39,16 +39,32 @@ def global_texts(module: Module, symbols: Mapping[str, str], used: set[str]) -> 
         A variable is defined elsewhere, or its initial value is no number and no address.
     """
     variables = {v.name: v for v in module.variables if v.name in symbols}
-    wanted, texts = set(used), {}
-    pending = sorted(used)
+    wanted = reachable_variables(module, symbols, used)
+    return [
+        _text(variables[name], symbols, _pieces_of(variables[name]))
+        for name in symbols
+        if name in wanted
+    ]
+
+
+def reachable_variables(
+    module: Module, symbols: Mapping[str, str], used: Iterable[str]
+) -> set[str]:
+    """The variables that code refers to, and those whose addresses these hold.
+
+    Raises
+    ------
+    PtxError
+        As for `global_texts`.
+    """
+    variables = {v.name: v for v in module.variables if v.name in symbols}
+    wanted, pending = set(used), sorted(used)
     while pending:
-        name = pending.pop()
-        pieces = _pieces_of(variables[name])
-        texts[name] = _text(variables[name], symbols, pieces)
+        pieces = _pieces_of(variables[pending.pop()])
         addresses = {piece.name for piece in pieces if isinstance(piece, Symbol)}
-        pending += sorted(addresses - wanted)
-        wanted |= addresses
-    return [texts[name] for name in symbols if name in texts]
+        pending += sorted((addresses & variables.keys()) - wanted)
+        wanted |= addresses & variables.keys()
+    return wanted
 
 
 def _pieces_of(variable: Variable) -> list[_Piece]:

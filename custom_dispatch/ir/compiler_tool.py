@@ -19,12 +19,12 @@ from custom_dispatch.store import file_identity, host_identity, key_of
 TOOL = "iree-compile"
 # The program only calls the library; CPU code passes through the linker.
 _LIBRARY = "libIREECompiler.so"
-_LINKER = "iree-lld"
+LINKER = "iree-lld"
 
 
 @functools.cache
-def find_compiler_tool() -> Path:
-    """The `iree-compile` binary inside the iree-base-compiler package.
+def find_compiler_tool(name: str = TOOL) -> Path:
+    """A program inside the iree-base-compiler package, such as `iree-compile`.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def find_compiler_tool() -> Path:
     except ModuleNotFoundError:
         package = None
     for location in (package.submodule_search_locations or ()) if package else ():
-        tool = Path(location) / "_mlir_libs" / TOOL
+        tool = Path(location) / "_mlir_libs" / name
         if tool.is_file():
             return tool
     raise ToolNotFoundError(
@@ -56,7 +56,7 @@ def compiler_identity(cpu: str) -> bytes | None:
     """
     tool = find_compiler_tool()
     try:
-        parts = [file_identity(tool.parent / name) for name in (TOOL, _LIBRARY, _LINKER)]
+        parts = [file_identity(tool.parent / name) for name in (TOOL, _LIBRARY, LINKER)]
     except OSError:
         return None
     host = host_identity() if cpu == "host" else os.uname().machine

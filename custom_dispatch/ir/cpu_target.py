@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from dataclasses import dataclass
 
 from custom_dispatch.cpu import Processor
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.ir.compiler_tool import compiler_identity, run_compiler
+from custom_dispatch.ir.compiler_tool import (
+    LINKER,
+    compiler_identity,
+    find_compiler_tool,
+    run_compiler,
+)
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.store import key_of, open_store, package_identity
 
 CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
 
 _TARGET = re.compile(r'#hal\.executable\.target<"llvm-cpu".*?>(?=\]>)', re.DOTALL)
-_ARCHITECTURE = re.compile(r'"llvm-cpu", "embedded-elf-(\w+)"')
+_ARCHITECTURE = re.compile(r'"llvm-cpu", "(?:embedded|system)-elf-(\w+)"')
 _FEATURES = re.compile(r'cpu_features = "([^"]*)"')
 _PROBE = b"module { util.func public @probe() { util.return } }"
 
 
 def cpu_flags(target: Target) -> tuple[str, ...]:
     """The compiler flags that choose a CPU for the code that IREE generates itself."""
-    return (*CPU_DEVICE_FLAGS, f"--iree-llvmcpu-target-cpu={target.cpu}")
+    flags = (*CPU_DEVICE_FLAGS, f"--iree-llvmcpu-target-cpu={target.cpu}")
+    if not target.checked:
+        return flags
+    # A system library, which uses the C library of the process that loads it.
+    linker = shlex.quote(str(find_compiler_tool(LINKER)))
+    return (
+        *flags,
+        "--iree-llvmcpu-link-embedded=false",
+        f"--iree-llvmcpu-system-linker-path={linker} -flavor gnu",
+    )
 
 
 @functools.cache
@@ -41,7 +56,7 @@ def cpu_executable_target(target: Target) -> str:
     compiler = compiler_identity(target.cpu)
     if store is None or compiler is None:
         return _ask(target)
-    key = key_of("CPU", package_identity(), compiler)
+    key = key_of("CPU", package_identity(), compiler, str(target))
     return store.remember(_Attribute, key, lambda: _Attribute(_ask(target)), counted=False).text
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from custom_dispatch.cpu import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
 from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.findings import write_findings_export, write_findings_function
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -51,6 +52,8 @@ class Executable:
     objects: tuple[Object, ...]
     """One a CUDA target, the best first."""
     cpu: CpuVariant | None
+    checked: bool = False
+    """Whether the CPU variant checks what its kernels do, and can tell what it found."""
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ def quote_bytes(data: bytes) -> str:
 
 
 def write_executable(executable: Executable, reference: ObjectReference) -> str:
-    """The `hal.executable` operation as text."""
+    """The `hal.executable` operation as text, and the function that tells what it has found."""
     out = Emitter(0)
     out.line(f"hal.executable private @{executable.symbol} {{")
     for item in executable.objects:
@@ -111,13 +114,18 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
             f"target({executable.cpu.target}) {{"
         )
         _write_exports(inner, executable, executable.cpu.ptx, executable.cpu)
+        if executable.checked:
+            write_findings_export(inner, len(executable.kernels))
         inner.line("  builtin.module {")
         inner.lines.append(executable.cpu.code.text.rstrip())
         inner.line("  }")
         inner.line("}")
         out.absorb(inner)
     out.line("}")
-    return "\n".join(out.lines) + "\n"
+    text = "\n".join(out.lines) + "\n"
+    if executable.checked and executable.cpu is not None:
+        text += write_findings_function(executable.symbol, executable.cpu.symbol)
+    return text
 
 
 def write_source(executable: Executable, reference: ObjectReference) -> str:

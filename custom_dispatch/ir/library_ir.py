@@ -15,6 +15,7 @@ from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.library import Library, Unit
@@ -45,7 +46,8 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
             symbol = SYMBOL_PREFIX + unit.name
             while symbol in names:  # a kernel may have that name
                 symbol += "_"
-            found.append(Executable(symbol, used, unit.objects, cpu))
+            checked = cpu_target is not None and cpu_target.checked
+            found.append(Executable(symbol, used, unit.objects, cpu, checked))
     return tuple(found)
 
 
@@ -75,9 +77,12 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 grid_x_ordinal=len(kernel.abi.constants),
                 dynamic_shared_memory=kernel.dynamic_shared_memory,
                 processor=processor,
+                name=kernel.name,
+                operands=tuple((b.name, not isinstance(b, In)) for b in kernel.abi.bindings),
             )
             for kernel in kernels
         ],
+        checked=target.checked,
     )
     return CpuVariant(target.symbol, described, unit.cpu_ptx, code)
 

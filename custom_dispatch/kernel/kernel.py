@@ -175,7 +175,9 @@ class Kernel:
         return launch(self, "auto", arguments, keywords)
 
     def on(self, device: str) -> BoundKernel:
-        """The same kernel, to be called on a device of the caller's choice: "cuda" or "cpu"."""
+        """The same kernel, to be called on a device of the caller's choice: "cuda", "cpu", or
+        "cpu:checked", which finds mistakes.
+        """
         return BoundKernel(self, device)
 
     def with_launch(

@@ -10,6 +10,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import shown
 
 _ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
+_CHECKED = "cpu:checked"
 _CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 # Compute capabilities that the CUDA 13.0 compilers know (`nvcc --list-gpu-arch`), and with them
@@ -139,9 +140,12 @@ class Target:
     """The GPU architecture of a CUDA target."""
     cpu: str = ""
     """The LLVM CPU name of a CPU target: "generic", "host", "x86-64-v3", ..."""
+    checked: bool = False
+    """Whether the CPU's code checks what its kernels do. It is for the machine that compiles it."""
 
     def __post_init__(self) -> None:
-        if self.backend == "cuda" and isinstance(self.arch, Arch) and not self.cpu:
+        cuda = self.backend == "cuda" and isinstance(self.arch, Arch)
+        if cuda and not self.cpu and not self.checked:
             return
         named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
         if self.backend == "cpu" and self.arch is None and named:
@@ -154,7 +158,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str | Target) -> Target:
-        """Read `cuda:sm_90a`, `cpu`, `cpu:host` or `cpu:x86-64-v3`.
+        """Read `cuda:sm_90a`, `cpu`, `cpu:host`, `cpu:x86-64-v3` or `cpu:checked`.
 
         Raises
         ------
@@ -172,19 +176,23 @@ class Target:
         backend, colon, rest = text.partition(":")
         if backend == "cuda" and rest:
             return cls("cuda", Arch.parse(rest))
+        if text == _CHECKED:
+            return cls("cpu", cpu="host", checked=True)
         if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
             return cls("cpu", cpu=rest or "generic")
         hint = f"did you mean 'cuda:{text}'?" if _ARCH.fullmatch(text) else ""
         raise DeclarationError(
             f"{shown(text)} is not a target.",
-            expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, or cpu:NAME "
-            "(cpu:host, cpu:x86-64-v3)",
+            expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, cpu:NAME "
+            "(cpu:host, cpu:x86-64-v3), or cpu:checked",
             next_step=hint or "correct the target's name.",
         )
 
     def __str__(self) -> str:
         if self.arch is not None:
             return f"cuda:{self.arch}"
+        if self.checked:
+            return _CHECKED
         return "cpu" if self.cpu == "generic" else f"cpu:{self.cpu}"
 
     @property
@@ -204,4 +212,6 @@ class Target:
         """A name for this target that is safe in IR and in file names: `sm_90a`, `cpu`."""
         if self.arch is not None:
             return str(self.arch)
+        if self.checked:
+            return "cpu_checked"
         return "cpu" if self.cpu == "generic" else "cpu_" + re.sub(r"\W", "_", self.cpu)

@@ -12,6 +12,8 @@ from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime.driver import driver_state
 
 DEVICE_NAMES = ("auto", "cuda", "cpu")
+CHECKED = "cpu:checked"
+"""What a kernel can be called on besides: the CPU, with checks."""
 
 
 @dataclass(frozen=True, slots=True)

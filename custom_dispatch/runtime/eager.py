@@ -15,7 +15,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
-from custom_dispatch.runtime.device import check_device_name, devices, why_not
+from custom_dispatch.runtime.device import CHECKED, check_device_name, devices, why_not
 from custom_dispatch.runtime.function import Function, host_array, number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
@@ -187,6 +187,8 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
 
 
 def _kind(device: str) -> str:
+    if device == CHECKED:
+        return device
     check_device_name(device)
     if device == "cpu":
         return device
@@ -211,9 +213,14 @@ def _build(kernel: Kernel, kind: str, compiler: str) -> Function:
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
-    target = Target("cpu", cpu="host") if kind == "cpu" else _target_for_gpu(kernel)
-    program = load(compile_module(None, kernel, [target], compiler=compiler), device=kind)
+    target = _target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
+    module = compile_module(None, kernel, [target], compiler=compiler)
+    program = load(module, device="cuda" if kind == "cuda" else "cpu")
     return program.function(kernel.name)
+
+
+def _target_for_cpu(kind: str) -> Target:
+    return Target.parse(CHECKED) if kind == CHECKED else Target("cpu", cpu="host")
 
 
 def _target_for_gpu(kernel: Kernel) -> Target:

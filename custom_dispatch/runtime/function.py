@@ -10,22 +10,40 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.cpu.failure import Failure
-from custom_dispatch.errors import CallError, DeviceError, KernelError, sentence
+from custom_dispatch.errors import (
+    CallError,
+    CustomDispatchError,
+    DeviceError,
+    KernelError,
+    sentence,
+)
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
+from custom_dispatch.runtime.findings import Findings
 
 _KERNEL_CHECK = re.compile(r"(INVALID_ARGUMENT|FAILED_PRECONDITION); (kernel `[^`]+`: .*?);?\s*$")
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `cpu/failure.py`.
 _FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
-_FAILURES: dict[int, str] = {
-    Failure.TRAP: "a kernel executed `trap`",
-    Failure.ASSERTION: "an assertion of a kernel did not hold",
-    Failure.DEADLOCK: "the threads of a kernel's block wait for each other at different barriers, "
-    "or for lanes of their warp that never come",
+_CHECK = "compile it for cpu:checked, which names the line, thread and block."
+_FAILURES: dict[int, tuple[str, str]] = {
+    Failure.TRAP: ("a kernel executed `trap`", _CHECK),
+    Failure.ASSERTION: ("an assertion of a kernel did not hold", _CHECK),
+    Failure.DEADLOCK: (
+        "the threads of a kernel's block wait for each other at different barriers, or for lanes "
+        "of their warp that never come",
+        _CHECK,
+    ),
+    Failure.FINDING: (
+        "cpu:checked found something in a kernel, and another call has reported it",
+        "see the error of the other call.",
+    ),
+    Failure.NO_MEMORY: (
+        "there is not enough memory to run a block in cpu:checked",
+        "use a smaller block, or less shared memory.",
+    ),
 }
-_FAILURE_NEXT_STEP = "correct the kernel; on a GPU it fails or hangs there too."
 # Once the driver has reported one of these, every later call in this process fails too.
 _LOST = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ASSERT")
 
@@ -37,8 +55,17 @@ class Function:
     Results are numpy arrays, or device arrays when an argument was one.
     """
 
-    def __init__(self, name: str, kind: FunctionType, context: Any, function: Any, device: Any):
+    def __init__(
+        self,
+        name: str,
+        kind: FunctionType,
+        context: Any,
+        function: Any,
+        device: Any,
+        findings: Findings | None = None,
+    ) -> None:
         self.name = name
+        self._findings = findings
         self.type = kind
         self._context = context
         self._function = function
@@ -89,7 +116,7 @@ class Function:
         try:
             self._context.invoke(self._function, inputs, outputs)
         except (RuntimeError, ValueError) as error:
-            raise translate_failure(self.name, error) from error
+            raise self._translated(error) from error
         if len(kinds) == 1:
             return self._result(outputs, 0, kinds[0], on_device)
         results = (
@@ -106,21 +133,31 @@ class Function:
         try:
             return to_host(self.device, view, kind.dtype)
         except (RuntimeError, ValueError) as error:
-            raise translate_failure(self.name, error) from error
+            raise self._translated(error) from error
+
+    def _translated(self, error: Exception) -> CustomDispatchError:
+        found = None
+        if self._findings is not None and failure_of(error) == Failure.FINDING:
+            found = self._findings.take()
+        return found or translate_failure(self.name, error)
 
     def __repr__(self) -> str:
         return f"Function({self.name}: {self.type})"
 
 
+def failure_of(error: Exception) -> int:
+    """The number that a kernel returned which failed on the CPU (`cpu/failure.py`), else 0."""
+    failed = _FAILURE.search(str(error))
+    return 0 if failed is None else int(failed[1])
+
+
 def translate_failure(name: str, error: Exception) -> CallError | DeviceError | KernelError:
     """What an IREE failure means to the caller."""
     text = str(error)
-    failed = _FAILURE.search(text)
-    if failed is not None and int(failed[1]) in _FAILURES:
-        return KernelError(
-            f"`{name}` failed on the CPU: {_FAILURES[int(failed[1])]}.",
-            next_step=_FAILURE_NEXT_STEP,
-        )
+    failure = failure_of(error)
+    if failure in _FAILURES:
+        found, next_step = _FAILURES[failure]
+        return KernelError(f"`{name}` failed on the CPU: {found}.", next_step=next_step)
     check = _KERNEL_CHECK.search(text.replace("\n", " "))
     if check is not None:
         return CallError(

@@ -13,6 +13,7 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
+from custom_dispatch.ir.findings import FINDINGS_FUNCTION
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
 from custom_dispatch.runtime.manifest import Manifest, manifest_of
 
@@ -87,10 +88,20 @@ class ModuleFile:
         """What was built in, if this package built it."""
         return manifest_of(list(self._reflections.values()))
 
+    def findings(self) -> tuple[Any, ...]:
+        """The functions that tell what kernels compiled for cpu:checked have found."""
+        return tuple(
+            function
+            for name, function in self._functions.items()
+            if name.startswith(FINDINGS_FUNCTION)
+        )
+
     def functions(self) -> dict[str, tuple[FunctionType, Any]]:
         """The functions that can be called with arrays: their types and VM functions, by name."""
         found = {}
         for name, function in self._functions.items():
+            if name.startswith(FINDINGS_FUNCTION):
+                continue
             kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
             if kind is not None:
                 found[name] = (kind, function)

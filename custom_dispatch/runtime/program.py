@@ -12,6 +12,7 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.choice import Choice, choose_device
 from custom_dispatch.runtime.device import Device, hal_device
+from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
@@ -34,10 +35,12 @@ class Program:
             hal = rt.create_hal_module(vm_instance(), device)
             # The context keeps the module; functions keep the context.
             context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+            told = file.findings()
+            findings = Findings(context, device, told) if told else None
         except (RuntimeError, ValueError) as error:
             raise _cannot_load(file.label, choice.device, error) from error
         self._functions = {
-            name: Function(name, kind, context, function, device)
+            name: Function(name, kind, context, function, device, findings)
             for name, (kind, function) in file.functions().items()
         }
 

@@ -37,6 +37,8 @@ CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
 PTX has all of bf16 and asynchronous copies."""
 
+_LINE_INFO = frozenset({"-lineinfo", "--generate-line-info"})
+
 
 class BuildOptions(TypedDict, total=False):
     """The keywords of `build` that whoever builds on the way hands on."""
@@ -70,7 +72,8 @@ def build(
     kernels
         One or several declared kernels. Those of one source with equal options are built together.
     targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", ...
+        "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", ...; or "cpu:checked" by itself, for which
+        sources are compiled with line numbers.
     compiler
         "nvrtc", "nvcc", or "auto": NVRTC where installed.
     objects
@@ -109,7 +112,9 @@ def build(
     form = check_form(image, ptx_version)
     plans = plan_units(declared)
     stored = StoredBuild(open_store() if store else None)
-    from_source = _Sources(stored, form, compiler, check_include_dirs(include_dirs))
+    directories = check_include_dirs(include_dirs)
+    with_lines = any(target.checked for target in wanted)
+    from_source = _Sources(stored, form, compiler, directories, with_lines=with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     work: list[_Work] = []
@@ -195,11 +200,18 @@ class _Sources:
     """Objects come from compiling each plan's source."""
 
     def __init__(
-        self, stored: StoredBuild, form: Form, compiler: str, include_dirs: tuple[Path, ...]
+        self,
+        stored: StoredBuild,
+        form: Form,
+        compiler: str,
+        include_dirs: tuple[Path, ...],
+        *,
+        with_lines: bool,
     ) -> None:
         self._stored = stored
         self._form = form
         self._name = compiler
+        self._with_lines = with_lines
         self._compiler: Compiler | None = None
         self._include_dirs = include_dirs
 
@@ -212,12 +224,15 @@ class _Sources:
             raise TypeError(f"plan {plan.name} has no source")
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
+        options = kernel.options
+        if self._with_lines and not _LINE_INFO.intersection(options):
+            options = (*options, "-lineinfo")
         compiled = self._stored.compile(
             self._compiler,
             CompileRequest(
                 kernel.source,
                 target.cuda_arch,
-                kernel.options,
+                options,
                 (*kernel.include_dirs, *self._include_dirs),
                 tuple(kernel.entry for kernel in plan.kernels),
             ),

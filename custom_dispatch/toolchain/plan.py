@@ -146,6 +146,12 @@ def check_targets(targets: str | Target | Iterable[str | Target]) -> list[Target
             expected="one: a file holds code for one kind of CPU",
             next_step="keep the least capable of them, or compile one file a CPU.",
         )
+    if len(found) > 1 and cpus and cpus[0].checked:
+        raise DeclarationError(
+            f"The target cpu:checked is given with others: {', '.join(map(str, found))}.",
+            expected="cpu:checked by itself: what it compiles is for finding mistakes, not for use",
+            next_step="compile a file of its own for cpu:checked.",
+        )
     cuda = [target for target in found if target.is_cuda]
     return sorted(cuda, key=lambda target: target.cuda_arch, reverse=True) + cpus
 

@@ -11,7 +11,11 @@ import numpy as np
 from cuda.bindings import nvrtc
 
 from custom_dispatch.cpu import CpuKernel, Processor, lower
+from custom_dispatch.ir.cpu_target import cpu_executable_target, cpu_flags, processor_of
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx import read_module
+
+CHECKED = Target.parse("cpu:checked")
 
 _FEATURES = {
     "generic": "",
@@ -75,7 +79,13 @@ class Launch:
 
 
 def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> str:
-    """MLIR with one function `f<index>` a launch, all in one executable."""
+    """MLIR with one function `f<index>` a launch, all in one executable.
+
+    `cpu` is a key of `_FEATURES`, or "checked".
+    """
+    checked = cpu == "checked"
+    target = cpu_executable_target(CHECKED) if checked else _target(cpu)
+    processor = processor_of(target) if checked else _PROCESSORS[cpu]
     kernels = [
         CpuKernel(
             entry=launch.entry,
@@ -85,11 +95,11 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             constants=len(launch.constants),
             layout=_layout(launch),
             dynamic_shared_memory=launch.dynamic_shared_memory,
-            processor=_PROCESSORS[cpu],
+            processor=processor,
         )
         for index, launch in enumerate(launches)
     ]
-    code = lower(read_module(ptx), kernels)
+    code = lower(read_module(ptx), kernels, checked=checked)
     exports = "\n".join(
         f"hal.executable.export public @k{index} ordinal({index}) layout({_layout(launch)}) "
         "count(%d: !hal.device) -> (index, index, index) {\n"
@@ -102,13 +112,8 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
         for index, launch in enumerate(launches)
     )
     functions = "\n".join(_function(index, launch) for index, launch in enumerate(launches))
-    vector = 16 if cpu == "generic" else 32
     return f"""
-#t = #hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {{
-  cpu = "{cpu}", cpu_features = "{_FEATURES[cpu]}",
-  data_layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128",
-  max_stack_allocation_size = 32768 : i64, native_vector_size = {vector} : i64,
-  target_triple = "x86_64-unknown-unknown-eabi-elf"}}>
+#t = {target}
 #dev = #hal.device.target<"local", [#t]> : !hal.device
 module @m attributes {{hal.device.targets = [#dev]}} {{
   hal.executable private @exe {{
@@ -122,6 +127,15 @@ module @m attributes {{hal.device.targets = [#dev]}} {{
 {functions}
 }}
 """
+
+
+def _target(cpu: str) -> str:
+    vector = 16 if cpu == "generic" else 32
+    return f"""#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {{
+  cpu = "{cpu}", cpu_features = "{_FEATURES[cpu]}",
+  data_layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128",
+  max_stack_allocation_size = 32768 : i64, native_vector_size = {vector} : i64,
+  target_triple = "x86_64-unknown-unknown-eabi-elf"}}>"""
 
 
 def _layout(launch: Launch) -> str:
@@ -156,9 +170,9 @@ def _function(index: int, launch: Launch) -> str:
 
 def compile_model(text: str) -> bytes:
     """A `.vmfb`."""
-    return iree_compiler.compile_str(
-        text, extra_args=["--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false"]
-    )
+    flags = ["--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false"]
+    flags += cpu_flags(CHECKED) if "link_embedded = false" in text else ()
+    return iree_compiler.compile_str(text, extra_args=flags)
 
 
 def load_functions(vmfb: bytes, driver: str) -> Callable[[int, Launch], list[np.ndarray]]:

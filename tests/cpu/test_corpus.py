@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from corpus_cases import CORPUS, FILES
-from cpu_harness import Runner, compile_cuda
+from cpu_harness import Runner, compile_cuda, compile_model, model_text, run_launches
 from expected import check
 
 import custom_dispatch as cd
@@ -34,6 +34,21 @@ def test_every_kernel_of_the_corpus_gives_what_numpy_gives(
     results = run_ptx(ptx, [case.launch for case in cases], "x86-64-v3")
     for case, got in zip(cases, results, strict=True):
         check(case, got)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_checked_mode_finds_nothing_in_the_corpus(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ptx = compile_cuda((CORPUS / f"{name}.cu").read_text(), "sm_80", include_paths())
+    cases = FILES[name]()
+    launches = [case.launch for case in cases]
+    results = run_launches(
+        compile_model(model_text(ptx, launches, "checked")), launches, "local-task"
+    )
+    for case, got in zip(cases, results, strict=True):
+        check(case, got)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="nvcc preprocesses with gcc")

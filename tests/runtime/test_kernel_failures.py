@@ -55,7 +55,7 @@ def test_a_kernel_that_fails_is_an_error_and_the_next_call_works(
         fails.on("cpu")(numpy.array([how], numpy.int32))
     assert str(caught.value) == (
         f"`fails` failed on the CPU: {what}.\n"
-        "  next step: correct the kernel; on a GPU it fails or hangs there too."
+        "  next step: compile it for cpu:checked, which names the line, thread and block."
     )
     result = fails.on("cpu")(numpy.zeros(1, numpy.int32))
     numpy.testing.assert_array_equal(result, numpy.zeros(64, numpy.int32))

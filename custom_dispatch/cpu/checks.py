@@ -1,0 +1,351 @@
+"""The checks of one kernel: what lowerings and the scheduler call in checked mode.
+
+Each method writes a call of the monitor (`custom_dispatch.cpu.monitor`) into the code. Where
+something is found, the thread stops, and with it the block.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+from custom_dispatch.cpu.barriers import LAST_COUNT
+from custom_dispatch.cpu.block_memory import BARRIERS, DONE, BlockMemory
+from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.memory_access import MemoryAccess, access_of
+from custom_dispatch.cpu.monitor import (
+    ANYWHERE,
+    CONTEXT,
+    FAILED,
+    IN_LOCAL,
+    IN_REGION,
+    IN_SHARED,
+    IS_STRONG,
+    IS_SWAP,
+    READS,
+    SITE_SHIFT,
+    WRITES,
+    call,
+    element,
+    get,
+    text_global,
+)
+from custom_dispatch.cpu.origins import Origins
+from custom_dispatch.cpu.sites import Sites
+from custom_dispatch.cpu.structure import Cell, loop, when
+from custom_dispatch.cpu.suspension import is_barrier
+from custom_dispatch.ptx import Address, Instruction, Integer, Operand
+
+if TYPE_CHECKING:
+    from custom_dispatch.cpu.frame import Frame
+
+_MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")
+_ORDERING = frozenset({"acquire", "release", "acq_rel"})
+
+
+class Checks:
+    """What is checked in a kernel.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    instructions
+        All of its instructions.
+    origins
+        Which operand or variable its addresses come from.
+    memory
+        The block's memory.
+    sites
+        Those of the module, to which the kernel's are added.
+    """
+
+    def __init__(
+        self,
+        kernel: CpuKernel,
+        instructions: list[Instruction],
+        origins: Origins,
+        memory: BlockMemory,
+        sites: Sites,
+    ) -> None:
+        self.kernel = kernel
+        self.memory = memory
+        self.sites = sites
+        self.variables: list[str] = []
+        """The module's variables that are regions, after the operands."""
+        self.local_bytes = 0
+        self._origins = origins
+        self._locals: dict[str, tuple[int, int]] = {}
+        self._waits: list[int] = []
+        has_fences = any(
+            i.parts[0] in ("membar", "fence") or not _ORDERING.isdisjoint(i.parts)
+            for i in instructions
+        )
+        self.has_records = has_fences or not memory.lockstep
+        """Whether more than barriers of the whole block puts threads in order."""
+        barriers = [i for i in instructions if is_barrier(i) or "arrive" in i.parts]
+        self._has_meetings = not memory.lockstep and any(
+            len(i.operands) > (3 if "red" in i.parts else 1)
+            or not isinstance(i.operands[1 if "red" in i.parts else 0], Integer)
+            for i in barriers
+        )
+
+    # ---- memory
+
+    def place_local(self, name: str, start: int, size: int) -> None:
+        """Note where a local variable lies in the thread's state."""
+        self._locals[name] = (start, start + size)
+        self.local_bytes = max(self.local_bytes, start + size)
+
+    def access(self, frame: Frame, operand: Operand, space: str, pointer: str) -> None:
+        """Check the access that the current instruction makes."""
+        instruction = frame.current
+        if instruction is None or not isinstance(operand, Address):
+            return
+        access = access_of(instruction, space)
+        if access is None:
+            raise frame.unsupported(
+                instruction, "what memory it accesses is not known to cpu:checked"
+            )
+        b = frame.b
+        if access.size == 0:
+            return
+        if not _ORDERING.isdisjoint(instruction.parts):
+            self.fence(frame)
+        site = self._site(instruction, access, operand, space)
+        size = b.const(access.size, 32)
+        if access.lanes < 32:
+            lane = b.binary("and", "%thread", b.const(31, 32), "i32")
+            takes_part = b.icmp("ult", lane, b.const(access.lanes, 32), "i32")
+            size = b.select(takes_part, size, b.const(0, 32), "i32")
+        if instruction.parts[0] == "cp" and space != "shared":
+            size = self._copied(frame, instruction, size)
+        self._access(b, site, pointer, size)
+
+    def part(
+        self, frame: Frame, operand: Address, space: str, places: list[str], size: int
+    ) -> None:
+        """Check the accesses of some parts of what the current instruction accesses."""
+        instruction = frame.current
+        access = None if instruction is None else access_of(instruction, space)
+        if instruction is None or access is None:
+            return
+        site = self._site(instruction, access, operand, space)
+        for place in places:
+            self._access(frame.b, site, place, frame.b.const(size, 32))
+
+    def _access(self, b: Builder, site: int, pointer: str, size: str) -> None:
+        arguments = [
+            ("%thread", "i32"),
+            (b.const(site, 32), "i32"),
+            (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64"),
+            (size, "i32"),
+            ("%state", POINTER),
+        ]
+        self._stop(b, call(b, "access", arguments, "i1"))
+
+    def _copied(self, frame: Frame, instruction: Instruction, size: str) -> str:
+        """How much `cp.async` reads: less, or nothing, where it says so."""
+        b = frame.b
+        operands = instruction.operands
+        given = operands[3:-1] if "L2::cache_hint" in instruction.parts else operands[3:]
+        if not given:
+            return size
+        if getattr(given[0], "type", "") == "pred":
+            return b.select(frame.predicate(given[0]), b.const(0, 32), size, "i32")
+        return frame.integer(given[0], 32)
+
+    def _site(
+        self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
+    ) -> int:
+        kind = READS * access.reads | WRITES * access.writes
+        kind |= IS_STRONG * access.strong | IS_SWAP * access.swap
+        where, low, high, object_ = self._range(operand, space)
+        return self.sites.add(
+            instruction, kind=kind, space=where, low=low, high=high, object_=object_
+        )
+
+    def _range(self, operand: Address, space: str) -> tuple[int, int, int, str]:
+        """Where an access may go: a kind of place, its bounds, and what it is called."""
+        origin = None if operand.base is None else self._origins.of(operand.base)
+        shared = self.memory.shared
+        name = "" if origin is None else origin.variable
+        if name in shared.offsets:
+            end = shared.ends[name]
+            return IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory"
+        if name in self._locals:
+            return IN_LOCAL, *self._locals[name], "the thread's local memory"
+        if space == "shared":
+            return IN_SHARED, 0, shared.size, "shared memory"
+        if space in ("local", "param"):
+            return IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
+        if name:
+            return IN_REGION, self._region(name), 0, ""
+        if origin is not None:
+            return IN_REGION, origin.binding, 0, ""
+        return ANYWHERE, 0, 0, ""
+
+    def _region(self, name: str) -> int:
+        if name not in self.variables:
+            self.variables.append(name)
+        return self.kernel.bindings + self.variables.index(name)
+
+    # ---- what else an instruction can do wrong
+
+    def found(self, frame: Frame, instruction: Instruction, finding: Finding) -> None:
+        """Report a finding, and stop the thread."""
+        b = frame.b
+        site = b.const(self.sites.add(instruction), 32)
+        find(b, finding, thread="%thread", site=site)
+        b.branch("stopped")
+        b.block(b.fresh_label("found"))
+
+    def assertion(self, frame: Frame, instruction: Instruction) -> None:
+        """Report an assertion that does not hold, from what `__assertfail` is given."""
+        b = frame.b
+        message, file, line, function, *_ = (
+            frame.pointer(operand) for operand in instruction.operands
+        )
+        size = b.resize(b.load(line, "i32", 4), 32, 64)
+        find(
+            b,
+            Finding.ASSERTION,
+            thread="%thread",
+            site=b.const(self.sites.add(instruction), 32),
+            offset=b.load(file, "i64", 8),
+            size=size,
+            object_=b.load(message, POINTER, 8),
+            length=b.load(function, "i64", 8),
+        )
+        b.branch("stopped")
+        b.block(b.fresh_label("found"))
+
+    def division(self, frame: Frame, instruction: Instruction, by_zero: str) -> None:
+        """Report a division, where an i1 says that it is by zero."""
+        with when(frame.b, by_zero):
+            self.found(frame, instruction, Finding.DIVISION)
+
+    # ---- order
+
+    def fence(self, frame: Frame) -> None:
+        """The thread executes a fence."""
+        call(frame.b, "fence", [("%thread", "i32")])
+
+    def come(self, frame: Frame, barrier: str) -> None:
+        """The thread comes to a barrier, to wait there or not."""
+        if self._has_meetings:
+            call(frame.b, "come", [("%thread", "i32"), (barrier, "i32")])
+
+    def waits(self, instruction: Instruction) -> None:
+        """The thread can wait at an instruction; in the order of the places to go on from."""
+        self._waits.append(self.sites.add(instruction))
+
+    def all_met(self, b: Builder) -> None:
+        """All threads of the block have met."""
+        call(b, "all_met", [])
+
+    def barriers_met(self, b: Builder, free: str, alive: str) -> None:
+        """The barriers whose bits are set are complete; perhaps all threads have met at one."""
+        with loop(b, b.const(BARRIERS, 32)) as number:
+            met = b.load(self.memory.barrier(b, number, LAST_COUNT), "i32", 4)
+            is_free = b.resize(b.binary("lshr", free, number, "i32"), 32, 1)
+            with when(b, b.binary("and", is_free, b.icmp("eq", met, alive, "i32"), "i1")):
+                self.all_met(b)
+
+    def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
+        """Lanes of a warp have met: those of a mask, of a warp of so many lanes."""
+        call(b, "lanes_met", [(first, "i32"), (lanes, "i32"), (group, "i32")])
+
+    def leave(self, b: Builder, thread: str, barrier: str) -> None:
+        """A thread goes on from a barrier."""
+        if self._has_meetings:
+            call(b, "leave", [(thread, "i32"), (barrier, "i32")])
+
+    def barriers_left(self, b: Builder, free: str) -> None:
+        """All threads have left the barriers whose bits are set."""
+        if self._has_meetings:
+            call(b, "clear", [(free, "i32")])
+
+    # ---- the end
+
+    def stop_block(self, b: Builder) -> None:
+        """End the block, if a thread has just found something."""
+        on = b.fresh_label("on")
+        failed = b.icmp("ne", get(b, CONTEXT, FAILED), b.const(0, 32), "i32")
+        b.cond_branch(failed, "ended", on)
+        b.block(on)
+
+    def deadlock(self, b: Builder) -> None:
+        """Report threads that wait in vain: the first, and one that waits elsewhere."""
+        memory = self.memory
+        here, there = Cell(b, -1), Cell(b, -1)
+        zero = b.const(0, 32)
+        with loop(b, b.const(memory.threads, 32)) as number:
+            status = b.load(memory.status(b, number), "i32", 4)
+            with when(b, b.icmp("ne", status, b.const(DONE, 32), "i32")):
+                with when(b, b.icmp("slt", here.get(), zero, "i32")):
+                    here.set(number)
+                same = b.const(1, 1)
+                for what in (memory.place, memory.subject, memory.status):
+                    mine = b.load(what(b, here.get()), "i32", 4)
+                    theirs = b.load(what(b, number), "i32", 4)
+                    same = b.binary("and", same, b.icmp("eq", mine, theirs, "i32"), "i1")
+                new = b.binary("xor", same, b.const(1, 1), "i1")
+                new = b.binary("and", new, b.icmp("slt", there.get(), zero, "i32"), "i1")
+                with when(b, new):
+                    there.set(number)
+        alone, together, after = (b.fresh_label(n) for n in ("alone", "together", "reported"))
+        b.cond_branch(b.icmp("slt", there.get(), zero, "i32"), alone, together)
+        b.block(alone)
+        site = self._site_of_wait(b, here.get())
+        find(b, Finding.WAITS_IN_VAIN, thread=here.get(), site=site)
+        b.branch(after)
+        b.block(together)
+        site, other = (self._site_of_wait(b, cell.get()) for cell in (here, there))
+        other = b.binary("shl", other, b.const(SITE_SHIFT, 32), "i32")
+        other = b.binary("or", other, there.get(), "i32")
+        find(b, Finding.DEADLOCK, thread=here.get(), site=site, other=other)
+        b.branch(after)
+        b.block(after)
+
+    def _site_of_wait(self, b: Builder, thread: str) -> str:
+        """The site at which a thread waits; its place is numbered from 1."""
+        place = b.load(self.memory.place(b, thread), "i32", 4)
+        table = b.value(f"llvm.mlir.addressof @check.waits.{self.kernel.symbol} : {POINTER}")
+        index = b.binary("sub", place, b.const(1, 32), "i32")
+        return b.load(element(b, table, index, 4), "i32", 4)
+
+    def operand(self, index: int) -> tuple[int, bool]:
+        """An operand's name among the texts, and whether the kernel may write it."""
+        known = self.kernel.operands
+        if index >= len(known):
+            return self.sites.text(f"binding {index}"), True
+        name, writable = known[index]
+        return self.sites.text(f"operand `{name}`"), writable
+
+    def globals(self) -> list[str]:
+        """The kernel's name, its operands' names, and the sites where its threads wait."""
+        waits = struct.pack(f"<{len(self._waits)}i", *self._waits)
+        return [
+            text_global(f"check.waits.{self.kernel.symbol}", waits),
+            text_global(
+                f"check.kernel.{self.kernel.symbol}", self.kernel.name or self.kernel.entry
+            ),
+        ]
+
+    def _stop(self, b: Builder, found: str) -> None:
+        on = b.fresh_label("checked")
+        b.cond_branch(found, "stopped", on)
+        b.block(on)
+
+
+def _plain(name: str) -> str:
+    """A variable's name as the source has it: that of a static one in a function is mangled."""
+    name = name.partition("@")[0]
+    mangled = _MANGLED.match(name)
+    if mangled is None or len(mangled[2]) < int(mangled[1]):
+        return name
+    return mangled[2][: int(mangled[1])]

@@ -1,0 +1,194 @@
+"""What is known of a block while it runs in checked mode, and how it lies in memory.
+
+A block has a context: its place in the grid, a clock, and pointers to the rest. The regions are the
+kernel's operands and the module's variables, with their bounds. The records say what each thread
+knows of the others (`custom_dispatch.cpu.monitor_order`). The shadow has a cell for each byte of
+shared memory and, made when first touched, of the operands and variables that a kernel may write
+(`custom_dispatch.cpu.monitor_shadow`). A block's context is its own, so blocks on several cores do
+not disturb each other, nor can one find what another does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from custom_dispatch.cpu.builder import POINTER, Builder
+
+CONTEXT: Final = "%context"
+"""The function argument that points to a block's context."""
+
+Field = tuple[int, str]
+"""Where something lies in a structure, and its type."""
+
+# ---- the context
+FAILED: Final = (0, "i32")
+"""What was found in this block (`custom_dispatch.cpu.findings`), plus 1; else 0."""
+NOW: Final = (4, "i32")
+"""The clock: it goes on where threads are put in order."""
+BARRIER: Final = (8, "i32")
+"""When all threads of the block last met."""
+BLOCK_ID: Final = (12, "i32")
+"""Three of them."""
+SHARED: Final = (24, POINTER)
+SHARED_BYTES: Final = (32, "i64")
+SHARED_CELLS: Final = (40, POINTER)
+RECORDS: Final = (48, POINTER)
+"""The threads' records; null where only barriers of the whole block put threads in order."""
+REGIONS: Final = (56, POINTER)
+REGION_COUNT: Final = (64, "i32")
+WIDTH: Final = (68, "i32")
+HEIGHT: Final = (72, "i32")
+"""Threads of the block in x and y."""
+LOCAL_BYTES: Final = (80, "i64")
+"""Local memory at the start of a thread's state."""
+KERNEL: Final = (88, POINTER)
+"""The kernel's name."""
+CHUNKS: Final = (96, POINTER)
+"""The last chunk of shadow that was made; each begins with a pointer to the one before."""
+FOUND: Final = {
+    "thread": (104, "i32"),
+    "site": (108, "i32"),
+    "offset": (112, "i64"),
+    "size": (120, "i64"),
+    "object": (128, POINTER),
+    "length": (136, "i64"),
+    "other": (144, "i32"),
+}
+"""What else there is to say about it."""
+MEETINGS: Final = 192
+"""What the threads knew that have come to each of the 16 barriers, one stamp a warp."""
+WARPS: Final = 32
+MEETING_BYTES: Final = 4 * WARPS
+CONTEXT_BYTES: Final = MEETINGS + 16 * MEETING_BYTES
+
+# ---- a region
+BASE: Final = (0, POINTER)
+LENGTH: Final = (8, "i64")
+CELLS: Final = (16, POINTER)
+"""Pointers to chunks of shadow, one for each `CHUNK_BYTES` of the region; null until touched."""
+NAME: Final = (24, "i32")
+"""Texts are given by their place among the module's texts."""
+WRITABLE: Final = (28, "i32")
+REGION_BYTES: Final = 32
+
+# ---- a thread's record
+WARP_STAMPS: Final = 0
+"""By warp: up to when the accesses of its threads come before what this thread does now."""
+LANE_STAMPS: Final = 4 * WARPS
+"""By lane of the thread's own warp: the same."""
+FENCED: Final = (8 * WARPS, "i32")
+"""When the thread last executed a fence."""
+SEES_FENCES: Final = (8 * WARPS + 4, "i32")
+"""Up to when it sees what other threads did before their fences."""
+RECORD_BYTES: Final = 8 * WARPS + 16
+
+# ---- a byte's cell: three records of an access, its last write and two reads
+CELL_BYTES: Final = 24
+CHUNK_BYTES: Final = 256
+CHUNK_HEAD: Final = 16
+THREAD_BITS: Final = 0x3FF
+STRONG_BIT: Final = 0x400
+VALID_BIT: Final = 0x800
+SITE_SHIFT: Final = 12
+
+# ---- a site: an instruction, as checks know it
+READS, WRITES, IS_STRONG, IS_SWAP = 1, 2, 4, 8
+KIND: Final = (0, "i32")
+SPACE: Final = (4, "i32")
+LOW: Final = (8, "i32")
+"""The region's number; or where the variable begins in shared memory, or in the thread's state."""
+HIGH: Final = (12, "i32")
+"""And where it ends."""
+PLACE: Final = (16, "i32")
+OBJECT: Final = (20, "i32")
+SITE_BYTES: Final = 24
+IN_REGION, IN_SHARED, IN_LOCAL, ANYWHERE = range(4)
+
+
+def get(b: Builder, base: str, field: Field) -> str:
+    """Load a field of a structure."""
+    offset, kind = field
+    return b.load(b.offset(base, offset), kind, _align(kind))
+
+
+def put(b: Builder, base: str, field: Field, value: str) -> None:
+    """Store a field of a structure."""
+    offset, kind = field
+    b.store(value, b.offset(base, offset), kind, _align(kind))
+
+
+def element(b: Builder, base: str, index: str, size: int) -> str:
+    """The element of an array, by an i32."""
+    return b.offset(base, b.binary("mul", b.resize(index, 32, 64), b.const(size, 64), "i64"))
+
+
+def text_at(b: Builder, place: str) -> str:
+    """A text of the module, from its place among them, an i32."""
+    texts = b.value(f"llvm.mlir.addressof @check.texts : {POINTER}")
+    return b.offset(texts, b.resize(place, 32, 64))
+
+
+def text_global(symbol: str, text: str | bytes) -> str:
+    """A constant text, with a zero at its end."""
+    data = text.encode() if isinstance(text, str) else text
+    escaped = "".join(f"\\{byte:02X}" for byte in (*data, 0))
+    return (
+        f'  llvm.mlir.global internal constant @{symbol}("{escaped}") '
+        "{addr_space = 0 : i32, alignment = 16 : i64}"
+    )
+
+
+def site_at(b: Builder, number: str) -> str:
+    """A site, from its number, an i32."""
+    sites = b.value(f"llvm.mlir.addressof @check.sites : {POINTER}")
+    return element(b, sites, number, SITE_BYTES)
+
+
+def number_of(b: Builder, pointer: str) -> str:
+    """A pointer as an i64."""
+    return b.cast("ptrtoint", pointer, POINTER, "i64")
+
+
+def tick(b: Builder) -> str:
+    """The time, after which the clock goes on."""
+    now = get(b, CONTEXT, NOW)
+    put(b, CONTEXT, NOW, b.binary("add", now, b.const(1, 32), "i32"))
+    return now
+
+
+def function(
+    b: Builder, name: str, arguments: Sequence[tuple[str, str]], result: str = ""
+) -> list[str]:
+    """The lines of a function ``@check.name`` that takes the context first.
+
+    It is not inlined: MLIR would put its body at every call, whatever its size. And only one other
+    function may call it, because IREE takes a function that it comes to on two ways for a recursion
+    (ReconcileTranslationInfo.cpp).
+    """
+    listed = ", ".join(f"{value}: {kind}" for value, kind in ((CONTEXT, POINTER), *arguments))
+    arrow = f" -> {result}" if result else ""
+    head = f"  llvm.func internal @check.{name}({listed}){arrow} attributes {{no_inline}} {{"
+    return [head, *b.lines, "  }"]
+
+
+def call(
+    b: Builder,
+    name: str,
+    arguments: Sequence[tuple[str, str]],
+    result: str = "",
+    context: str = CONTEXT,
+) -> str:
+    """Call such a function; returns its result, or an empty text where it has none."""
+    passed = ((context, POINTER), *arguments)
+    names = ", ".join(value for value, _ in passed)
+    types = ", ".join(kind for _, kind in passed)
+    text = f"llvm.call @check.{name}({names}) : ({types}) -> {result or '()'}"
+    if result:
+        return b.value(text)
+    b.line(text)
+    return ""
+
+
+def _align(kind: str) -> int:
+    return 4 if kind == "i32" else 8

@@ -1,0 +1,174 @@
+"""Holding an access to the bounds of what it may touch."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.monitor import (
+    BASE,
+    CELL_BYTES,
+    CONTEXT,
+    HIGH,
+    IN_LOCAL,
+    IN_REGION,
+    IN_SHARED,
+    KIND,
+    LENGTH,
+    LOCAL_BYTES,
+    LOW,
+    NAME,
+    OBJECT,
+    REGION_BYTES,
+    REGION_COUNT,
+    REGIONS,
+    SHARED,
+    SHARED_BYTES,
+    SHARED_CELLS,
+    SPACE,
+    WRITABLE,
+    WRITES,
+    call,
+    element,
+    function,
+    get,
+    number_of,
+    site_at,
+    text_at,
+)
+from custom_dispatch.cpu.structure import loop, when
+
+_ARGUMENTS = (
+    ("%thread", "i32"),
+    ("%site", "i32"),
+    ("%address", "i64"),
+    ("%size", "i32"),
+    ("%state", POINTER),
+)
+
+
+def access_function() -> list[str]:
+    """``@check.access``: hold an access of some bytes to the bounds of what its address was
+    computed from, and note it in the shadow; whether something was found.
+    """
+    b = Builder()
+    site = site_at(b, "%site")
+    size, nothing = b.resize("%size", 32, 64), b.const(0, 64)
+    null = b.value(f"llvm.mlir.zero : {POINTER}")
+    object_ = text_at(b, get(b, site, OBJECT))
+    low, high = get(b, site, LOW), get(b, site, HIGH)
+    start, end = b.resize(low, 32, 64), b.resize(high, 32, 64)
+    shared, shared_bytes = number_of(b, get(b, CONTEXT, SHARED)), get(b, CONTEXT, SHARED_BYTES)
+    in_shared = b.binary("sub", "%address", shared, "i64")
+    in_state = b.binary("sub", "%address", number_of(b, "%state"), "i64")
+    b.cond_branch(b.icmp("eq", size, nothing, "i64"), "fine", "some")
+    b.block("some")
+    b.line(
+        f"llvm.switch {get(b, site, SPACE)} : i32, ^anywhere [{IN_REGION}: ^region_of_site, "
+        f"{IN_SHARED}: ^shared({start}, {end}, {object_} : i64, i64, {POINTER}), "
+        f"{IN_LOCAL}: ^local({start}, {end}, {object_} : i64, i64, {POINTER})]"
+    )
+    b.block("region_of_site")
+    region = element(b, get(b, CONTEXT, REGIONS), low, REGION_BYTES)
+    b.branch("region", (region, POINTER))
+
+    b.block("anywhere")
+    within = b.icmp("ult", in_shared, shared_bytes, "i64")
+    memory = b.value(f"llvm.mlir.addressof @check.shared_memory : {POINTER}")
+    b.line(
+        f"llvm.cond_br {within}, ^shared({nothing}, {shared_bytes}, {memory} : i64, i64, "
+        f"{POINTER}), ^not_shared"
+    )
+    b.block("not_shared")
+    local_bytes = get(b, CONTEXT, LOCAL_BYTES)
+    within = b.icmp("ult", in_state, local_bytes, "i64")
+    memory = b.value(f"llvm.mlir.addressof @check.local_memory : {POINTER}")
+    b.line(
+        f"llvm.cond_br {within}, ^local({nothing}, {local_bytes}, {memory} : i64, i64, "
+        f"{POINTER}), ^not_local"
+    )
+    b.block("not_local")
+    with loop(b, get(b, CONTEXT, REGION_COUNT)) as index:
+        region = element(b, get(b, CONTEXT, REGIONS), index, REGION_BYTES)
+        offset = b.binary("sub", "%address", number_of(b, get(b, region, BASE)), "i64")
+        with when(b, b.icmp("ult", offset, get(b, region, LENGTH), "i64")):
+            b.branch("region", (region, POINTER))
+            b.block("unreached")
+    _found(b, Finding.FOREIGN, "%address", size, null, nothing)
+
+    range_ = (("%start", "i64"), ("%end", "i64"), ("%what", POINTER))
+    b.block("local", *((f"{name}_local", kind) for name, kind in range_))
+    _bounds(b, in_state, "%start_local", "%end_local", size, "%what_local")
+    b.branch("fine")
+
+    b.block("shared", *range_)
+    offset, length = _bounds(b, in_shared, "%start", "%end", size, "%what")
+    cells = get(b, CONTEXT, SHARED_CELLS)
+    cell = b.offset(cells, b.binary("mul", in_shared, b.const(CELL_BYTES, 64), "i64"))
+    _note(b, cell, b.const(1, 1), offset, "%what", length)
+
+    b.block("region", ("%region", POINTER))
+    object_ = text_at(b, get(b, "%region", NAME))
+    length = get(b, "%region", LENGTH)
+    offset = b.binary("sub", "%address", number_of(b, get(b, "%region", BASE)), "i64")
+    _bounds(b, offset, nothing, length, size, object_)
+    writable = b.icmp("ne", get(b, "%region", WRITABLE), b.const(0, 32), "i32")
+    b.cond_branch(writable, "track", "constant")
+    b.block("constant")
+    writes = b.binary("and", get(b, site, KIND), b.const(WRITES, 32), "i32")
+    with when(b, b.icmp("ne", writes, b.const(0, 32), "i32")):
+        _found(b, Finding.READ_ONLY, offset, size, object_, length)
+        b.block("unreached_2")
+    b.branch("fine")
+    b.block("track")
+    cell = call(b, "cell", [("%region", POINTER), (offset, "i64")], POINTER)
+    b.cond_branch(b.icmp("eq", number_of(b, cell), nothing, "i64"), "fine", "tracked")
+    b.block("tracked")
+    _note(b, cell, b.const(0, 1), offset, object_, length)
+
+    b.block("fine")
+    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    return function(b, "access", _ARGUMENTS, "i1")
+
+
+def _bounds(
+    b: Builder, place: str, start: str, end: str, size: str, object_: str
+) -> tuple[str, str]:
+    """Check a place between two others; returns its offset from the first, and their distance."""
+    offset, length = b.binary("sub", place, start, "i64"), b.binary("sub", end, start, "i64")
+    begins = b.icmp("ult", offset, length, "i64")
+    fits = b.icmp("ule", size, b.binary("sub", length, offset, "i64"), "i64")
+    inside, outside = b.fresh_label("inside"), b.fresh_label("outside")
+    b.cond_branch(b.binary("and", begins, fits, "i1"), inside, outside)
+    b.block(outside)
+    _found(b, Finding.OUT_OF_BOUNDS, offset, size, object_, length)
+    b.block(inside)
+    rest = b.binary("and", place, b.binary("sub", size, b.const(1, 64), "i64"), "i64")
+    aligned, askew = b.fresh_label("aligned"), b.fresh_label("askew")
+    b.cond_branch(b.icmp("eq", rest, b.const(0, 64), "i64"), aligned, askew)
+    b.block(askew)
+    _found(b, Finding.MISALIGNED, offset, size, object_, length)
+    b.block(aligned)
+    return offset, length
+
+
+def _note(
+    b: Builder, cell: str, must_be_written: str, offset: str, object_: str, length: str
+) -> None:
+    """Note the access in the shadow, and return whether something was found."""
+    arguments = [("%thread", "i32"), ("%site", "i32"), (cell, POINTER), ("%size", "i32")]
+    arguments += [(must_be_written, "i1"), (offset, "i64"), (object_, POINTER), (length, "i64")]
+    b.line(f"llvm.return {call(b, 'note', arguments, 'i1')} : i1")
+
+
+def _found(b: Builder, finding: Finding, offset: str, size: str, object_: str, length: str) -> None:
+    find(
+        b,
+        finding,
+        thread="%thread",
+        site="%site",
+        offset=offset,
+        size=size,
+        object_=object_,
+        length=length,
+    )
+    b.line(f"llvm.return {b.const(1, 1)} : i1")
