@@ -218,7 +218,7 @@ def emit(
         written = library.write(path.parent)
         command.append(f"--iree-hal-executable-object-search-path={path.parent}")
     write_atomically(path, text.encode())
-    return EmittedModule(path, written, tuple(command))
+    return EmittedModule(path, text, written, tuple(command))
 
 
 def _checked(text: str) -> str:

@@ -40,6 +40,8 @@ class EmittedModule:
     """An `.mlir` file and its objects, for stock `iree-compile`."""
 
     path: Path
+    text: str = field(repr=False)
+    """The file's content: the IR."""
     objects: tuple[Path, ...]
     """The object files it refers to; empty where they are embedded."""
     command: tuple[str, ...]

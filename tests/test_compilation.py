@@ -151,3 +151,26 @@ def test_a_library_is_compiled_for_what_it_was_built_for() -> None:
     assert [str(target) for target in cd.compile(None, library).targets] == ["cuda:sm_80"]
     with pytest.raises(DeclarationError, match=r"the library is built for cuda:sm_80"):
         cd.compile(None, library, ["cpu"])
+
+
+WITHOUT_GPU = """
+import sys, tempfile
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
+targets = ["cuda:sm_90a", "cuda:sm_100", "cpu"]
+library = cd.build(simple_mul, targets)
+print({str(item.target): len(item.data) > 500 for item in library.objects})
+with tempfile.TemporaryDirectory() as directory:
+    emitted = cd.emit(library, output=f"{directory}/model.mlir")
+    print(emitted.text == emitted.path.read_text(), "hal.executable" in emitted.text)
+print(len(cd.compile(None, library).bytes) > 5000)
+with open("/proc/self/maps") as maps:
+    print("libcuda.so" in maps.read())
+"""
+
+
+def test_compiling_gives_objects_ir_and_sizes_and_asks_no_driver() -> None:
+    command = [sys.executable, "-c", WITHOUT_GPU]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    sizes = "{'cuda:sm_100': True, 'cuda:sm_90a': True}"
+    assert done.stdout.splitlines() == [sizes, "True True", "True", "False"]

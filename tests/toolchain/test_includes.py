@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 from cuda_sources import Write, skip_without_gcc
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.store import Closure, Snapshot, Store
 from custom_dispatch.toolchain import CompileRequest, find_compiler
 from custom_dispatch.toolchain.includes import SearchPath, find_includes
 from custom_dispatch.toolchain.nvcc import read_dependencies
+from custom_dispatch.toolchain.precompiled import leading_directives
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +126,25 @@ def test_a_tree_is_one_input_with_the_places_before_it(write: Write, store: Stor
 def test_no_text_makes_the_search_slow(tmp_path: Path, store: Store) -> None:
     for text in ("/*" * 50_000, "# /**/" * 50_000, "#include" * 50_000, "*/ " * 50_000):
         find(text, tmp_path, store)
+
+
+PIECES = [
+    *(b"#include", b"#include_next", b"__has_include", b"#define", b"#import", b"%:", b"??="),
+    *(b"<a.h>", b'"a.h"', b"(", b")", b"/*", b"*/", b"//", b"\\\n", b"\n", b" ", b"X", b"X(y)"),
+    *(b"<", b">", b'"', b"..", b"/", b"\xff", b"\0"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=40).map(b"".join))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_has_an_answer_or_none(tmp_path: Path, store: Store, text: bytes) -> None:
+    (tmp_path / "a.h").write_bytes(text)
+    search = SearchPath((str(tmp_path),), macros=(("X", "<a.h>"),))
+    for source in (text, b"#include <a.h>\n"):
+        found = find_includes(source, tmp_path / "k.cu", search, Snapshot(store))
+        assert found is None or all(Path(path).is_file() for path in found.read)
+    leading_directives(text)
+    read_dependencies(text)
 
 
 SPY = r"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,22 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def _can_place_memory() -> bool:
+    code = (
+        "import ctypes\n"
+        "ask = ctypes.CDLL(None).personality\n"
+        f"ask({nvrtc_helper.ADDR_NO_RANDOMIZE})\n"
+        f"print(ask(0xffffffff) & {nvrtc_helper.ADDR_NO_RANDOMIZE})"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.strip() != "0"
+
+
+# Some containers forbid it: then all of this is to work without precompiled headers.
+POSSIBLE = _can_place_memory()
+
+
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done: "create" or "use" in the helper, "here" in this process."""
@@ -88,13 +105,14 @@ def test_another_kernel_with_the_same_headers_takes_them_and_gives_the_same(
 ) -> None:
     first, second = kernel("first", 4), kernel("second", 8)
     built = [build(first), build(second)]
-    assert runs == ["create", "use"]
+    assert runs == (["create", "use"] if POSSIBLE else ["create failed", "here", "here"])
     assert [data(item) for item in built] == [
         data(build(item, store=False)) for item in (first, second)
     ]
     assert [item.log for library in built for item in library.objects] == ["", ""]
-    for path in (own_store / "precompiled").iterdir():
-        assert path.stat().st_mode & 0o777 == 0o600
+    files = list((own_store / "precompiled").iterdir())
+    assert len(files) == POSSIBLE
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +128,7 @@ def test_other_options_or_directives_take_another_file(
 ) -> None:
     build(kernel("first", 4))
     build(kernel("second", 4, **change))
-    assert runs == ["create", "create"]
+    assert runs == (["create", "create"] if POSSIBLE else ["create failed", "here", "here"])
 
 
 def _flip(path: Path) -> None:
@@ -133,9 +151,11 @@ def test_a_file_that_is_not_as_it_was_is_not_relied_upon(
 ) -> None:
     first, second = kernel("first", 4), kernel("second", 8)
     build(first)
-    (path,) = (own_store / "precompiled").iterdir()
-    damage(path)
+    for path in (own_store / "precompiled").iterdir():
+        damage(path)
     assert data(build(second)) == data(build(second, store=False))
+    if not POSSIBLE:
+        return
     # It was used for nothing, or made anew.
     assert runs[1].startswith("use" if damage is _flip else "create")
 
