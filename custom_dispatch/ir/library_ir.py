@@ -95,7 +95,7 @@ def manifest(library: Library, kernels: Sequence[Kernel]) -> str:
             "version": MANIFEST_VERSION,
             "targets": [str(target) for target in library.targets],
             "kernels": [_describe_kernel(kernel) for kernel in kernels],
-            "objects": [_describe_object(item) for unit in units for item in unit.objects],
+            "objects": [_describe_object(item, kernels) for unit in units for item in unit.objects],
         },
         separators=(",", ":"),
     )
@@ -111,13 +111,14 @@ def _describe_kernel(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def _describe_object(item: Object) -> dict[str, object]:
+def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, object]:
+    symbols = {item.symbol(kernel.entry) for kernel in kernels}
     described: dict[str, object] = {
         "file": item.file_name,
         "target": str(item.target),
         "origin": item.origin.rpartition("/")[2],
         "sha256": sha256(item.data).hexdigest(),
-        "resources": [asdict(resources) for resources in item.resources],
+        "resources": [asdict(taken) for taken in item.resources if taken.kernel in symbols],
     }
     if item.kind == "ptx":
         version = read_module(item.data.decode("utf-8")).version

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import comma
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import Expr, dims_of, evaluate
+from custom_dispatch.kernel.expr import dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 
@@ -31,15 +30,16 @@ def declared_signature(kernel: Kernel) -> Signature:
     """The types the declaration itself gives: sizes that depend on no dim are static."""
     return Signature(
         tuple(
-            _sizes(operand.shape) if isinstance(operand, Buffer) else ()
-            for operand in kernel.arguments
+            _sizes(operand) if isinstance(operand, Buffer) else () for operand in kernel.arguments
         ),
-        tuple(_sizes(operand.shape) for operand in kernel.outputs),
+        tuple(_sizes(operand) for operand in kernel.outputs),
     )
 
 
-def _sizes(shape: Sequence[Expr]) -> Sizes:
-    return tuple(None if dims_of(size) else evaluate(size, {}) for size in shape)
+def _sizes(operand: Buffer) -> Sizes:
+    if operand.optional:  # without elements where it is absent
+        return (None,) * operand.rank
+    return tuple(None if dims_of(size) else evaluate(size, {}) for size in operand.shape)
 
 
 def tensor_type(dtype: ElementType, sizes: Sizes) -> str:

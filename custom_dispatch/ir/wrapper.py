@@ -165,6 +165,8 @@ class _Writer:
         # A dim that any operand has statically is known everywhere.
         for static in (True, False):
             for operand in self._buffers():
+                if operand.optional:
+                    continue
                 found = self.tensors[operand.name].sizes
                 for axis, (expr, size_found) in enumerate(zip(operand.shape, found, strict=True)):
                     if isinstance(expr, Dim) and isinstance(size_found, int) == static:
@@ -178,12 +180,38 @@ class _Writer:
         for operand in self._buffers():
             for axis, size in enumerate(operand.shape):
                 actual = self.tensors[operand.name].sizes[axis]
-                self._require_equal(actual, size, f"`{operand.name}`.shape[{axis}]")
+                what = f"`{operand.name}`.shape[{axis}]"
+                self._require_equal(actual, size, what, unless=self._absent(operand))
 
-    def _require_equal(self, actual: str | int, size: Expr, what: str) -> None:
-        """Require a size to be as declared: now if both are known, else at run time."""
+    def _absent(self, operand: Buffer) -> str | bool:
+        """Whether an optional operand has no elements: known, or an i1 value."""
+        if not operand.optional:
+            return False
+        sizes = self.tensors[operand.name].sizes
+        if 0 in sizes:
+            return True
+        absent = ""
+        zero = self.body.index(0)
+        for size in sizes:
+            if isinstance(size, str):
+                empty = self.body.pure(f"arith.cmpi eq, {size}, {zero} : index")
+                absent = self.body.pure(f"arith.ori {absent}, {empty} : i1") if absent else empty
+        return absent or False
+
+    def _require_equal(
+        self, actual: str | int, size: Expr, what: str, *, unless: str | bool = False
+    ) -> None:
+        """Require a size to be as declared: now if both are known, else at run time.
+
+        Parameters
+        ----------
+        unless
+            What makes it hold all the same: known, or an i1 value.
+        """
+        if unless is True:
+            return
         wanted = self.arithmetic.known(size)
-        if isinstance(actual, int) and wanted is not None:
+        if isinstance(actual, int) and wanted is not None and not unless:
             if actual != wanted:
                 said = str(wanted) if isinstance(size, Constant) else f"{size} = {wanted}"
                 raise LinkError(
@@ -197,6 +225,8 @@ class _Writer:
         right = self.arithmetic.value(size)
         if left != right:
             holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
+            if unless:
+                holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
             if isinstance(size, Dim):
                 message = f"{self.dim_sources[size.name]} and {what} disagree on dim {size}"
             else:
@@ -232,8 +262,10 @@ class _Writer:
         return value
 
     def _read_scalars(self) -> None:
-        """Every scalar and struct as the 32-bit words that IREE passes."""
+        """Every scalar, struct and absence as the 32-bit words that IREE passes."""
         for operand in self.kernel.operands:
+            if isinstance(operand, Buffer) and operand.optional:
+                self.words[operand.name] = (self._presence(operand),)
             if isinstance(operand, Struct):
                 self.words[operand.name] = struct_words(self.body, operand, self.arguments)
             if not isinstance(operand, Scalar):
@@ -261,6 +293,14 @@ class _Writer:
                     expected=f"at most {most}, what {operand.dtype} holds",
                     next_step="use a larger type, or smaller tensors.",
                 )
+
+    def _presence(self, operand: Buffer) -> str:
+        """An i32: whether an optional operand is there."""
+        absent = self._absent(operand)
+        if isinstance(absent, bool):
+            return self.body.i32(0 if absent else 1)
+        one, zero = self.body.i32(1), self.body.i32(0)
+        return self.body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
 
     # -- results
 

@@ -44,7 +44,7 @@ class Parameter:
 
     @property
     def words(self) -> int:
-        """The 32-bit constants that it is made of; none for a pointer."""
+        """The 32-bit constants that it needs; none for a pointer that is always there."""
         return words_of(self.operand)
 
     @property
@@ -59,9 +59,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One push constant: 32 bits of a scalar or struct."""
+    """One push constant: 32 bits of a scalar or struct, or whether an optional buffer is there."""
 
-    operand: Scalar | Struct
+    operand: Operand
     index: int
     """Which of the operand's words, the lowest address first."""
 
@@ -83,10 +83,7 @@ class Abi:
     def constants(self) -> tuple[Constant, ...]:
         """The 32-bit constants, in their order."""
         return tuple(
-            Constant(p.operand, index)
-            for p in self.parameters
-            if not isinstance(p.operand, Buffer)
-            for index in range(p.words)
+            Constant(p.operand, index) for p in self.parameters for index in range(p.words)
         )
 
     @property
@@ -94,7 +91,8 @@ class Abi:
         """Whether IREE's convention is the C signature as it is, so that objects stay untouched."""
         in_order = [parameter for parameter in self.parameters if parameter.is_binding]
         return (
-            all(p.is_binding for p in self.parameters[: len(in_order)])
+            not any(p.words for p in in_order)
+            and all(p.is_binding for p in self.parameters[: len(in_order)])
             and all(p.ordinal == p.index for p in in_order)
             and all(
                 isinstance(p.operand, Scalar) and p.size_bytes <= CONSTANT_BYTES
@@ -111,9 +109,11 @@ def size_of(operand: Operand) -> int:
 
 
 def words_of(operand: Operand) -> int:
-    """The 32-bit constants that an operand is made of; none for a buffer."""
+    """The 32-bit constants that an operand needs: a scalar's and a struct's bits; for an optional
+    buffer one that says whether it is there.
+    """
     if isinstance(operand, Buffer):
-        return 0
+        return int(operand.optional)
     return -(-size_of(operand) // CONSTANT_BYTES)
 
 
@@ -143,8 +143,8 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
             ordinal = next(i for i, buffer in enumerate(buffers) if buffer is operand)
         else:
             ordinal = words
-            words += words_of(operand)
             _check_types(kernel, operand)
+        words += words_of(operand)
         parameters.append(Parameter(operand, index, ordinal))
     abi = Abi(tuple(parameters))
     if len(buffers) > MAX_BINDINGS:

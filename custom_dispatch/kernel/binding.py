@@ -31,8 +31,12 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     first: dict[str, str] = {}
     buffers = [operand for operand in kernel.inputs if isinstance(operand, Buffer)]
     for operand in buffers:
+        _check_rank(kernel, operand, tuple(shapes[operand.name]))
+    # One that is absent has no sizes to compare, and one that may be gives none to others.
+    buffers = [item for item in buffers if not (item.optional and 0 in shapes[item.name])]
+    buffers.sort(key=lambda operand: operand.optional)
+    for operand in buffers:
         shape = tuple(shapes[operand.name])
-        _check_rank(kernel, operand, shape)
         for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
             if not isinstance(size, Dim):
                 continue

@@ -243,7 +243,7 @@ class Kernel:
         known = {
             size
             for operand in self.inputs
-            if isinstance(operand, Buffer)
+            if isinstance(operand, Buffer) and not operand.optional
             for size in operand.shape
             if isinstance(size, Dim)
         }
@@ -252,8 +252,8 @@ class Kernel:
                 if dim not in known:
                     raise DeclarationError(
                         f"Kernel `{self.name}`: dim `{dim}`, used in {where}, has no value.",
-                        expected="every dim to stand by itself in the shape of an In or InOut, "
-                        "where a call can read it",
+                        expected="every dim to stand by itself in the shape of an In or InOut that "
+                        "is not optional, where a call can read it",
                         next_step=f"declare an input with a size that is `{dim}`, or write a "
                         "number in its place.",
                     )

@@ -34,6 +34,8 @@ class Buffer:
     name: str
     dtype: ElementType
     shape: tuple[Expr, ...]
+    optional: bool
+    """Whether it may be absent; of an `In` alone."""
 
     def __init__(self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int]) -> None:
         check_name(name, "operand")
@@ -56,6 +58,7 @@ class Buffer:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "dtype", element_type(dtype, where=where))
         object.__setattr__(self, "shape", sizes)
+        object.__setattr__(self, "optional", False)
 
     @property
     def rank(self) -> int:
@@ -64,13 +67,41 @@ class Buffer:
 
     def __str__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
-        return f"{type(self).__name__}({self.name}: {self.dtype}[{sizes}])"
+        optional = ", optional" if self.optional else ""
+        return f"{type(self).__name__}({self.name}: {self.dtype}[{sizes}]{optional})"
 
 
 class In(Buffer):
-    """A buffer that the kernel only reads: `const float*`."""
+    """A buffer that the kernel only reads: `const float*`.
+
+    Parameters
+    ----------
+    name, dtype, shape
+        As of every buffer.
+    optional
+        Whether it may be absent. The kernel gets a null pointer then. A call passes None, or leaves
+        it out; a model passes a tensor without elements. Its dims come from other operands.
+    """
 
     __slots__ = ()
+
+    def __init__(
+        self,
+        name: str,
+        dtype: str | ElementType,
+        shape: Sequence[Expr | int],
+        *,
+        optional: bool = False,
+    ) -> None:
+        super().__init__(name, dtype, shape)
+        if not isinstance(optional, bool) or (optional and not self.shape):
+            raise DeclarationError(
+                f"Operand `{name}`: optional is {shown(optional)}, with {self.rank} dimensions.",
+                expected="True or False; True for a buffer of at least one dimension, since one "
+                "without elements is absent",
+                next_step="give a single element the shape [1].",
+            )
+        object.__setattr__(self, "optional", optional)
 
 
 class Out(Buffer):

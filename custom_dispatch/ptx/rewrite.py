@@ -13,11 +13,12 @@ map, which must be in parameter space; the latter is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
+from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
 from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Register, Symbol, Vector
 from custom_dispatch.ptx.types import TYPE_BITS
@@ -26,10 +27,7 @@ _PARAMETER_SPACES = ("param", "param::entry")
 _MOVES = ("mov.b64", "mov.u64", "mov.s64")
 _LOCAL_ALIGNMENT = 16
 """At least what a vector load needs."""
-_LOW, _HIGH, _WORD = "%iree_low", "%iree_high", "%iree_word"
-
-Edit = tuple[Span, str]
-"""A place in the text, and what comes there."""
+_LOW, _HIGH, _WORD, _PRESENT = "%iree_low", "%iree_high", "%iree_word", "%iree_present"
 
 
 def is_rewritten(entry: Entry) -> bool:
@@ -76,37 +74,6 @@ def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
     if entry is None:  # pragma: no cover - the module was compared with the declaration before
         raise TypeError(f"no entry {name}")
     return [] if is_rewritten(entry) else _EntryRewriter(text, module, entry, abi).edits()
-
-
-def limit_registers(entry: Entry, registers: int) -> list[Edit]:
-    """What is to be inserted for an entry to use no more registers than that.
-
-    Raises
-    ------
-    PtxError
-        It states another limit (PTX ISA, ".maxnreg").
-    """
-    if entry.max_registers == registers:
-        return []
-    if entry.max_registers is not None:
-        raise PtxError(
-            f"Its entry states .maxnreg {entry.max_registers}, and max_registers={registers} is "
-            "declared.",
-            expected="one limit",
-            next_step="leave max_registers out, or __maxnreg__ in the source.",
-        )
-    brace = entry.body_span.start - 1
-    return [(Span(brace, brace), f".maxnreg {registers}\n")]
-
-
-def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text with every edit made; none overlaps another."""
-    pieces: list[str] = []
-    end = 0
-    for span, new in sorted(edits, key=lambda edit: edit[0].start):
-        pieces += (text[end : span.start], new)
-        end = span.end
-    return "".join([*pieces, text[end:]])
 
 
 def _prefix(entry: str) -> str:
@@ -188,10 +155,14 @@ class _EntryRewriter:
             align = max(self._declared[name].align, _LOCAL_ALIGNMENT)
             size = -(-parameter.size_bytes // CONSTANT_BYTES) * CONSTANT_BYTES
             lines.append(f"\t.local .align {align} .b8 {copy}[{size}];")
-            lines.append(f"\t{{ .reg .b32 {_WORD};")
+            lines.append(f"\t{{ .reg .b32 {_WORD}; .reg .pred {_PRESENT};")
+            if self._may_be_null(parameter):
+                lines.append(f"\t{self._is_present(parameter)}")
             for place in range(0, size, CONSTANT_BYTES):
                 source = self._place(parameter, place)
                 lines.append(f"\tld.param.b32 {_WORD}, [{source}];")
+                if self._may_be_null(parameter):
+                    lines.append(f"\tselp.b32 {_WORD}, {_WORD}, 0, {_PRESENT};")
                 lines.append(f"\tst.local.b32 [{copy}+{place}], {_WORD};")
             lines.append("\t}")
         return "\n" + "\n".join(lines)
@@ -224,9 +195,36 @@ class _EntryRewriter:
         if not direct or not isinstance(address, Address) or not isinstance(address.base, Symbol):
             raise self._refusal(instruction, named[0], "a load, or a move of its address")
         parameter = self._parameters[named[0]]
+        if self._may_be_null(parameter):
+            return self._load_or_null(instruction, parameter, address.offset + address.base.offset)
         if parameter.is_binding:
             return self._renamed(instruction, named[0], _binding(self._entry.name, parameter))
         return self._load(instruction, parameter, address.offset + address.base.offset)
+
+    @staticmethod
+    def _may_be_null(parameter: AbiParameter) -> bool:
+        return parameter.is_binding and parameter.words > 0
+
+    def _is_present(self, parameter: AbiParameter) -> str:
+        """Set a predicate to whether an optional buffer is there; takes `_WORD` for that."""
+        flag = _word(self._entry.name, parameter, 0)
+        return f"ld.param.b32 {_WORD}, [{flag}]; setp.ne.s32 {_PRESENT}, {_WORD}, 0;"
+
+    def _load_or_null(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
+        """A load of a pointer that is null where its buffer is absent: IREE binds one always."""
+        target = instruction.operands[0]
+        if TYPE_BITS[instruction.parts[-1]] != 64 or offset or not isinstance(target, Register):
+            raise self._refusal(
+                instruction, self._named(instruction)[0], "loads of the whole pointer"
+            )
+        guard = _guard(instruction)
+        register = _as_written(target)
+        source = _binding(self._entry.name, parameter)
+        return (
+            f"{{ .reg .b32 {_WORD}; .reg .pred {_PRESENT}; {self._is_present(parameter)} "
+            f"{guard}{instruction.opcode} {register}, [{source}]; "
+            f"{guard}selp.b64 {register}, {register}, 0, {_PRESENT}; }}"
+        )
 
     def _load(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
         """Loads from the words of a parameter: one for each element of at most 32 bits."""
@@ -234,10 +232,7 @@ class _EntryRewriter:
         elements = target.elements if isinstance(target, Vector) else (target,)
         opcode = ".".join(p for p in instruction.parts if p not in ("v2", "v4", "v8"))
         size = TYPE_BITS[instruction.parts[-1]] // 8
-        guard = ""
-        if instruction.predicate is not None:
-            mark = "!" if instruction.predicate.negated else ""
-            guard = f"@{mark}{_as_written(instruction.predicate.register)} "
+        guard = _guard(instruction)
         loads: list[str] = []
         wide = False
         for index, element in enumerate(elements):
@@ -338,6 +333,13 @@ class _EntryRewriter:
         if isinstance(operand, Register):
             return _as_written(operand)
         raise self._refusal(instruction, self._named(instruction)[0], "a load into a register")
+
+
+def _guard(instruction: Instruction) -> str:
+    if instruction.predicate is None:
+        return ""
+    mark = "!" if instruction.predicate.negated else ""
+    return f"@{mark}{_as_written(instruction.predicate.register)} "
 
 
 def _pointer_attributes(parameter: Parameter) -> str:

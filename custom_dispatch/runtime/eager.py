@@ -101,6 +101,9 @@ def _match_arguments(
                 next_step="pass it once, by position or by keyword.",
             )
         values[name] = value
+    for operand in kernel.inputs:
+        if isinstance(operand, Buffer) and operand.optional:
+            values.setdefault(operand.name, None)
     missing = [name for name in names if name not in values]
     if missing:
         raise CallError(
@@ -117,6 +120,8 @@ def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
         return number_for(value, operand, what)
     if isinstance(operand, Struct):
         return _struct_values(operand, value, what)
+    if value is None and operand.optional:
+        return numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
     sizes = (None,) * operand.rank
     return host_array(value, ValueType(operand.dtype, sizes), what)
 

@@ -16,8 +16,9 @@ from custom_dispatch.ptx.conformance import (
     check_parameters,
     no_entry,
 )
+from custom_dispatch.ptx.edits import apply_edits, limit_registers
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.rewrite import apply_edits, limit_registers, rewrite_entry
+from custom_dispatch.ptx.rewrite import rewrite_entry
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import Form, with_version

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.optional_cases import OPTIONAL
 from gpu.signature_cases import SIGNATURES
 from gpu.template_cases import TEMPLATES
 
@@ -39,6 +40,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "templates_fatbin": (None, "templates", BEST, "compile image=fatbin"),
     "signatures_sm_80": (None, "signatures", ("cuda:sm_80",), "compile"),
     "templates": (None, "templates", BEST, "compile"),
+    "optional": (None, "optional", BEST, "compile"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
 }
@@ -213,6 +215,7 @@ def cases(arch: int) -> list[Case]:
         *_samples("samples", arch),
         *_signatures("signatures"),
         *_templates("templates"),
+        *(Case("optional", *case) for case in OPTIONAL),
         *_rms_norm("rms_norm"),
     ]
     if arch > 80:

@@ -10,8 +10,9 @@ import custom_dispatch as cd
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi, abi_of
 from custom_dispatch.kernel.target import Arch
+from custom_dispatch.ptx.edits import apply_edits
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.rewrite import apply_edits, check_rewritten, is_rewritten, rewrite_entry
+from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, rewrite_entry
 from custom_dispatch.toolchain.ptxas import assemble
 
 Y = cd.Out("y", "f32", [4])
