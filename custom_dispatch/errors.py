@@ -105,6 +105,10 @@ class KernelError(CustomDispatchError, RuntimeError):
     """A kernel failed while it ran on the CPU."""
 
 
+class FallbackWarning(UserWarning):
+    """A kernel's reference runs in its place, as its declaration allows."""
+
+
 class CallError(CustomDispatchError, TypeError, ValueError):
     """A call's arguments do not fit: count, dtype, rank, dims or device."""
 

@@ -17,6 +17,7 @@ from custom_dispatch.cli.options import (
 
 if TYPE_CHECKING:
     from custom_dispatch.runtime.check import CheckResult
+    from custom_dispatch.toolchain.library import Library
 
 
 @click.command(short_help="Build kernels and compare them with their references.")
@@ -35,7 +36,6 @@ def check(
     """
     from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.cli.report import show_resources, show_table
-    from custom_dispatch.compilation import compile as compile_module
     from custom_dispatch.runtime import devices
     from custom_dispatch.runtime.check import check_kernel
     from custom_dispatch.toolchain.build import build
@@ -45,7 +45,7 @@ def check(
         library = build(
             declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
         )
-        compile_module(None, library)  # the CPU half is made here
+        _compile_for_cpu(library)
     show_resources(library)
     results: list[CheckResult] = []
     rows = []
@@ -56,6 +56,10 @@ def check(
         for device in dict.fromkeys(device.kind for device in devices()):
             with progress(f"checking {kernel.name} on {device}"):
                 found = list(check_kernel(kernel, device, compiler=compiler))
+            skipped = [result for result in found if result.skipped]
+            if skipped:
+                rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
+                continue
             results += found
             failed = [result for result in found if not result.passed]
             sizes = ", ".join(_sizes(result) for result in failed or found)
@@ -70,6 +74,30 @@ def check(
     if not results:
         click.echo("error: no kernel declares a reference, so nothing was compared", err=True)
     return 2 if failures or not results else 0
+
+
+def _compile_for_cpu(library: Library) -> None:
+    """Make the kernels' CPU half; one whose reference may run instead need not have any."""
+    from dataclasses import replace
+
+    from custom_dispatch.compilation import compile as compile_module
+    from custom_dispatch.errors import UnsupportedInstructionError
+
+    try:
+        compile_module(None, library)
+    except UnsupportedInstructionError:
+        if all(kernel.fallback is None for kernel in library.kernels):
+            raise
+    else:
+        return
+    for unit in library.units:
+        for kernel in unit.kernels:
+            alone = replace(library, units=(replace(unit, kernels=(kernel,)),))
+            try:
+                compile_module(None, alone)
+            except UnsupportedInstructionError:
+                if kernel.fallback is None:
+                    raise
 
 
 def _sizes(result: CheckResult) -> str:

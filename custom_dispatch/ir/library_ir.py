@@ -8,7 +8,7 @@ from dataclasses import asdict
 from hashlib import sha256
 
 from custom_dispatch.cpu import CpuKernel, lower
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.ir.cpu_target import cpu_executable_target, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
@@ -64,27 +64,52 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
     described = cpu_executable_target(target)
     processor = processor_of(described)
-    code = lower(
-        module,
-        [
-            CpuKernel(
-                entry=unit.cpu_ptx.symbol(kernel.entry),
-                symbol=unit.cpu_ptx.symbol(kernel.entry),
-                block=kernel.block,
-                bindings=len(kernel.abi.bindings),
-                constants=len(kernel.abi.constants),
-                layout=layout_of(kernel.abi, with_grid=True),
-                grid_x_ordinal=len(kernel.abi.constants),
-                dynamic_shared_memory=kernel.dynamic_shared_memory,
-                processor=processor,
-                name=kernel.name,
-                operands=tuple((b.name, not isinstance(b, In)) for b in kernel.abi.bindings),
-            )
-            for kernel in kernels
-        ],
-        checked=target.checked,
-    )
+    lowered = [
+        CpuKernel(
+            entry=unit.cpu_ptx.symbol(kernel.entry),
+            symbol=unit.cpu_ptx.symbol(kernel.entry),
+            block=kernel.block,
+            bindings=len(kernel.abi.bindings),
+            constants=len(kernel.abi.constants),
+            layout=layout_of(kernel.abi, with_grid=True),
+            grid_x_ordinal=len(kernel.abi.constants),
+            dynamic_shared_memory=kernel.dynamic_shared_memory,
+            processor=processor,
+            name=kernel.name,
+            operands=tuple((b.name, not isinstance(b, In)) for b in kernel.abi.bindings),
+        )
+        for kernel in kernels
+    ]
+    try:
+        code = lower(module, lowered, checked=target.checked)
+    except UnsupportedInstructionError as error:
+        raise _with_fallback(error, lowered, kernels) from None
     return CpuVariant(target.symbol, described, unit.cpu_ptx, code)
+
+
+def _with_fallback(
+    error: UnsupportedInstructionError, lowered: Sequence[CpuKernel], kernels: Sequence[Kernel]
+) -> UnsupportedInstructionError:
+    """A refusal that says what else there is, where the kernel has a reference."""
+    refused = next(
+        (
+            kernel
+            for kernel, item in zip(kernels, lowered, strict=True)
+            if error.found.startswith(f"Kernel `{item.entry}` ")
+        ),
+        None,
+    )
+    if refused is None or refused.reference is None:
+        return error
+    also = 'fallback="reference" in its declaration lets calls from Python run the reference.'
+    if refused.fallback is not None:
+        also = "its reference runs in calls from Python, and a module cannot hold it."
+    return UnsupportedInstructionError(
+        error.found,
+        expected=error.expected,
+        next_step=f"{error.next_step.rstrip('.')}; {also}",
+        log=error.log,
+    )
 
 
 def manifest(library: Library, kernels: Sequence[Kernel]) -> str:

@@ -68,6 +68,10 @@ class Kernel:
         overload, "scale(const float*, int)".
     reference
         What the kernel computes, as a function of the same arguments: numpy in, numpy out.
+    fallback
+        "reference" lets calls from Python run the reference, with a warning, on a CPU that cannot
+        run the kernel, such as one that uses `wgmma`. A compiled module cannot hold a Python
+        function: building one for the CPU is refused as ever.
 
     Raises
     ------
@@ -89,8 +93,9 @@ class Kernel:
     launch_bounds: int | None
     max_registers: int | None
     entry: str
-    # Neither changes what is built: no function has a fixed form, and `abi` follows from operands.
+    # None changes what is built: no function has a fixed form, and `abi` follows from operands.
     reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
+    fallback: str | None = field(metadata={"not_in_keys": True})
     abi: Abi = field(metadata={"not_in_keys": True})
 
     def __init__(
@@ -109,6 +114,7 @@ class Kernel:
         max_registers: int | None = None,
         entry: str | None = None,
         reference: Callable[..., Any] | None = None,
+        fallback: str | None = None,
     ) -> None:
         check_name(name, "kernel")
         base = _declaring_directory()
@@ -125,6 +131,7 @@ class Kernel:
             "max_registers": check_max_registers(name, max_registers),
             "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
+            "fallback": _check_fallback(name, fallback, reference),
         }
         for part, value in fields.items():
             object.__setattr__(self, part, value)
@@ -224,6 +231,7 @@ class Kernel:
             max_registers=self.max_registers if max_registers is None else max_registers,
             entry=self.entry,
             reference=self.reference,
+            fallback=self.fallback,
         )
 
     def __repr__(self) -> str:
@@ -382,3 +390,21 @@ def _check_reference(
             next_step="name the function without calling it, or leave it out.",
         )
     return reference
+
+
+def _check_fallback(
+    kernel: str, fallback: str | None, reference: Callable[..., Any] | None
+) -> str | None:
+    if fallback is None or (fallback == "reference" and reference is not None):
+        return fallback
+    if fallback != "reference":
+        raise DeclarationError(
+            f"Kernel `{kernel}`: fallback is {shown(fallback)}.",
+            expected='"reference", which lets the reference run where the kernel cannot',
+            next_step="correct it, or leave it out.",
+        )
+    raise DeclarationError(
+        f'Kernel `{kernel}`: fallback is "reference", and there is no reference.',
+        expected="reference=, a function of the kernel's inputs that returns its outputs",
+        next_step="declare the reference, or leave fallback out.",
+    )

@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy
 
-from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.errors import (
+    CallError,
+    CustomDispatchError,
+    DeclarationError,
+    UnsupportedInstructionError,
+)
 from custom_dispatch.kernel.binding import grid_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Struct
 from custom_dispatch.runtime.eager import call
+from custom_dispatch.runtime.reference import reference_results
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
@@ -36,6 +42,8 @@ class CheckResult:
     """What is wrong; empty if nothing."""
     largest_difference: float
     """The largest absolute difference from the reference; 0 for equal results."""
+    skipped: str = ""
+    """Why nothing was compared: the device cannot run the kernel, whose declaration allows that."""
 
     @property
     def passed(self) -> bool:
@@ -92,8 +100,10 @@ def _check_once(
     try:
         arguments = [_random(operand, dims, generator) for operand in kernel.inputs]
         copies = [copy.deepcopy(value) for value in arguments]
-        wanted = _wanted(kernel, copies)
-        found = _several(call(kernel, device, tuple(arguments), {}, compiler=compiler))
+        wanted = reference_results(kernel, copies)
+        found = _several(
+            call(kernel, device, tuple(arguments), {}, compiler=compiler, fallback=False)
+        )
         shapes = output_shapes(kernel, dims)
         for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
             if got.shape != shapes[operand.name] or want.shape != got.shape:
@@ -108,29 +118,13 @@ def _check_once(
             for given, before, after in zip(kernel.inputs, copies, arguments, strict=True):
                 if isinstance(given, Buffer) and not _same(before, after):
                     problem = f"the caller's `{given.name}` was changed"
+    except UnsupportedInstructionError as error:
+        if kernel.fallback is not None:
+            return CheckResult(kernel.name, device, dims, "", 0.0, skipped=error.found)
+        problem = error.found
     except CustomDispatchError as error:
         problem = error.found
     return CheckResult(kernel.name, device, dims, problem, difference)
-
-
-def _wanted(kernel: Kernel, arguments: list[Any]) -> tuple[numpy.ndarray[Any, Any], ...]:
-    """What the reference returns, as arrays."""
-    assert kernel.reference is not None  # noqa: S101 - `check_kernel` has seen to it
-    try:
-        wanted = tuple(map(numpy.asarray, _several(kernel.reference(*arguments))))
-    except Exception as error:
-        raise DeclarationError(
-            f"the reference fails: {type(error).__name__}: {error}",
-            expected="a function of the kernel's inputs",
-            next_step="correct it.",
-        ) from error
-    if len(wanted) != len(kernel.outputs):
-        raise DeclarationError(
-            f"the reference returns {len(wanted)} results, and the kernel {len(kernel.outputs)}",
-            expected="one an Out or InOut",
-            next_step="correct it.",
-        )
-    return wanted
 
 
 def _several(results: Any) -> tuple[numpy.ndarray[Any, Any], ...]:

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy
 
-from custom_dispatch.errors import CallError, DeclarationError, DeviceError, sentence
+from custom_dispatch.errors import (
+    CallError,
+    DeclarationError,
+    DeviceError,
+    UnsupportedInstructionError,
+    sentence,
+)
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -19,9 +25,11 @@ from custom_dispatch.runtime.device import CHECKED, check_device_name, devices, 
 from custom_dispatch.runtime.function import Function, host_array, number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
+from custom_dispatch.runtime.reference import run_reference
 
 _lock = threading.Lock()
 _functions: dict[tuple[Kernel, str, str], Function] = {}
+_refused: dict[tuple[Kernel, str, str], UnsupportedInstructionError] = {}
 _prepared: dict[tuple[Kernel, str, str], PreparedCall] = {}
 
 
@@ -32,8 +40,14 @@ def call(
     keywords: dict[str, Any],
     *,
     compiler: str = "auto",
+    fallback: bool = True,
 ) -> Any:
     """Run a kernel on arrays.
+
+    Parameters
+    ----------
+    fallback
+        Whether a kernel's reference may run in its place, where its declaration allows that.
 
     Raises
     ------
@@ -66,7 +80,13 @@ def call(
     _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
-    function = _function(kernel, _kind(device), compiler)
+    kind = _kind(device)
+    try:
+        function = _function(kernel, kind, compiler)
+    except UnsupportedInstructionError as error:
+        if not fallback or kernel.fallback is None or kind == CHECKED:
+            raise
+        return run_reference(kernel, values, checked, dims, error)
     results = function(*flat)
     if prepared is None:
         prepared = _prepared[key] = PreparedCall(kernel, function)
@@ -209,8 +229,14 @@ def _function(kernel: Kernel, kind: str, compiler: str) -> Function:
     if found is not None:
         return found
     with _lock:  # one build, however many threads call first
+        if key in _refused:
+            raise _refused[key]
         if key not in _functions:
-            _functions[key] = _build(*key)
+            try:
+                _functions[key] = _build(*key)
+            except UnsupportedInstructionError as error:
+                _refused[key] = error  # and so will be every other call
+                raise
         return _functions[key]
 
 
