@@ -27,10 +27,12 @@ from custom_dispatch.cpu.monitor import (
     IS_SWAP,
     READS,
     SITE_SHIFT,
+    SPINS,
     WRITES,
     call,
     element,
     get,
+    put,
     text_global,
 )
 from custom_dispatch.cpu.origins import Origins
@@ -270,6 +272,10 @@ class Checks:
             call(b, "clear", [(free, "i32")])
 
     # ---- the end
+
+    def begin_turn(self, b: Builder) -> None:
+        """A thread begins to run, or goes on."""
+        put(b, CONTEXT, SPINS, b.const(0, 32))
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if a thread has just found something."""

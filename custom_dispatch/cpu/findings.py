@@ -57,6 +57,7 @@ class Finding(IntEnum):
     DEADLOCK = 8
     WAITS_IN_VAIN = 9
     DIVISION = 10
+    SPIN = 11
 
 
 _WHERE = "at {place}, thread {thread}, block {block}"
@@ -124,6 +125,12 @@ _TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         f"kernel `{{kernel}}` divides an integer by zero {_WHERE}",
         "a divisor that is not zero: the result is undefined on a GPU",
         "check the divisor first",
+    ),
+    Finding.SPIN: (
+        "kernel `{kernel}`: thread {thread} of block {block} waits in a loop at {place} for "
+        "another thread to write memory",
+        "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
+        "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
     ),
 }
 

@@ -56,6 +56,8 @@ FOUND: Final = {
     "other": (144, "i32"),
 }
 """What else there is to say about it."""
+SPINS: Final = (152, "i32")
+"""Strong accesses of the running thread since it last waited."""
 MEETINGS: Final = 192
 """What the threads knew that have come to each of the 16 barriers, one stamp a warp."""
 WARPS: Final = 32

@@ -12,6 +12,7 @@ from custom_dispatch.cpu.monitor import (
     IN_LOCAL,
     IN_REGION,
     IN_SHARED,
+    IS_STRONG,
     KIND,
     LENGTH,
     LOCAL_BYTES,
@@ -25,6 +26,7 @@ from custom_dispatch.cpu.monitor import (
     SHARED_BYTES,
     SHARED_CELLS,
     SPACE,
+    SPINS,
     WRITABLE,
     WRITES,
     call,
@@ -32,11 +34,18 @@ from custom_dispatch.cpu.monitor import (
     function,
     get,
     number_of,
+    put,
     site_at,
     text_at,
 )
 from custom_dispatch.cpu.structure import loop, when
 
+_LOWEST_ADDRESS = 65536
+"""Below it Linux maps nothing (vm.mmap_min_addr): an address there was computed from a null
+pointer."""
+_MOST_SPINS = 1 << 25
+"""A thread that makes so many atomic or volatile accesses without a wait is taken for one that
+waits in a loop; they take about a second."""
 _ARGUMENTS = (
     ("%thread", "i32"),
     ("%site", "i32"),
@@ -62,6 +71,18 @@ def access_function() -> list[str]:
     in_state = b.binary("sub", "%address", number_of(b, "%state"), "i64")
     b.cond_branch(b.icmp("eq", size, nothing, "i64"), "fine", "some")
     b.block("some")
+    lowest = b.const(_LOWEST_ADDRESS, 64)
+    b.cond_branch(b.icmp("ult", "%address", lowest, "i64"), "null", "not_null")
+    b.block("null")
+    _found(b, Finding.FOREIGN, "%address", size, null, nothing)
+    b.block("not_null")
+    strong = b.binary("and", get(b, site, KIND), b.const(IS_STRONG, 32), "i32")
+    with when(b, b.icmp("ne", strong, b.const(0, 32), "i32")):
+        spins = b.binary("add", get(b, CONTEXT, SPINS), b.const(1, 32), "i32")
+        put(b, CONTEXT, SPINS, spins)
+        with when(b, b.icmp("ugt", spins, b.const(_MOST_SPINS, 32), "i32")):
+            _found(b, Finding.SPIN, "%address", size, null, nothing)
+            b.block("spinning")
     b.line(
         f"llvm.switch {get(b, site, SPACE)} : i32, ^anywhere [{IN_REGION}: ^region_of_site, "
         f"{IN_SHARED}: ^shared({start}, {end}, {object_} : i64, i64, {POINTER}), "

@@ -54,6 +54,8 @@ def _step(b: Builder, thread: ThreadFunction, memory: BlockMemory, number: str) 
     state = memory.state(b, number)
     arguments = [*(name for name, _ in thread.block_arguments), x, y, z, number, state]
     types = [type_name for _, type_name in thread.block_arguments] + ["i32"] * 4 + ["!llvm.ptr"]
+    if thread.checks is not None:
+        thread.checks.begin_turn(b)
     b.line(
         f"llvm.call @{thread.kernel.symbol}.step({', '.join(arguments)}) : "
         f"({', '.join(types)}) -> ()"

@@ -6,7 +6,7 @@ import struct
 from pathlib import PurePath
 
 from custom_dispatch.cpu.monitor import ANYWHERE, text_global
-from custom_dispatch.ptx import Instruction, Integer
+from custom_dispatch.ptx import Instruction, Integer, Location
 
 
 class Sites:
@@ -50,11 +50,18 @@ class Sites:
         ]
 
 
+def _shown(location: Location) -> str:
+    return f"{PurePath(location.file).name}:{location.line}"
+
+
 def place_of(instruction: Instruction) -> str:
     """Where an instruction stands: in the `.cu` file where that is known, else in the PTX."""
     where = f"PTX line {instruction.line}"
     if instruction.location is not None:
-        where = f"{PurePath(instruction.location.file).name}:{instruction.location.line}"
+        where = _shown(instruction.location)
+        callers = instruction.location.callers
+        if callers:
+            where += f", called at {_shown(callers[-1])}"
     first = instruction.operands[0] if instruction.operands else None
     barrier = f" {first.value}" if isinstance(first, Integer) else ""  # the number of a barrier
     return f"{where} (`{instruction.opcode}{barrier}`)"

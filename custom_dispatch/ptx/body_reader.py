@@ -23,6 +23,7 @@ from custom_dispatch.ptx.operand_reader import read_operand
 from custom_dispatch.ptx.scope import MAX_DEPTH, Scope
 from custom_dispatch.ptx.stream import TokenStream, parse_integer
 
+_MAX_CALLERS = 64
 _CALL_TABLES = (".calltargets", ".callprototype")
 
 
@@ -47,6 +48,7 @@ class BodyReader:
         self._scope = Scope(None, 0)
         self._scopes = 0
         self._location: Location | None = None
+        self._locations: dict[tuple[int, ...], Location] = {}
         self._statements: list[Statement] = []
         self._unresolved: list[tuple[int, Scope]] = []
         self._variables: list[Variable] = []
@@ -134,17 +136,21 @@ class BodyReader:
         stream = self._stream
         stream.take()
         file, line, column = (stream.integer("three numbers after `.loc`") for _ in range(3))
-        self._location = Location(self._files.get(file, f"file {file}"), line, column)
+        caller = None
         while stream.accept(","):
             if stream.accept("function_name"):
                 stream.name("a label after `function_name`")
                 if stream.accept("+"):
                     stream.integer("an offset")
             elif stream.accept("inlined_at"):
-                for _ in range(3):
-                    stream.integer("three numbers after `inlined_at`")
+                place = tuple(stream.integer("three numbers after `inlined_at`") for _ in "flc")
+                caller = self._locations.get(place)
             else:
                 stream.fail("`function_name` or `inlined_at`")
+        self._location = Location(self._files.get(file, f"file {file}"), line, column, caller)
+        # The place of a call stands before those of what was inlined there.
+        if caller is None or len(caller.callers) < _MAX_CALLERS:
+            self._locations[file, line, column] = self._location
         while parse_integer(stream.peek().text) is not None and stream.peek().kind is Kind.WORD:
             stream.take()  # older compilers append flags
 

@@ -20,6 +20,18 @@ class Location:
     file: str
     line: int
     column: int
+    caller: Location | None = None
+    """Where the function that the place is in was called, if it was inlined there."""
+
+    @property
+    def callers(self) -> tuple[Location, ...]:
+        """The places of the calls that led here, the last one first."""
+        found: list[Location] = []
+        place = self.caller
+        while place is not None:
+            found.append(place)
+            place = place.caller
+        return tuple(found)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

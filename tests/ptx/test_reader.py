@@ -263,3 +263,21 @@ def test_time_grows_with_the_text_and_no_faster(part: str) -> None:
 
     seconds(100)
     assert seconds(40000) < 40 * max(seconds(4000), 0.005)
+
+
+def test_a_place_in_an_inlined_function_knows_where_it_was_called() -> None:
+    text = (
+        '.version 9.0\n.target sm_80\n.address_size 64\n.file 1 "k.cu"\n'
+        ".visible .entry k()\n{\n.reg .b32 %r<2>;\n"
+        ".loc 1 8 3\nmov.u32 %r1, 1;\n"
+        ".loc 1 5 3, function_name $L__info_string0, inlined_at 1 8 3\nmov.u32 %r1, 2;\n"
+        ".loc 1 2 3, function_name $L__info_string1, inlined_at 1 5 3\nmov.u32 %r1, 3;\n"
+        ".loc 1 5 3, function_name $L__info_string0, inlined_at 1 9 8\nmov.u32 %r1, 4;\nret;\n}\n"
+    )
+    # A function that is inlined into itself again and again has a last caller all the same.
+    again = ".loc 1 5 3, function_name $L__info_string0, inlined_at 1 5 3\nmov.u32 %r1, 5;\n" * 99
+    entry = read_module(text.replace("ret;", again + "ret;")).entries[0]
+    locations = [s.location for s in entry.body if isinstance(s, Instruction) and s.location]
+    callers = [[place.line for place in location.callers] for location in locations]
+    assert callers[:4] == [[], [8], [5, 8], []]
+    assert len(callers[-2]) <= 64

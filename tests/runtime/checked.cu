@@ -70,6 +70,7 @@ extern "C" __global__ void mistakes(const int* how, float* x, int* count, int si
     for (int k = 0; k < size; k++) local[k] = k;              // past a local array
     x[i] = local[i % 8];
   }
+  if (n == 25) while (!*(volatile int*)(count + 1));           // nobody writes it
 }
 
 extern "C" __global__ void prints(const float* x, int* counts) {

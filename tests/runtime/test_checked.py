@@ -175,6 +175,12 @@ FOUND = {
         + at(70, "st.local.v4.u32", 0),
         *INSIDE,
     ),
+    25: (
+        "thread (0, 0, 0) of block (0, 0, 0) waits in a loop at checked.cu:73 "
+        "(`ld.volatile.global.u32`) for another thread to write memory",
+        "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
+        "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
+    ),
 }
 
 
@@ -183,7 +189,7 @@ def test_every_kind_of_mistake_is_found_and_named(how: int) -> None:
     with pytest.raises(KernelError) as caught:
         call(how)
     found, expected, next_step = FOUND[how]
-    colon = ":" if how in (19, 20, 21, 22) else ""
+    colon = ":" if how in (19, 20, 21, 22, 25) else ""
     assert str(caught.value) == (
         f"Kernel `mistakes`{colon} {found}.\n  expected: {expected}\n  next step: {next_step}."
     )
@@ -286,4 +292,22 @@ def test_checked_code_is_not_mixed_with_code_for_use(tmp_path: Path) -> None:
         "The target cpu:checked is given with others: cuda:sm_90, cpu:checked.\n"
         "  expected: cpu:checked by itself: what it compiles is for finding mistakes, not for use\n"
         "  next step: compile a file of its own for cpu:checked."
+    )
+
+
+def test_a_mistake_in_an_inlined_function_is_named_with_the_call(tmp_path: Path) -> None:
+    (tmp_path / "get.cuh").write_text(
+        "template <typename T> __device__ T get(const T* x, int i) { return x[i]; }\n"
+    )
+    (tmp_path / "shift.cu").write_text(
+        '#include "get.cuh"\nextern "C" __global__ void shift(const int* x, int* y) {\n'
+        "  y[threadIdx.x] = get(x, threadIdx.x + 1);\n}\n"
+    )
+    n = cd.dim("n")
+    operands = [cd.In("x", "i32", [n]), cd.Out("y", "i32", [n])]
+    kernel = cd.Kernel("shift", source=tmp_path / "shift.cu", operands=operands, block=32, grid=1)
+    with pytest.raises(KernelError) as caught:
+        kernel.on("cpu:checked")(numpy.zeros(32, numpy.int32))
+    assert "at get.cuh:1, called at shift.cu:3 (`ld.global.u32`), thread (31, 0" in str(
+        caught.value
     )
