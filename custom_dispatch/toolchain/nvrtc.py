@@ -159,7 +159,10 @@ class Nvrtc:
                 next_step="correct the kernel's options, or compile with nvcc.",
             )
         if found.status != "NVRTC_SUCCESS":
-            return Outcome(None, found.log or found.status)
+            # A template fails in the source as well, where it is instantiated for the question.
+            plain = all(cpp_name(entry).is_identifier for entry in question.named)
+            asked_for = any(name in found.log for name in (TRAILER_NAME, *_LOOKED_FOR))
+            return Outcome(None, found.log or found.status, is_final=plain and not asked_for)
         return Outcome(found.ptx, found.log, found.symbols)
 
     def _parts(self) -> list[Path]:

@@ -31,6 +31,8 @@ class Outcome:
     log: str
     symbols: tuple[str, ...] | None = None
     """Of each entry that was named; None where they are to be read from the PTX."""
+    is_final: bool = False
+    """Whether the log shows that the source does not compile with any question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def compile_entries(
     questions += [Question((), needed), Question((), ())]
     for question in dict.fromkeys(questions):
         outcome = ask(question)
-        if outcome.ptx is not None:
+        if outcome.ptx is not None or outcome.is_final:
             break
     if outcome.ptx is None:
         raise does_not_compile(request, compiler, outcome.log, places)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
+from hypothesis import given
+from hypothesis import strategies as st
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain import Compiler, CompileRequest
+from custom_dispatch.toolchain.demangle import find_entries
+from custom_dispatch.toolchain.descriptor import read_answer
+from custom_dispatch.toolchain.entry_point import EntryPoint
 
 Declare = Callable[..., cd.Kernel]
 
@@ -203,3 +209,45 @@ def test_symbols_are_exported_and_dispatched(declare: Declare, source: Path) -> 
     assert text.count(f"hal.executable.export public @{symbol} ") == 2
     assert text.count(f"::@{symbol}") == 2
     assert "func.func public @k(" in text
+
+
+def test_a_source_that_does_not_compile_is_compiled_once(
+    declare: Declare, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from custom_dispatch.toolchain import nvrtc
+
+    asked = []
+    really = nvrtc._compile
+    monkeypatch.setattr(nvrtc, "_compile", lambda what: asked.append(what) or really(what))
+    kernel = declare(source=write("broken.cu", SCALE.replace("int i", "nonsense i")))
+    with pytest.raises(SourceError) as caught:
+        cd.build(kernel, ["cuda:sm_90"], compiler="nvrtc", store=False)
+    assert "nonsense" in caught.value.log
+    assert len(asked) == 1
+
+
+def test_threads_build_templates_at_once(declare: Declare, source: Path) -> None:
+    def build(tile: int) -> str:
+        kernel = declare(f"k{tile}", source=source, entry=f"maths::scale<float, {tile}>")
+        (item,) = cd.build(kernel, ["cuda:sm_90"], store=False).objects
+        return item.symbol(kernel.entry)
+
+    tiles = [8 * number for number in range(1, 9)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(build, tiles))
+    assert found == [f"_ZN5maths5scaleIfLi{tile}EEEvPKT_PS1_fi" for tile in tiles]
+
+
+@given(st.lists(st.text(max_size=40) | st.from_regex(r"_Z[A-Za-z0-9_]{0,30}"), max_size=5))
+def test_no_symbol_is_a_surprise(symbols: list[str]) -> None:
+    others = [symbol for symbol in symbols if "scale" not in symbol]
+    known = find_entries(["scale", "ns::k<1>", "k(int)"], [*others, "_Z5scalePKfPf"])
+    assert EntryPoint("scale", "_Z5scalePKfPf") in known
+
+
+@given(st.text(), st.integers(0, 3))
+def test_no_ptx_is_a_surprise(text: str, described: int) -> None:
+    content = text.encode("utf-8", "replace")
+    answer = read_answer(content, described)
+    assert answer.signatures == (None,) * described
+    assert answer.ptx == content
