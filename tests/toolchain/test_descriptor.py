@@ -121,4 +121,4 @@ def unchanged(compiler: Compiler, source: Path, options: tuple[str, ...]) -> Non
     assert [entry.symbol for entry in asked.entries] == list(names)
     # Debug information would hold the types that ask, so nothing is asked for.
     described = [entry.signature is not None for entry in asked.entries]
-    assert described == ["-G" not in options] * len(names)
+    assert described == ["-G" not in options and name[:2] != "_Z" for name in names]
