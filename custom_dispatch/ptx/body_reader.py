@@ -147,10 +147,11 @@ class BodyReader:
                 caller = self._locations.get(place)
             else:
                 stream.fail("`function_name` or `inlined_at`")
+        if caller is not None and len(caller.callers) >= _MAX_CALLERS:
+            caller = None
         self._location = Location(self._files.get(file, f"file {file}"), line, column, caller)
         # The place of a call stands before those of what was inlined there.
-        if caller is None or len(caller.callers) < _MAX_CALLERS:
-            self._locations[file, line, column] = self._location
+        self._locations[file, line, column] = self._location
         while parse_integer(stream.peek().text) is not None and stream.peek().kind is Kind.WORD:
             stream.take()  # older compilers append flags
 
