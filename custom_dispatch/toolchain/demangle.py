@@ -23,7 +23,9 @@ _TOKEN = re.compile(r"\w+|\S", re.ASCII)
 _SUFFIX = re.compile(r"(?<=[0-9])[uUlL]+", re.ASCII)
 
 
-def find_entries(names: Sequence[str], symbols: Sequence[str]) -> tuple[EntryPoint, ...]:
+def find_entries(
+    names: Sequence[str], symbols: Sequence[str], notes: Sequence[EntryPoint] = ()
+) -> tuple[EntryPoint, ...]:
     """Which symbol each declared entry is, for those that are none themselves.
 
     Parameters
@@ -32,13 +34,19 @@ def find_entries(names: Sequence[str], symbols: Sequence[str]) -> tuple[EntryPoi
         Declared entries.
     symbols
         The entries of an object.
+    notes
+        What the object itself says of them.
     """
     wanted = [name for name in names if name not in symbols]
     if not wanted:
         return ()
+    told = {note.name: note for note in notes if note.symbol in symbols}
     known = [(symbol, demangle(symbol)) for symbol in symbols]
     found = []
     for name in wanted:
+        if name in told:
+            found.append(told[name])
+            continue
         function = cpp_name(name)
         fitting = [symbol for symbol, text in known if text and _is(function, text)]
         if len(fitting) == 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -41,3 +43,27 @@ class EntryPoint:
     """The object's name for it: "_Z8rms_normIfLi256EEvPKT_PS0_i"."""
     signature: CSignature | None = None
     """None where no compiler was asked, or it could not say."""
+
+
+_NOTE = re.compile(rb"^// custom-dispatch: (.+) is ([\w$%]+)$", re.MULTILINE | re.ASCII)
+
+
+def write_notes(entries: Sequence[EntryPoint]) -> bytes:
+    """Remarks to stand at the end of PTX: the symbols of the entries that have others than names.
+
+    A file has no other place for them, and demangled symbols do not have a declaration's aliases.
+    """
+    lines = (
+        f"// custom-dispatch: {entry.name} is {entry.symbol}\n"
+        for entry in entries
+        if entry.name != entry.symbol
+    )
+    return "".join(lines).encode()
+
+
+def read_notes(ptx: bytes) -> tuple[EntryPoint, ...]:
+    """The entries that remarks in PTX tell of."""
+    found = (match.groups() for match in _NOTE.finditer(ptx))
+    return tuple(
+        EntryPoint(name.decode("utf-8", "replace"), symbol.decode()) for name, symbol in found
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import write_atomically
 from custom_dispatch.kernel.target import Arch, Target
-from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.entry_point import EntryPoint, write_notes
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 KINDS = ("ptx", "cubin", "fatbin")
@@ -96,5 +96,7 @@ class Object:
                 expected="a directory for the objects",
                 next_step="choose another directory.",
             )
-        write_atomically(path, self.data)
+        notes = write_notes(self.entries) if self.kind == "ptx" else b""
+        ends = notes and not self.data.endswith(b"\n")
+        write_atomically(path, self.data + b"\n" * bool(ends) + notes)
         return path

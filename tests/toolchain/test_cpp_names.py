@@ -251,3 +251,24 @@ def test_no_ptx_is_a_surprise(text: str, described: int) -> None:
     answer = read_answer(content, described)
     assert answer.signatures == (None,) * described
     assert answer.ptx == content
+
+
+def test_what_is_written_says_which_symbol_a_name_is(
+    declare: Declare, source: Path, tmp_path: Path
+) -> None:
+    n = cd.dim("n")
+    operands = [
+        cd.In("x", "f16", [n]), cd.Out("y", "f16", [n]), cd.Scalar("factor", "f32"),
+        cd.Scalar("count", "i32", n),
+    ]  # fmt: skip
+    entry = "maths::scale<half, 2*32>"  # an alias and a sum, which no symbol has
+    kernel = declare(source=source, entry=entry, operands=operands)
+    library = cd.build(kernel, ["cuda:sm_90"])
+    (path,) = library.write(tmp_path / "out")
+    remark = f"// custom-dispatch: {kernel.entry} is {SYMBOLS[entry]}\n".encode()
+    assert path.read_bytes() == next(iter(library.objects)).data + remark
+    (again,) = cd.build(kernel, ["cuda:sm_90"], objects=path.parent).objects
+    assert again.symbol(kernel.entry) == SYMBOLS[entry]
+    path.write_bytes(path.read_bytes().replace(b" is _Z", b" is _Znothing"))
+    with pytest.raises(PtxError, match="has no entry"):
+        cd.build(kernel, ["cuda:sm_90"], objects=path.parent)
