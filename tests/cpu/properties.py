@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import operator
 import os
+import pickle
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from cpu_harness import Launch, Runner
 from exact import Format
 
 SEED = int(os.environ.get("PROPERTY_SEED", "0"))
+KEPT = os.environ.get("PROPERTY_KEEP", "")
+"""A directory for what was run, so that benchmarks/instructions_against_gpu.py can run it too."""
 ROWS = 256
 _HEADER = f""".version 9.0
 .target sm_90
@@ -131,11 +135,29 @@ def check_tables(run: Runner, tables: Sequence[Table], cpu: str = "generic") -> 
         arrays = [*table.sources, out]
         launches.append(Launch(f"k{index}", arrays, [len(table.sources)], grid=(ROWS // 64, 1, 1)))
     failures = []
-    for table, (got,) in zip(tables, run(ptx, launches, cpu), strict=True):
+    outputs = run(ptx, launches, cpu)
+    if KEPT:
+        _keep(ptx, tables, launches, outputs)
+    for table, (got,) in zip(tables, outputs, strict=True):
         rows = list(zip(*(source.tolist() for source in table.sources), strict=True))
         for op, results in zip(table.ops, got.tolist(), strict=True):
             failures += _wrong(op, rows, results, table.bits)
     assert not failures, f"seed {SEED}, CPU {cpu}:\n" + "\n".join(failures)
+
+
+def _keep(
+    ptx: str,
+    tables: Sequence[Table],
+    launches: Sequence[Launch],
+    outputs: Sequence[Sequence[np.ndarray]],
+) -> None:
+    kept = [
+        {"texts": [op.text for op in table.ops], **vars(launch), "result": result}
+        for table, launch, (result,) in zip(tables, launches, outputs, strict=True)
+    ]
+    name = f"{zlib.crc32(ptx.encode()):08x}"
+    (Path(KEPT) / f"{name}.ptx").write_text(ptx)
+    (Path(KEPT) / f"{name}.pickle").write_bytes(pickle.dumps(kept))
 
 
 def _wrong(op: Op, rows: Sequence[tuple[int, ...]], results: Sequence[int], bits: int) -> list[str]:

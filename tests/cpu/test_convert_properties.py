@@ -65,6 +65,8 @@ def test_floats_to_integers(run_ptx: Runner, cpu: str) -> None:
     for f in FLOATS:
         found = {bits: Table((near_integers(f),), bits) for bits in (16, 32, 64)}
         for kind in INTEGERS:
+            if f is BF16 and kind[1:] == "8":  # which takes a register of 8 bits
+                continue
             bits = max(int(kind[1:]), 16)
             for rounding in INTEGRAL:
                 want = partial(to_integer, f, kind, rounding)
@@ -83,6 +85,8 @@ def test_integers_to_floats(run_ptx: Runner, cpu: str) -> None:
         bits = max(int(kind[1:]), 16)
         source = integers(kind, bits)
         for f in FLOATS:
+            if f is BF16 and kind[1:] == "8":
+                continue
             table = Table((source,), f.bits)
             for rounding in ROUNDINGS:
 
@@ -178,6 +182,8 @@ def test_integers_to_integers(run_ptx: Runner) -> None:
                 f"cvt.{to}.{kind} %d, %a;",
                 lambda a, kind=kind, to=to: integer_value(to, integer_value(kind, a)),
             )
+            if low <= bounds(kind)[0] and bounds(kind)[1] <= high:
+                continue  # nothing to saturate, and PTX does not allow it
             found[max(int(to[1:]), 16)].add(
                 f"cvt.sat.{to}.{kind} %d, %a;",
                 lambda a, kind=kind, low=low, high=high: min(

@@ -94,7 +94,10 @@ def comparisons(f: Format) -> list[Table]:
         test = partial(holds, f, name)
         text = f"setp.{name}.{f.name} %p, %a, %b; selp.b32 %d, 1, 0, %p;"
         single.add(text, test)
-        number = f"set.{name}.{f.name}.{f.name} %d, %a, %b; and.b32 %d, %d, 65535;"
+        number = (
+            f"{{ .reg .b16 h; set.{name}.{f.name}.{f.name} h, %a, %b; mov.b32 %d, {{h, %a}};"
+            "and.b32 %d, %d, 65535; }"
+        )
         single.add(number, lambda a, b, t=test: one * t(a, b))
         single.add(f"set.{name}.s32.{f.name} %d, %a, %b;", lambda a, b, t=test: -t(a, b))
         x2 = f"{f.name}x2"
