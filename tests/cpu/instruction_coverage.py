@@ -25,7 +25,8 @@ from custom_dispatch.ptx import Entry, Instruction, Module, read_module
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = Path(next(iter(nvidia.cu13.__path__))) / "include"
-OPTIONS = ["--std=c++17", "-default-device", f"-I{INCLUDE}", f"-I{INCLUDE}/cccl"]
+PATHS = (INCLUDE, INCLUDE / "cccl", ROOT / "cuda_kernels")
+OPTIONS = ["--std=c++17", "-default-device", *(f"-I{path}" for path in PATHS)]
 ARCHS = ("sm_80", "sm_90")
 _REFUSED = re.compile(r"uses `(?P<opcode>[^`]+)` \(PTX line (?P<line>\d+)")
 
@@ -42,7 +43,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        return 1 - sum(self.refused.values()) / self.total
+        return 1 - sum(self.refused.values()) / max(self.total, 1)
 
     def add(self, other: Coverage) -> None:
         self.total += other.total
