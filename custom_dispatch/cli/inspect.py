@@ -26,29 +26,43 @@ def inspect(file: Path) -> None:
 
 
 def _image(content: bytes) -> None:
-    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
-    from custom_dispatch.ptx import read_module
-    from custom_dispatch.toolchain.cubin import read_cubin
-    from custom_dispatch.toolchain.image import describe_image
+    from custom_dispatch.toolchain.image import describe_image, fatbin_parts
 
     image = describe_image(content)
     members = ", ".join(f"{kind} for {arch}" for kind, arch in image.members)
     click.echo(f"{image.kind}: {members}")
-    if image.kind == "cubin":
-        rows = [
-            (
-                name,
-                " ".join(map(str, kernel.parameter_bytes)),
-                str(kernel.max_threads or "-"),
-                *resource_cells(kernel.resources),
-            )
-            for name, kernel in read_cubin(content).items()
-        ]
-        show_table(("kernel", "parameter bytes", "max threads", *RESOURCE_COLUMNS), rows)
-    if image.kind == "ptx":
-        _ptx(content, image.archs[0])
+    if image.kind != "fatbin":
+        _part(image.kind, image.archs[0], content)
+        return
+    parts = fatbin_parts(content)
+    for kind, arch, part in parts:
+        click.echo(f"\n{kind} for {arch}")
+        _part(kind, arch, part)
+    hidden = len(image.members) - len(parts)
+    if hidden:
+        click.echo(f"{hidden} of them are compressed, so their kernels cannot be listed")
+
+
+def _part(kind: str, arch: Arch, content: bytes) -> None:
+    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
+    from custom_dispatch.ptx import read_module
+    from custom_dispatch.toolchain.cubin import read_cubin
+
+    if kind == "ptx":
+        _ptx(content, arch)
         module = read_module(content.decode("utf-8", "replace"))
         click.echo(f"PTX ISA {module.version[0]}.{module.version[1]}")
+        return
+    rows = [
+        (
+            name,
+            " ".join(map(str, kernel.parameter_bytes)),
+            str(kernel.max_threads or "-"),
+            *resource_cells(kernel.resources),
+        )
+        for name, kernel in read_cubin(content).items()
+    ]
+    show_table(("kernel", "parameter bytes", "max threads", *RESOURCE_COLUMNS), rows)
 
 
 def _ptx(content: bytes, arch: Arch) -> None:

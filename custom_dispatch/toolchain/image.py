@@ -120,7 +120,28 @@ _MEMBER_KINDS = {1: "ptx", 2: "cubin"}
 _SUFFIX_FLAGS = {0x100000: "a", 0x200000: "f"}
 
 
+def fatbin_parts(data: bytes) -> list[tuple[str, Arch, bytes]]:
+    """(kind, arch, content) of the parts of a fatbin that can be read: those not compressed.
+
+    Raises
+    ------
+    PtxError
+        The bytes are no fatbin, or it is cut short.
+    """
+    found = []
+    for kind, arch, content in _members(data):
+        if kind == "cubin" and content.startswith(_ELF_MAGIC):
+            found.append((kind, arch, content))
+        elif kind == "ptx" and _VERSION_LINE.search(content):
+            found.append((kind, arch, content.rstrip(b"\0")))
+    return found
+
+
 def _fatbin_members(data: bytes) -> list[tuple[str, Arch]]:
+    return [(kind, arch) for kind, arch, _ in _members(data)]
+
+
+def _members(data: bytes) -> list[tuple[str, Arch, bytes]]:
     if len(data) < _FATBIN_HEADER.size:
         raise _cut_short("fatbin")
     _, version, header_bytes, size = _FATBIN_HEADER.unpack_from(data)
@@ -138,13 +159,14 @@ def _fatbin_members(data: bytes) -> list[tuple[str, Arch]]:
         if offset + _MEMBER_HEADER.size > end:
             raise _cut_short("fatbin")
         kind, _, member_header, payload, sm, flags = _MEMBER_HEADER.unpack_from(data, offset)
-        offset += member_header + payload
+        start = offset + member_header
+        offset = start + payload
         if member_header < _MEMBER_HEADER.size or offset > end:
             raise _cut_short("fatbin")
         suffix = next((text for flag, text in _SUFFIX_FLAGS.items() if flags & flag), "")
         # Other kinds (LTO IR) are nothing that a driver loads by itself.
         if kind in _MEMBER_KINDS:
-            members.append((_MEMBER_KINDS[kind], Arch(sm, suffix)))
+            members.append((_MEMBER_KINDS[kind], Arch(sm, suffix), data[start:offset]))
     if not members:
         raise PtxError(
             "The fatbin holds neither PTX nor a cubin.",

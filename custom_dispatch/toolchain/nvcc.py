@@ -175,7 +175,8 @@ class Nvcc:
             log = (completed.stderr + completed.stdout.decode("utf-8", "replace")).strip()
             if completed.returncode != 0:
                 self._check_failure(request, label, log)
-                return Outcome(None, log)
+                ended = completed.returncode < 0  # by an interrupt, or for want of memory
+                return Outcome(None, log, is_final=ended)
             ptx = output.read_bytes()
             found = read_dependencies(headers.read_bytes())
             made = (TRAILER_NAME, f"{directory}/")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import Arch
+from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.ptx.conformance import (
     check_block,
     check_module,
@@ -17,12 +17,13 @@ from custom_dispatch.ptx.conformance import (
     no_entry,
 )
 from custom_dispatch.ptx.edits import apply_edits, limit_registers
+from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import rewrite_entry
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import Form, with_version
-from custom_dispatch.toolchain.image import describe_image
+from custom_dispatch.toolchain.image import describe_image, fatbin_parts
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.ptxas import Assembly, assemble
@@ -42,9 +43,9 @@ def validate(
 
     PTX is read and compared with each declaration, as are the types that the compiler told of;
     it is rewritten where a kernel's C signature is not in IREE's form, and assembled as it will be
-    linked. A cubin is compared by what its ELF tables say of each kernel. Of a fatbin image only
-    the architectures can be read: its parts may be compressed, so an entry that is missing from it
-    is found when the file is loaded.
+    linked. A cubin is compared by what its ELF tables say of each kernel, a fatbin by its parts. Of
+    a compressed part only the architecture can be read, so an entry that is missing from it is
+    found when the file is loaded.
 
     Parameters
     ----------
@@ -77,6 +78,14 @@ def validate(
     _check_image_arch(item, kernels[0], arch, label)
     if item.kind == "cubin":
         return _validate_cubin(item, kernels, arch, label)
+    for kind, built, content in fatbin_parts(item.data):
+        part = replace(item, kind=kind, data=content, target=Target("cuda", built))
+        if kind == "cubin":
+            _validate_cubin(part, kernels, built, label)
+        else:
+            module = _read(part, kernels[0], label)
+            for kernel in kernels:
+                check_module(module, kernel, built, label, symbol=item.symbol(kernel.entry))
     return item
 
 
@@ -108,15 +117,8 @@ def _validate_ptx(
     item: Object, kernels: Sequence[Kernel], label: str, form: Form, *, for_cpu: bool
 ) -> Object:
     arch = item.target.cuda_arch
-    try:
-        text = item.data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise PtxError(
-            f"Kernel `{kernels[0].name}`: `{label}` is not PTX: it is not UTF-8 text.",
-            next_step="give a file that nvcc -ptx or NVRTC wrote.",
-        ) from None
-    with naming(kernels[0], label):
-        module = read_module(text)
+    module = _read(item, kernels[0], label)
+    text = item.data.decode("utf-8")
     for kernel in kernels:
         check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
     for point in item.entries:
@@ -149,6 +151,18 @@ def _validate_ptx(
     if form.image == "ptx":
         return item
     return replace(item, kind="cubin", data=assembly.cubin, parts=(item,))
+
+
+def _read(item: Object, kernel: Kernel, label: str) -> Module:
+    try:
+        text = item.data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{label}` is not PTX: it is not UTF-8 text.",
+            next_step="give a file that nvcc -ptx or NVRTC wrote.",
+        ) from None
+    with naming(kernel, label):
+        return read_module(text)
 
 
 def _assemble_as(ptx: bytes, arch: Arch, version: tuple[int, int]) -> Assembly:

@@ -212,3 +212,11 @@ def test_main_returns_130_when_interrupted(
     monkeypatch.setattr("custom_dispatch.cli.kernels.load_kernels", interrupt)
     assert main(["build", "simple_mul.py", *SM_90, "--out", "o"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
+
+
+def test_inspect_shows_every_part_of_a_fatbin(cli: CommandLine, work: Path) -> None:
+    cli("build", "simple_mul.py", *SM_90, "--image", "fatbin", "--out", "o").succeeded("o/")
+    (path,) = (work / "o").iterdir()
+    outcome = cli("inspect", f"o/{path.name}")
+    outcome.succeeded("fatbin: ", "cubin for sm_90", "ptx for sm_90", "registers", "PTX ISA 9.0")
+    assert sum(line.startswith("simple_mul_inplace") for line in outcome.out.splitlines()) == 2

@@ -15,7 +15,7 @@ from custom_dispatch.errors import DeclarationError, PtxError
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.image import describe_image
+from custom_dispatch.toolchain.image import describe_image, fatbin_parts
 from custom_dispatch.toolchain.ptxas import assemble
 
 Declare = Callable[..., cd.Kernel]
@@ -180,3 +180,26 @@ def test_other_images_and_versions_are_refused(
         cd.build(kernel, ["cuda:sm_80"], **options)
     assert caught.value.found == said
     assert caught.value.next_step
+
+
+def test_the_parts_of_a_given_fatbin_are_checked(
+    declare: Declare, kernel: cd.Kernel, tmp_path: Path
+) -> None:
+    library = cd.build(kernel, ["cuda:sm_80", "cuda:sm_90"], image="fatbin")
+    (path,) = library.write(tmp_path)
+    assert [(kind, str(arch)) for kind, arch, _ in fatbin_parts(path.read_bytes())] == [
+        ("cubin", "sm_90"), ("ptx", "sm_90"), ("cubin", "sm_80"), ("ptx", "sm_80"),
+    ]  # fmt: skip
+    given = {"cuda:sm_80": path}
+    with pytest.raises(PtxError, match=r"`scale_sm_80.fatbin` has no entry `other`"):
+        cd.build(declare("other", source=None, objects=given), ["cuda:sm_80"])
+    n = cd.dim("n")
+    fewer = declare(
+        source=None, objects=given, operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])]
+    )
+    with pytest.raises(PtxError, match="takes 4 parameters"):
+        cd.build(fewer, ["cuda:sm_80"])
+    data = bytearray(path.read_bytes())
+    data[data.index(b".version")] = ord("x")  # as if compressed: nothing to be read
+    path.write_bytes(data)
+    assert len(fatbin_parts(bytes(data))) == 3
