@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -36,10 +37,18 @@ class Snapshot:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._digests: dict[str, bytes | None] = {}
+        self._states: dict[Closure, bytes | None] = {}
         self._trees: dict[str, Tree | None] = {}
+        self._names: dict[str, tuple[str, ...] | None] = {}
+        self._lock = threading.Lock()
 
     def state_of(self, closure: Closure) -> bytes | None:
         """A digest of all paths and contents, and of what is absent; None where a tree has none."""
+        if closure not in self._states:
+            self._states[closure] = self._take(closure)
+        return self._states[closure]
+
+    def _take(self, closure: Closure) -> bytes | None:
         trees = [self.tree(root) for root in closure.trees]
         if None in trees:
             return None
@@ -52,14 +61,20 @@ class Snapshot:
 
     def tree(self, root: str) -> Tree | None:
         """What a directory's files hold."""
-        if root not in self._trees:
-            self._trees[root] = read_tree(root, self.store)
-        return self._trees[root]
+        with self._lock:  # whoever comes second does not read thousands of files again
+            if root not in self._trees:
+                self._trees[root] = read_tree(root, self.store)
+            return self._trees[root]
 
     def names(self, root: str) -> tuple[str, ...] | None:
         """Every name that a directory's files may ask for."""
         tree = self.tree(root)
-        return None if tree is None else names_in(root, tree, self.store)
+        if tree is None:
+            return None
+        with self._lock:
+            if root not in self._names:
+                self._names[root] = names_in(root, tree, self.store)
+            return self._names[root]
 
     def _digest_of(self, path: str) -> bytes | None:
         if path not in self._digests:

@@ -12,7 +12,7 @@ import json
 import struct
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union
@@ -55,7 +55,7 @@ def from_bytes(kind: type[T], data: bytes) -> T:
             offset += length
         if offset != len(data):
             raise ValueError("the byte strings are cut short")
-        value: T = _from_tree(kind, tree, blobs)
+        value: T = _reader(kind)(tree, blobs)  # type: ignore[arg-type]
         return value
     except Exception as problem:
         # Whatever a constructor says to parts that were never written: it is no such value.
@@ -84,28 +84,27 @@ def _to_tree(value: object, blobs: list[bytes]) -> object:
     raise TypeError(f"{type(value).__name__} cannot be kept")
 
 
-def _from_tree(kind: Any, tree: Any, blobs: list[bytes]) -> Any:
+_Reader = Callable[[Any, list[bytes]], Any]
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """How values of a type are read; made once a type, for there are thousands of values."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, types.UnionType):
-        return _optional(arguments, tree, blobs)
+        return _read_optional(arguments)
     if origin is tuple:
-        return _tuple(arguments, tree, blobs)
+        return _read_tuple(arguments)
     if origin is not None and issubclass(origin, Mapping):
-        pairs = [_tuple(arguments, pair, blobs) for pair in tree]
-        return dict(pairs)
+        return _read_mapping(arguments)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        if not isinstance(tree, dict) or tree.keys() != hints.keys():
-            raise ValueError("other fields")
-        return kind(**{name: _from_tree(hints[name], tree[name], blobs) for name in hints})
+        return _read_dataclass(kind)
     if kind is bytes:
-        if type(tree) is not int or tree < 0:
-            raise ValueError("no byte string")
-        return blobs[tree]
+        return _read_bytes
     if kind is Path:
-        return Path(_exactly(str, tree))
+        return lambda tree, _: Path(_exactly(str, tree))
     if kind in (str, int, bool, float, type(None)):
-        return _exactly(kind, tree)
+        return lambda tree, _: tree if type(tree) is kind else _exactly(kind, tree)
     raise ValueError(f"{kind} cannot be read")
 
 
@@ -115,24 +114,60 @@ def _exactly(kind: type, value: Any) -> Any:
     return value
 
 
-def _optional(arguments: tuple[Any, ...], tree: Any, blobs: list[bytes]) -> Any:
-    if tree is None:
-        return _from_tree(type(None), tree, blobs) if type(None) in arguments else _exactly(str, 0)
+def _read_bytes(tree: Any, blobs: list[bytes]) -> bytes:
+    if type(tree) is not int or tree < 0:
+        raise ValueError("no byte string")
+    return blobs[tree]
+
+
+def _read_optional(arguments: tuple[Any, ...]) -> _Reader:
     (kind,) = (argument for argument in arguments if argument is not type(None))
-    return _from_tree(kind, tree, blobs)
+    read = _reader(kind)
+    return lambda tree, blobs: None if tree is None else read(tree, blobs)
 
 
-def _tuple(arguments: tuple[Any, ...], tree: Any, blobs: list[bytes]) -> tuple[Any, ...]:
-    if not isinstance(tree, list):
-        raise ValueError("no sequence")
+def _read_tuple(arguments: tuple[Any, ...]) -> _Reader:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_from_tree(arguments[0], item, blobs) for item in tree)
-    if len(tree) != len(arguments):
-        raise ValueError("another number of parts")
-    return tuple(_from_tree(kind, item, blobs) for kind, item in zip(arguments, tree, strict=True))
+        return _read_sequence(_reader(arguments[0]), arguments[0])
+    readers = tuple(map(_reader, arguments))
+
+    def read(tree: Any, blobs: list[bytes]) -> tuple[Any, ...]:
+        if type(tree) is not list or len(tree) != len(readers):
+            raise ValueError("another number of parts")
+        return tuple(part(item, blobs) for part, item in zip(readers, tree, strict=True))
+
+    return read
+
+
+def _read_sequence(item: _Reader, kind: Any) -> _Reader:
+    def read(tree: Any, blobs: list[bytes]) -> tuple[Any, ...]:
+        if type(tree) is not list:
+            raise ValueError("no sequence")
+        if kind is str and all(type(text) is str for text in tree):
+            return tuple(tree)  # a thousand paths
+        return tuple(item(part, blobs) for part in tree)
+
+    return read
+
+
+def _read_mapping(arguments: tuple[Any, ...]) -> _Reader:
+    pair = _read_tuple(arguments)
+    return lambda tree, blobs: dict(pair(item, blobs) for item in tree)
+
+
+def _read_dataclass(kind: type) -> _Reader:
+    def read(tree: Any, blobs: list[bytes]) -> Any:
+        readers = _field_readers(kind)  # only now: a dataclass may hold others of its own type
+        if type(tree) is not dict or tree.keys() != readers.keys():
+            raise ValueError("other fields")
+        return kind(**{name: part(tree[name], blobs) for name, part in readers.items()})
+
+    return read
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _field_readers(kind: type) -> dict[str, _Reader]:
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+    return {
+        field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind) if field.init
+    }

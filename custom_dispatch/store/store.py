@@ -118,13 +118,13 @@ class Store:
             Whether it is a result that somebody asked for, and so a hit or a miss.
         """
         with self.once(key):
-            found = self.load(kind, key)
+            kept = self.load(kind, key)
+            value = make() if kept is None else kept
             if counted:
-                self.count(hit=found is not None)
-            if found is None:
-                found = make()
-                self.save(key, found)
-            return found
+                self.count(hit=kept is not None)
+            if kept is None:
+                self.save(key, value)
+            return value
 
     @contextmanager
     def once(self, key: bytes) -> Iterator[None]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import time
+from array import array
 from dataclasses import dataclass
 from hashlib import sha256
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from custom_dispatch.store.key import key_of
@@ -19,8 +22,12 @@ MAX_FILES = 20_000
 
 # Files that were just changed may change again without their times showing it.
 _SETTLED_NS = 2 * 10**9
-SPELLED = re.compile(rb'(?:include|INCLUDE)(?:_next)?[ \t]*\(?[ \t]*[<"]([^>"\n]+)[>"]')
-"""A name that a header includes, or asks for."""
+# Each begins with a plain word, which is found four times as fast as one of two.
+_SPELLED = tuple(
+    re.compile(word + rb'[ \t]*\(?[ \t]*[<"]([^>"\n]+)[>"]')
+    for word in (rb"include(?:_next)?", b"INCLUDE")
+)
+_SIZES = struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,9 @@ def read_tree(root: str, store: Store) -> Tree | None:
         content = _content(root, name)
         if content is None:
             return None
-        digest.update(key_of("file", name, content))
+        digest.update(_SIZES.pack(len(os.fsencode(name)), len(content)))
+        digest.update(os.fsencode(name))
+        digest.update(content)
     tree = Tree(digest.digest())
     if settled and _listed(root) == listed:
         store.save(key, tree)
@@ -72,8 +81,7 @@ def names_in(root: str, tree: Tree, store: Store) -> tuple[str, ...] | None:
         listed = _listed(root)
         names = set(listed.files if listed else ())
         for name in listed.files if listed else ():
-            for match in SPELLED.finditer(_content(root, name) or b""):
-                names.add(os.fsdecode(match[1].strip()))
+            names |= spelled_names(_content(root, name) or b"")
         return TreeNames(tuple(sorted(names)))
 
     key = key_of("names", root, tree.digest)
@@ -104,21 +112,35 @@ def _listed(root: str) -> _Listed | None:
                 for entry in entries:
                     if entry.is_dir():
                         pending.append(entry.path)
-                    elif entry.is_file():
-                        at = entry.stat()
-                        found.append(
-                            (entry.path, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns)
-                        )
+                    else:
+                        try:
+                            at = entry.stat()
+                        except FileNotFoundError:
+                            continue  # a link that leads nowhere
+                        if S_ISREG(at.st_mode):
+                            found.append(
+                                (entry.path, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns)
+                            )
             if len(found) > MAX_FILES or len(pending) > MAX_FILES:
                 return None
     except OSError:
         return None
     found.sort()
-    # repr, for speed: numbers and quoted texts cannot run into each other.
-    signature = sha256(repr(found).encode("utf-8", "backslashreplace")).digest()
+    # A path holds no NUL, and each has four numbers: nothing can run into its neighbour.
+    paths = "\0".join([item[0] for item in found])
+    numbers = array("Q", [number for item in found for number in item[1:]])
+    signature = sha256(paths.encode("utf-8", "surrogateescape"))
+    signature.update(b"\0\0")
+    signature.update(numbers.tobytes())
     start = len(root.rstrip("/")) + 1
     newest_ns = max((item[4] for item in found), default=0)
-    return _Listed([path[start:] for path, *_ in found], signature, newest_ns)
+    return _Listed([item[0][start:] for item in found], signature.digest(), newest_ns)
+
+
+def spelled_names(content: bytes) -> set[str]:
+    """The names that a header includes, or asks for, through whatever macro."""
+    found = {name for pattern in _SPELLED for name in pattern.findall(content)}
+    return {os.fsdecode(name.strip()) for name in found}
 
 
 def _content(root: str, name: str) -> bytes | None:

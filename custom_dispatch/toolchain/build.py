@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypedDict
@@ -31,7 +32,7 @@ from custom_dispatch.toolchain.plan import (
 )
 from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
 from custom_dispatch.toolchain.question import make_visible
-from custom_dispatch.toolchain.stored import StoredBuild
+from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
 
 CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
@@ -131,7 +132,7 @@ def build(
             extra = source.cpu_target(needed)
             work += [_Work(plan, extra, source, for_cpu=True)] if extra is not None else []
     try:
-        built = _build_all(work, workers)
+        built = _build_all(work, workers, stored)
     finally:
         stored.finish()
     units = [_unit(plan, work, built, wanted) for plan in plans]
@@ -158,7 +159,19 @@ def _refuse_spills(library: Library) -> None:
             )
 
 
-def _build_all(work: Sequence[_Work], workers: int) -> list[Object]:
+def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list[Object]:
+    built: dict[int, Object] = {}
+    with stored.only_kept():
+        for index, job in enumerate(work):
+            with suppress(NotKeptError):
+                built[index] = _build(job)
+    if len(built) < len(work):
+        rest = [index for index in range(len(work)) if index not in built]
+        built |= zip(rest, _make_all([work[index] for index in rest], workers), strict=True)
+    return [built[index] for index in range(len(work))]
+
+
+def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
     with ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(_build, job) for job in work]
         try:

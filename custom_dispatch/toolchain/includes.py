@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.store import Closure, Snapshot
-from custom_dispatch.store.tree import SPELLED
+from custom_dispatch.store.tree import spelled_names
 
 MAX_FILES = 20_000
 _MAX_SPELLINGS = 64
@@ -104,10 +104,10 @@ def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...
     """Where the headers that some headers include would be found first, if they were there."""
     absent = set()
     for path in headers if search.directories else ():
-        for match in SPELLED.finditer(_content(path)):
+        for name in spelled_names(_content(path)):
             for place in search.directories:
                 # A name that is there was followed, or will be when it is read.
-                spelled = os.path.join(place, os.fsdecode(match[1].strip()))  # noqa: PTH118
+                spelled = os.path.join(place, name)  # noqa: PTH118
                 if not os.path.lexists(spelled):
                     absent.add(spelled)
     return tuple(sorted(absent))

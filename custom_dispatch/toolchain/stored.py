@@ -15,12 +15,14 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Arch
 from custom_dispatch.store import (
     Closure,
     Snapshot,
@@ -49,6 +51,8 @@ _TREE_CHECK_SECONDS = 0.5
 # Times of files are those of a clock that ticks up to 100 times a second.
 _TICK_NS = 20_000_000
 
+_ANY_ARCH = Arch(80)
+
 
 @dataclass(frozen=True, slots=True)
 class _Closures:
@@ -67,13 +71,19 @@ class _Pending:
     compiled: CompiledPtx
 
 
+class NotKeptError(Exception):
+    """Something is not in the store, where only that was wanted."""
+
+
 class StoredBuild:
     """One build's use of the store; without a store it compiles and checks, and keeps nothing."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
+        self._may_make = True
         self._lock = threading.Lock()
         self._pending: list[_Pending] = []
+        self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
         if store is not None:
@@ -83,14 +93,15 @@ class StoredBuild:
         """As `Compiler.compile`."""
         store = self._store
         if store is None:
+            self._not_kept()
             return compiler.compile(request)
         source = read_source(request.source)
         try:
-            search = compiler.search_path(request)
-            identity = package_identity(), compiler.identity(request)
+            search, identity = self._conditions(compiler, request)
         except OSError:
+            self._not_kept()
             return compiler.compile(request)
-        base = key_of("source", *identity, request, source, search)
+        base = key_of("source", package_identity(), identity, request, source, search)
         with store.once(base):
             known = store.load(_Closures, base) or _Closures(())
             for closure in known.latest:
@@ -99,6 +110,7 @@ class StoredBuild:
                 if kept:
                     store.count(hit=True)
                     return kept
+            self._not_kept()
             store.count(hit=False)
             found = find_includes(source, request.source, search, self._snapshot)
             if found is not None:
@@ -123,6 +135,7 @@ class StoredBuild:
         """As `validate.validate`."""
 
         def check() -> Object:
+            self._not_kept()
             return validate(item, kernels, label, for_cpu=for_cpu, form=form)
 
         if self._store is None:
@@ -134,6 +147,22 @@ class StoredBuild:
             return check()
         return self._store.remember(Object, key, check)
 
+    @contextmanager
+    def only_kept(self) -> Iterator[None]:
+        """Raise `NotKeptError` instead of compiling or checking anything. Not for several threads.
+
+        What is kept is found sooner by one thread than by several, which would take turns.
+        """
+        self._may_make = False
+        try:
+            yield
+        finally:
+            self._may_make = True
+
+    def _not_kept(self) -> None:
+        if not self._may_make:
+            raise NotKeptError
+
     def join(self, items: Sequence[Object]) -> Object:
         """As `fatbin.join`."""
         if self._store is None:
@@ -144,6 +173,15 @@ class StoredBuild:
         except OSError:
             return join(items)
         return self._store.remember(Object, key, lambda: join(items))
+
+    def _conditions(self, compiler: Compiler, request: CompileRequest) -> tuple[SearchPath, bytes]:
+        """Where headers are looked for, and what the compiler is: the same for many sources."""
+        asked = replace(request, source=Path(), arch=_ANY_ARCH, entries=())
+        known = self._conditions_of.get(asked)
+        if known is None:
+            known = compiler.search_path(request), compiler.identity(request)
+            self._conditions_of[asked] = known
+        return known
 
     def _declared(self, kernels: tuple[Kernel, ...]) -> bytes:
         """What checking an object against these kernels follows from, besides the object."""
