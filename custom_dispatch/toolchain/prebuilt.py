@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
@@ -67,7 +68,7 @@ _ANY_TARGET = Target("cuda", Arch(80))
 
 
 def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Path]:
-    """Look a source's objects up by their names, NAME_sm_XX.ptx.
+    """Look a source's objects up by their names, NAME_sm_XX.ptx; a fatbin serves all that it holds.
 
     Parameters
     ----------
@@ -98,4 +99,8 @@ def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Pat
                     found[Target("cuda", Arch.parse(f"sm_{arch}"))] = path
                 except DeclarationError:
                     continue  # another file that happens to be named so
+    for path in [path for path in found.values() if path.suffix == ".fatbin"]:
+        with suppress(PtxError):  # one that is damaged is refused when it is read
+            for held in describe_image(read_bytes(path, "The object", PtxError)).archs:
+                found.setdefault(Target("cuda", held), path)
     return found
