@@ -168,6 +168,10 @@ class Answer:
     """Of each entry whose address was taken."""
 
 
+# A debugger asks it where the variables of addresses are.
+_IN_DEBUG_INFORMATION = re.compile(rb"^\.b64 " + _ADDRESS.encode() + rb"\d+$", re.MULTILINE)
+
+
 def read_answer(ptx: bytes, described: int, addressed: int = 0) -> Answer:
     """Read the trailer's constants from PTX, and remove them.
 
@@ -181,6 +185,7 @@ def read_answer(ptx: bytes, described: int, addressed: int = 0) -> Answer:
         found[match[1].decode(), int(match[2])] = match[3] or b""  # all zeros are left out
     ptx = _CONSTANT.sub(b"", ptx)
     symbols = tuple(found[_ADDRESS, index].decode() for index in range(addressed))
+    ptx = _IN_DEBUG_INFORMATION.sub(b".b64 0", ptx)
     for symbol in symbols:
         name = re.escape(symbol.encode())
         declaration = rb"^(?:\.\w+ )?\.entry " + name + rb"\n?\([^)]*\)[^{;]*;\n"

@@ -272,3 +272,16 @@ def test_what_is_written_says_which_symbol_a_name_is(
     path.write_bytes(path.read_bytes().replace(b" is _Z", b" is _Znothing"))
     with pytest.raises(PtxError, match="has no entry"):
         cd.build(kernel, ["cuda:sm_90"], objects=path.parent)
+
+
+@pytest.mark.parametrize("option", ["-G", "-lineinfo", "-rdc=true"])
+def test_nothing_that_asks_is_left_behind(compiler: Compiler, source: Path, option: str) -> None:
+    from custom_dispatch.toolchain.ptxas import assemble
+
+    entries = ("maths::scale<float, 64>", "simple")
+    compiled = compiler.compile(CompileRequest(source, SM_90, (option,), entries=entries))
+    assert [entry.symbol for entry in compiled.entries] == [SYMBOLS[name] for name in entries]
+    # Debug information may name the variables that asked; there are none any more.
+    asking = [line for line in compiled.ptx.splitlines() if b"descriptor" in line]
+    assert asking == []
+    assert assemble(compiled.ptx, SM_90).cubin
