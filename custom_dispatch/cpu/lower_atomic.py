@@ -3,8 +3,8 @@
 A block runs on one core, so on shared memory they are plain loads and stores. On other memory they
 are atomic and sequentially consistent; where LLVM has no operation of the kind (f16, bf16 and their
 pairs), a value is computed and exchanged until nobody came between. Vectors are one element after
-another, as in PTX. Subnormal f32 sums are flushed to zero by a GPU's global memory (PTX ISA, "atom"),
-and here only if the kernel has nothing else to keep them for.
+another, as in PTX. Subnormal f32 sums are flushed to zero by a GPU's global memory (PTX ISA,
+"atom"), and here only if the kernel has nothing else to keep them for.
 """
 
 from __future__ import annotations
