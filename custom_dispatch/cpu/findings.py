@@ -58,6 +58,7 @@ class Finding(IntEnum):
     WAITS_IN_VAIN = 9
     DIVISION = 10
     SPIN = 11
+    DIVERGED = 12
 
 
 _WHERE = "at {place}, thread {thread}, block {block}"
@@ -131,6 +132,12 @@ _TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         "another thread to write memory",
         "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
         "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
+    ),
+    Finding.DIVERGED: (
+        "kernel `{kernel}`: threads of one warp come to different barriers: thread {thread} to "
+        "{place}, thread {other thread} to {other place}, block {block}",
+        "the same __syncthreads() for all threads of a warp: anything else is undefined on a GPU",
+        "take the barrier out of the branch that not all of them take",
     ),
 }
 

@@ -95,7 +95,8 @@ VALID_BIT: Final = 0x800
 SITE_SHIFT: Final = 12
 
 # ---- a site: an instruction, as checks know it
-READS, WRITES, IS_STRONG, IS_SWAP = 1, 2, 4, 8
+READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED = 1, 2, 4, 8, 16
+"""The last of a barrier that all threads of a warp must execute together (`.aligned`)."""
 KIND: Final = (0, "i32")
 SPACE: Final = (4, "i32")
 LOW: Final = (8, "i32")

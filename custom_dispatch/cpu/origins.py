@@ -2,8 +2,9 @@
 
 A checked access is held to the bounds of that operand: an index that is far off may well hit
 another one, which looking at the address alone would not show. An address has the origins of
-everything it was computed from, whichever way the kernel ran; numbers have none. Where there are
-several (or none, as for a pointer that was loaded), the address alone must tell.
+everything it was computed from, whichever way the kernel ran; numbers have none, and what was
+loaded is of unknown origin, unless it is added to an address of a known one. Where there are
+several, or one is unknown, the address alone must tell.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from dataclasses import dataclass
 
 from custom_dispatch.cpu.graph import opcode_base
 from custom_dispatch.cpu.liveness import registers_in, written_operands
-from custom_dispatch.ptx import Address, Entry, Instruction, Operand, Pair, Symbol, Vector
+from custom_dispatch.ptx import (
+    TYPE_BITS,
+    Address,
+    Entry,
+    Instruction,
+    Operand,
+    Pair,
+    Symbol,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,8 @@ class Origin:
     variable: str = ""
 
 
+_UNKNOWN = Origin()
+_CHOICES = frozenset({"selp", "slct", "mov"})
 _COMPARISONS = frozenset({"setp", "set", "testp"})
 _LOADS = frozenset({"ld", "ldu", "atom"})
 _NONE: frozenset[Origin] = frozenset()
@@ -59,7 +71,7 @@ class Origins:
     def of(self, operand: Operand) -> Origin | None:
         """The one origin of an address, or None where there is not just one."""
         found = frozenset[Origin]().union(*self._sources(operand))
-        return next(iter(found)) if len(found) == 1 else None
+        return next(iter(found)) if len(found) == 1 and _UNKNOWN not in found else None
 
     def _follow(self, instruction: Instruction) -> bool:
         """Add an instruction's results; whether that changed anything."""
@@ -67,10 +79,7 @@ class Origins:
         count = written_operands(instruction)
         if not count or base in _COMPARISONS:
             return False
-        sources = instruction.operands[count:]
-        if base in _LOADS:
-            sources = sources[:1] if "param" in instruction.parts else ()
-        found = _NONE.union(*(o for operand in sources for o in self._sources(operand)))
+        found = self._made_by(instruction, base, instruction.operands[count:])
         changed = False
         for register in registers_in(instruction.operands[0]):
             before = self._of.get(register.name, _NONE)
@@ -78,6 +87,18 @@ class Origins:
                 self._of[register.name] = before | found
                 changed = True
         return changed
+
+    def _made_by(
+        self, instruction: Instruction, base: str, sources: tuple[Operand, ...]
+    ) -> frozenset[Origin]:
+        if base in _LOADS and "param" not in instruction.parts:
+            wide = TYPE_BITS.get(instruction.parts[-1], 0) == 64
+            return frozenset({_UNKNOWN}) if wide else _NONE  # no address fits into less
+        if base in _LOADS:
+            sources = sources[:1]
+        each = [o for operand in sources for o in self._sources(operand)]
+        addresses = [origins for origins in each if origins - {_UNKNOWN}]
+        return _NONE.union(*(each if base in _CHOICES or not addresses else addresses))
 
     def _sources(self, operand: Operand) -> Iterator[frozenset[Origin]]:
         if isinstance(operand, Symbol):

@@ -82,6 +82,7 @@ def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) ->
             alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32), "i32"))
     turn_over(b, memory, alive.get())
     if thread.checks is not None:
+        thread.checks.converged(b)
         thread.checks.all_met(b)
     b.cond_branch(b.icmp("ne", alive.get(), b.const(0, 32), "i32"), "round", "ended")
     b.block("ended")
@@ -130,6 +131,7 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
     b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
     b.block("release")
     if thread.checks is not None:
+        thread.checks.converged(b, free)
         thread.checks.barriers_met(b, free, alive.get())
     with loop(b, threads) as number:
         status = b.load(memory.status(b, number), "i32", 4)

@@ -148,7 +148,8 @@ class Target:
         if cuda and not self.cpu and not self.checked:
             return
         named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
-        if self.backend == "cpu" and self.arch is None and named:
+        cpu = self.backend == "cpu" and self.arch is None and named
+        if cpu and (self.cpu == "host" or not self.checked):
             return
         raise DeclarationError(
             f"Target({shown(self.backend)}, ...) is not a target.",

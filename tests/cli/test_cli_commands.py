@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -90,6 +92,36 @@ def test_compile_then_run(cli: CommandLine) -> None:
     outcome.succeeded()
     assert outcome.out == "8xf32=[96. 96. 96. 96. 96. 96. 96. 96.]\n"
     assert outcome.err == f"mixed_invocation on {outcome.err.split(' on ')[1]}"
+
+
+OVERRUN = """
+extern "C" __global__ void add_one(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x] + 1;
+}
+"""
+OVERRUN_DECLARATION = """
+import custom_dispatch as cd
+n = cd.dim("n")
+operands = [cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])]
+add_one = cd.Kernel("add_one", source="add_one.cu", operands=operands, block=32, grid=1)
+"""
+
+
+def test_what_is_compiled_for_cpu_checked_fails_and_says_where(
+    cli: CommandLine, work: Path
+) -> None:
+    (work / "add_one.cu").write_text(OVERRUN)
+    (work / "add_one.py").write_text(OVERRUN_DECLARATION)
+    outcome = cli("emit", "add_one.py", "-t", "cpu:checked", "-o", "k.mlir")
+    outcome.succeeded("--iree-llvmcpu-link-embedded=false")
+    programs = Path(sys.executable).parent  # the printed command, as a shell takes it
+    subprocess.run(["sh", "-c", f"{programs}/{outcome.out}"], check=True, timeout=60)
+    cli("run", "k.vmfb", "-i", "32xf32=1").succeeded("32xf32=[2. 2.")
+    outcome = cli("run", "k.vmfb", "-i", "31xf32=1")
+    outcome.refused(
+        "Kernel `add_one` reads 4 bytes at byte 124 of operand `x`, which has 124 bytes, at "
+        "add_one.cu:3 (`ld.global.f32`), thread (31, 0, 0), block (0, 0, 0)."
+    )
 
 
 def test_run_takes_the_only_function_and_files(cli: CommandLine, vmfb: Path) -> None:

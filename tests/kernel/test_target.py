@@ -31,6 +31,7 @@ SYMBOL = re.compile(r"[A-Za-z0-9_]{1,70}")
 @example("cpu:x86-64-v3\n")
 @example("cpu:" + "x" * 1000)
 @example("cpu:../../x")
+@example("cpu:checked")
 def test_any_text_is_a_target_or_refused(text: str) -> None:
     refusal = None
     try:
@@ -81,6 +82,8 @@ def test_the_error_of_a_target_says_what_was_meant(text: str, said: str) -> None
         ("cuda", "sm_80"),
         ("cpu", Arch(80)),
         ("cpu", None, "a/b"),
+        ("cpu", None, "generic", True),
+        ("cuda", Arch(80), "", True),
     ],
 )
 def test_a_target_put_together_wrongly_is_refused(arguments: Any) -> None:

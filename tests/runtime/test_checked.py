@@ -181,6 +181,12 @@ FOUND = {
         "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
         "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
     ),
+    26: (
+        "threads of one warp come to different barriers: thread (0, 0, 0) to checked.cu:76 "
+        "(`bar.sync 0`), thread (1, 0, 0) to checked.cu:75 (`bar.sync 0`), block (0, 0, 0)",
+        "the same __syncthreads() for all threads of a warp: anything else is undefined on a GPU",
+        "take the barrier out of the branch that not all of them take",
+    ),
 }
 
 
@@ -189,7 +195,7 @@ def test_every_kind_of_mistake_is_found_and_named(how: int) -> None:
     with pytest.raises(KernelError) as caught:
         call(how)
     found, expected, next_step = FOUND[how]
-    colon = ":" if how in (19, 20, 21, 22, 25) else ""
+    colon = ":" if how in (19, 20, 21, 22, 25, 26) else ""
     assert str(caught.value) == (
         f"Kernel `mistakes`{colon} {found}.\n  expected: {expected}\n  next step: {next_step}."
     )
