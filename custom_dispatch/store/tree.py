@@ -60,38 +60,43 @@ def read_tree(root: str, store: Store) -> Tree | None:
     known = store.load(Tree, key) if settled else None
     if known is not None:
         return known
-    digest = sha256()
-    for name in listed.files:
-        content = _content(root, name)
-        if content is None:
-            return None
-        digest.update(_SIZES.pack(len(os.fsencode(name)), len(content)))
-        digest.update(os.fsencode(name))
-        digest.update(content)
-    tree = Tree(digest.digest())
+    found = _read(root, listed.files)
+    if found is None:
+        return None
+    tree, names = found
     if settled and _listed(root) == listed:
         store.save(key, tree)
+        store.save(key_of("names", tree), names)
     return tree
 
 
 def names_in(root: str, tree: Tree, store: Store) -> tuple[str, ...] | None:
     """Every name that a tree's files may ask for; None where the tree is no longer that."""
-
-    def find() -> TreeNames:
+    key = key_of("names", tree)
+    known = store.load(TreeNames, key)
+    if known is None:
         listed = _listed(root)
-        names = set(listed.files if listed else ())
-        for name in listed.files if listed else ():
-            names |= spelled_names(_content(root, name) or b"")
-        return TreeNames(tuple(sorted(names)))
-
-    key = key_of("names", root, tree.digest)
-    found = store.load(TreeNames, key)
-    if found is None:
-        found = find()
-        if read_tree(root, store) != tree:
+        found = _read(root, listed.files) if listed is not None else None
+        if found is None or found[0] != tree:
             return None
-        store.save(key, found)
-    return found.names
+        known = found[1]
+        store.save(key, known)
+    return known.names
+
+
+def _read(root: str, files: list[str]) -> tuple[Tree, TreeNames] | None:
+    digest = sha256()
+    names = set(files)
+    for name in files:
+        content = _content(root, name)
+        if content is None:
+            return None
+        encoded = os.fsencode(name)
+        digest.update(_SIZES.pack(len(encoded), len(content)))
+        digest.update(encoded)
+        digest.update(content)
+        names |= spelled_names(content)
+    return Tree(digest.digest()), TreeNames(tuple(sorted(names)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""Fuzzing the readers with coverage: any bytes are read or refused, and nothing else happens.
+
+    pip install atheris
+    python tests/fuzz/readers.py READER [-max_total_time=60]
+
+READER is one of entry, object, ptx, cubin, image, resources, includes. pytest does not collect this
+file; the same promises are tested with Hypothesis beside each reader.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["custom_dispatch"]):
+    from custom_dispatch.errors import CustomDispatchError
+    from custom_dispatch.ptx.reader import read_module
+    from custom_dispatch.store import Snapshot, Store
+    from custom_dispatch.store.codec import from_bytes
+    from custom_dispatch.store.entry import key_in, read_entry
+    from custom_dispatch.toolchain.cubin import read_cubin
+    from custom_dispatch.toolchain.image import describe_image
+    from custom_dispatch.toolchain.includes import SearchPath, find_includes
+    from custom_dispatch.toolchain.object import Object
+    from custom_dispatch.toolchain.precompiled import leading_directives
+    from custom_dispatch.toolchain.ptxas import parse_resources
+
+_DIRECTORY = tempfile.TemporaryDirectory()
+_PLACE = Path(_DIRECTORY.name)
+
+
+def _entry(data: bytes) -> None:
+    value = read_entry(data)
+    assert (value is None) == (key_in(data) is None)
+
+
+def _object(data: bytes) -> None:
+    with suppress(ValueError):
+        assert type(from_bytes(Object, data)) is Object
+
+
+def _ptx(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    for module in (text, f".version 8.0\n.target sm_90\n.address_size 64\n{text}"):
+        with suppress(CustomDispatchError):
+            read_module(module)
+
+
+def _cubin(data: bytes) -> None:
+    with suppress(CustomDispatchError):
+        read_cubin(data)
+
+
+def _image(data: bytes) -> None:
+    with suppress(CustomDispatchError):
+        describe_image(data)
+
+
+def _resources(data: bytes) -> None:
+    parse_resources(data.decode("utf-8", "replace"))
+
+
+def _includes(data: bytes) -> None:
+    leading_directives(data)
+    snapshot = Snapshot(Store(_PLACE / "store", 1 << 20))
+    find_includes(data, _PLACE / "k.cu", SearchPath((str(_PLACE),)), snapshot)
+
+
+READERS: dict[str, Callable[[bytes], None]] = {
+    "entry": _entry,
+    "object": _object,
+    "ptx": _ptx,
+    "cubin": _cubin,
+    "image": _image,
+    "resources": _resources,
+    "includes": _includes,
+}
+
+if __name__ == "__main__":
+    atheris.Setup([sys.argv[0], *sys.argv[2:]], READERS[sys.argv[1]])
+    atheris.Fuzz()
