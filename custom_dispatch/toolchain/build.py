@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -172,18 +173,42 @@ def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list
 
 
 def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(_build, job) for job in work]
+    """Every object, made by several threads at once.
+
+    Ctrl-C is raised in the main thread alone, wherever that is. While it starts a thread, nobody
+    would know that thread; so it starts one only, which starts the others.
+    """
+    made: Future[list[Object]] = Future()
+    interrupted = threading.Event()
+
+    def make(job: _Work) -> Object:
+        if interrupted.is_set():
+            raise CancelledError
+        return _build(job)
+
+    def make_all() -> None:
         try:
-            return [future.result() for future in futures]
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            while wait(futures, timeout=0.05).not_done:  # one may start its next program
-                end_all()
-            raise
-        finally:
-            for future in futures:
-                future.cancel()  # after an error nobody wants the rest
+            with ThreadPoolExecutor(max_workers=workers) as pool:
+                futures = [pool.submit(make, job) for job in work]
+                try:
+                    objects = [future.result() for future in futures]
+                finally:
+                    for future in futures:
+                        future.cancel()  # after an error nobody wants the rest
+            made.set_result(objects)
+        except BaseException as error:  # noqa: BLE001 - it is raised again by whoever waits
+            made.set_exception(error)
+
+    maker = threading.Thread(target=make_all, daemon=True)
+    try:
+        maker.start()
+        return made.result()
+    except KeyboardInterrupt:
+        interrupted.set()
+        while maker.is_alive():  # a thread may start its next program
+            end_all()
+            maker.join(0.05)
+        raise
 
 
 class _Source(Protocol):
