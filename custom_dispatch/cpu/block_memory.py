@@ -93,6 +93,8 @@ class BlockMemory:
         Whether they only do so at one barrier, all together: no warps to keep track of then.
     words
         How many 32-bit words a lane shows others at most.
+    by_warps
+        Whether warps stop and go on as a whole, and not threads by themselves.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class BlockMemory:
         suspends: bool = False,
         lockstep: bool = False,
         words: int = 0,
+        by_warps: bool = False,
     ) -> None:
         self.shared = shared
         self.suspends = suspends
@@ -110,15 +113,21 @@ class BlockMemory:
         self.words = words
         x, y, z = kernel.block
         self.threads = x * y * z
-        self._lanes = _up(self.threads, 32)
+        self.by_warps = by_warps
+        self.units = -(-self.threads // 32) if by_warps else self.threads
+        """What stops and goes on: threads, or warps."""
+        self._lanes = _up(self.units, 32)
         self._end = _up(shared.size, _ALIGN)
         self.state_bytes = 0
         if suspends:
             self._barriers = self._take(BARRIERS * BARRIER_BYTES)
             self._place = self._take(4 * self._lanes)
+        if suspends and by_warps:
+            self._alive = self._take(4 * self._lanes)
         if suspends and not lockstep:
             self._status = self._take(4 * self._lanes)
             self._subject = self._take(4 * self._lanes)
+        if suspends and not lockstep and not by_warps:
             self._group = self._take(4 * self._lanes)
             self._ballot = self._take(4 * self._lanes)
             self._shown = self._take(4 * words * self._lanes)
@@ -137,7 +146,7 @@ class BlockMemory:
     @property
     def size(self) -> int:
         """Bytes of the whole."""
-        return max(self._end + self.state_bytes * self.threads, 16)
+        return max(self._end + self.state_bytes * self.units, 16)
 
     def check_size(self, entry: Entry) -> None:
         """Refuse a kernel whose block needs more than a worker has.
@@ -148,10 +157,11 @@ class BlockMemory:
             It does; the message says what takes how much.
         """
         if self.size > MAX_BLOCK_BYTES:
+            units = "warps" if self.by_warps else "threads"
             raise PtxError(
                 f"Kernel `{entry.name}` needs {self.size} bytes for a block on the CPU: "
                 f"{self.shared.size} of shared memory, and {self.state_bytes} for each of "
-                f"{self.threads} suspended threads.",
+                f"{self.units} suspended {units}.",
                 expected=f"at most {MAX_BLOCK_BYTES} bytes, the local memory of an IREE worker",
                 next_step="use a smaller block, less shared memory or fewer values kept across "
                 "barriers, or leave `cpu` out of the targets.",
@@ -170,6 +180,10 @@ class BlockMemory:
     def place(self, b: Builder, thread: str) -> str:
         """Where a thread goes on."""
         return self._element(b, self._place, thread, 4)
+
+    def alive(self, b: Builder, warp: str) -> str:
+        """How many threads of a warp have not ended."""
+        return self._element(b, self._alive, warp, 4)
 
     def status(self, b: Builder, thread: str) -> str:
         """What a thread is doing."""

@@ -21,6 +21,7 @@ from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.liveness import live_after, registers_in, writes
 from custom_dispatch.cpu.suspension import suspends
 from custom_dispatch.cpu.thread_function import THREAD, ThreadFunction, make_ids, signature_text
+from custom_dispatch.cpu.waits import Waits
 from custom_dispatch.ptx import Instruction, Operand
 
 THREAD_NUMBER = "%thread"
@@ -28,7 +29,7 @@ STATE = "%state"
 _MAX_LOCAL_ALIGN = 16
 
 
-class Coroutine:
+class Coroutine(Waits):
     """What instruction lowerings use to make a thread wait.
 
     Parameters
@@ -47,6 +48,7 @@ class Coroutine:
         memory: BlockMemory,
         live: dict[int, tuple[Instruction, frozenset[str]]],
     ) -> None:
+        super().__init__(frame.b)
         self._frame = frame
         self.memory = memory
         self._live = live
@@ -56,7 +58,6 @@ class Coroutine:
         """Bytes of a thread's state: local memory and the largest set of live registers."""
 
     def place_local(self, size: int, align: int) -> tuple[str, int]:
-        """Local memory that outlives a wait: a pointer to it, and where it lies in the state."""
         align = min(max(align, 8), _MAX_LOCAL_ALIGN)
         start = -(-self._local_bytes // align) * align
         self._local_bytes = start + size
@@ -66,7 +67,6 @@ class Coroutine:
     def wait_at_barrier(
         self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
     ) -> None:
-        """Wait until the scheduler finds the block's barrier complete."""
         b = self._frame.b
         if not self.memory.lockstep:
             b.store(number, self.memory.subject(b, THREAD_NUMBER), "i32", 4)
@@ -79,17 +79,6 @@ class Coroutine:
         words: Sequence[str],
         keep: Iterable[Operand] = (),
     ) -> None:
-        """Show some words to other lanes, and wait until they all have shown theirs.
-
-        Parameters
-        ----------
-        mask
-            The lanes to wait for, an i32; 0 for those that wait at this very instruction.
-        words
-            i32 values.
-        keep
-            Operands of the instruction that are read after the wait.
-        """
         b = self._frame.b
         b.store(mask, self.memory.subject(b, THREAD_NUMBER), "i32", 4)
         for index, word in enumerate(words):
@@ -97,22 +86,18 @@ class Coroutine:
         self._suspend(instruction, IN_WARP, keep)
 
     def group(self) -> str:
-        """The lanes that took part in the last meeting, as bits."""
         b = self._frame.b
         return b.load(self.memory.group(b, THREAD_NUMBER), "i32", 4)
 
     def ballot(self) -> str:
-        """The lowest bit of the first word of each of them."""
         b = self._frame.b
         return b.load(self.memory.ballot(b, THREAD_NUMBER), "i32", 4)
 
     def lane(self) -> str:
-        """The thread's lane."""
         b = self._frame.b
         return b.binary("and", THREAD_NUMBER, b.const(31, 32), "i32")
 
     def seen(self, lane: str, word: int) -> str:
-        """A word that a lane of the same warp showed in the last meeting."""
         b = self._frame.b
         first = b.binary("and", THREAD_NUMBER, b.const(-32, 32), "i32")
         thread = b.binary("or", first, lane, "i32")

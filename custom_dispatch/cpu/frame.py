@@ -21,6 +21,7 @@ from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.special_registers import Ids, special_register
 from custom_dispatch.cpu.subnormals import wants_flushing
 from custom_dispatch.cpu.unsupported import unsupported
+from custom_dispatch.cpu.waits import Waits
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import (
     TYPE_BITS,
@@ -37,7 +38,6 @@ from custom_dispatch.ptx import (
 
 if TYPE_CHECKING:
     from custom_dispatch.cpu.checks import Checks
-    from custom_dispatch.cpu.coroutine import Coroutine
 
 _LARGEST_F32 = 3.4028234663852886e38
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -82,10 +82,10 @@ class Frame:
         self.entry = entry
         self.kernel = kernel
         self.ids = ids
-        self._pointers = pointers
-        self._globals = globals_
+        self.pointer_registers = pointers
+        self.globals = globals_
         self._slots: dict[str, tuple[str, int]] = {}
-        self._variables: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
         self._parameters = {
             parameter.name: index for index, parameter in enumerate(entry.parameters)
         }
@@ -93,7 +93,7 @@ class Frame:
         """Start of the slots' names; two frames of one function need two."""
         self.used_globals: set[str] = set()
         self.memory = memory
-        self.coroutine: Coroutine | None = None
+        self.coroutine: Waits | None = None
         """Where the thread can wait for others."""
         self.checks: Checks | None = None
         """In checked mode, what is checked."""
@@ -129,7 +129,7 @@ class Frame:
             raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
         slot = f"%{self.slot_prefix}{len(self._slots)}"
         one = self.b.const(1, 32)
-        if register.name in self._pointers:
+        if register.name in self.pointer_registers:
             self.b.line(f"{slot} = llvm.alloca {one} x {POINTER} : (i32) -> {POINTER}")
             null = self.b.value(f"llvm.mlir.zero : {POINTER}")
             self.b.line(f"llvm.store {null}, {slot} : {POINTER}, {POINTER}")
@@ -147,12 +147,12 @@ class Frame:
     def declare_variable(self, name: str, size: int, align: int) -> None:
         """Give a local variable its memory: on the stack, or where it outlives a wait."""
         if self.coroutine is not None:
-            self._variables[name], start = self.coroutine.place_local(size, align)
+            self.variables[name], start = self.coroutine.place_local(size, align)
             if self.checks is not None:
                 self.checks.place_local(name, start, size)
             return
         one = self.b.const(1, 32)
-        self._variables[name] = self.b.value(
+        self.variables[name] = self.b.value(
             f"llvm.alloca {one} x !llvm.array<{size} x i8> "
             f"{{alignment = {max(align, 16)} : i64}} : (i32) -> {POINTER}"
         )
@@ -160,11 +160,39 @@ class Frame:
     def slot(self, name: str) -> tuple[str, str, int]:
         """A register's slot, and the type and bytes of what it holds."""
         slot, bits = self._slots[name]
-        if name in self._pointers:
+        if name in self.pointer_registers:
             return slot, POINTER, 8
         return slot, int_type(bits), max(bits // 8, 1)
 
-    def waits(self) -> Coroutine:
+    def width(self, name: str) -> int:
+        """The bits of a register."""
+        return self._slots[name][1]
+
+    def read(self, name: str) -> tuple[str, int]:
+        """What a register holds, and its bits; a pointer if it is kept as one."""
+        slot, bits = self._slots[name]
+        type_name = POINTER if name in self.pointer_registers else int_type(bits)
+        return self.b.value(f"llvm.load {slot} : {POINTER} -> {type_name}"), bits
+
+    def write(self, name: str, value: str) -> None:
+        """Write a register, with a value of its width or a pointer."""
+        slot, type_name, _ = self.slot(name)
+        self.b.line(f"llvm.store {value}, {slot} : {type_name}, {POINTER}")
+
+    def count(self, condition: str = "") -> str:
+        """How many threads an instruction is lowered for, or those of them for which an i1 holds;
+        an i32.
+        """
+        if condition:
+            return self.b.resize(condition, 1, 32)
+        return self.b.const(1, 32)
+
+    def rebind(self, slots: dict[str, tuple[str, int]], variables: dict[str, str]) -> None:
+        """Put registers, by name, into other slots, with their bits; and variables elsewhere."""
+        self._slots = slots
+        self.variables = variables
+
+    def waits(self) -> Waits:
         """The thread as one that can wait for others."""
         if self.coroutine is None:
             raise TypeError("the kernel was lowered as one that never waits")
@@ -220,12 +248,9 @@ class Frame:
         """An operand's low bits as an integer; a narrower register is extended."""
         b = self.b
         if isinstance(operand, Register):
-            slot, width = self._slot(operand)
-            if operand.name in self._pointers:
-                pointer = b.value(f"llvm.load {slot} : {POINTER} -> {POINTER}")
-                value = b.cast("ptrtoint", pointer, POINTER, "i64")
-            else:
-                value = b.value(f"llvm.load {slot} : {POINTER} -> i{width}")
+            value, width = self.read(operand.name)
+            if operand.name in self.pointer_registers:
+                value = b.cast("ptrtoint", value, POINTER, "i64")
             if operand.negated:
                 value = b.binary("xor", value, b.const(1, width), int_type(width))
             return b.resize(value, width, bits, signed=signed)
@@ -260,14 +285,14 @@ class Frame:
     def pointer(self, operand: Operand) -> str:
         """An operand's value as a pointer."""
         b = self.b
-        if isinstance(operand, Register) and operand.name in self._pointers:
-            return b.value(f"llvm.load {self._slot(operand)[0]} : {POINTER} -> {POINTER}")
+        if isinstance(operand, Register) and operand.name in self.pointer_registers:
+            return self.read(operand.name)[0]
         if isinstance(operand, Symbol):
-            if operand.name in self._variables:
-                return b.offset(self._variables[operand.name], operand.offset)
-            if operand.name in self._globals:
+            if operand.name in self.variables:
+                return b.offset(self.variables[operand.name], operand.offset)
+            if operand.name in self.globals:
                 self.used_globals.add(operand.name)
-                base = b.value(f"llvm.mlir.addressof @{self._globals[operand.name]} : {POINTER}")
+                base = b.value(f"llvm.mlir.addressof @{self.globals[operand.name]} : {POINTER}")
                 return b.offset(base, operand.offset)
             raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
         return b.cast("inttoptr", self.integer(operand, 64), "i64", POINTER)
@@ -302,7 +327,7 @@ class Frame:
         return (
             isinstance(operand, Address)
             and isinstance(operand.base, Symbol)
-            and operand.base.name in self._variables
+            and operand.base.name in self.variables
         )
 
     def parameter(self, operand: Operand, bits: int, offset: int = 0) -> str:
@@ -336,7 +361,7 @@ class Frame:
 
     def holds_pointer(self, operand: Operand) -> bool:
         """Whether an operand is a register kept as a pointer."""
-        return isinstance(operand, Register) and operand.name in self._pointers
+        return isinstance(operand, Register) and operand.name in self.pointer_registers
 
     def is_pointer(self, operand: Operand) -> bool:
         """Whether an operand is known to be a pointer."""
@@ -348,7 +373,7 @@ class Frame:
         """Write a pointer to a register kept as one."""
         if not isinstance(operand, Register):
             raise self._malformed(f"`{_shown(operand)}` is no register to write")
-        self.b.line(f"llvm.store {value}, {self._slot(operand)[0]} : {POINTER}, {POINTER}")
+        self.write(operand.name, value)
 
     def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
         """Write an integer; a wider register gets it extended by its sign or with zeros."""
@@ -356,13 +381,11 @@ class Frame:
             return
         if not isinstance(operand, Register):
             raise self._malformed(f"`{_shown(operand)}` is no register to write")
-        slot, width = self._slot(operand)
+        width = self.width(operand.name)
         value = self.b.resize(value, bits, width, signed=signed)
-        if operand.name in self._pointers:
-            pointer = self.b.cast("inttoptr", value, "i64", POINTER)
-            self.b.line(f"llvm.store {pointer}, {slot} : {POINTER}, {POINTER}")
-        else:
-            self.b.line(f"llvm.store {value}, {slot} : i{width}, {POINTER}")
+        if operand.name in self.pointer_registers:
+            value = self.b.cast("inttoptr", value, "i64", POINTER)
+        self.write(operand.name, value)
 
     def set_float(self, operand: Operand, value: str, type_name: str) -> None:
         """Write an ``f32`` or ``f64``."""
@@ -382,9 +405,6 @@ class Frame:
         if bits == 32 and abs(value) > _LARGEST_F32:
             value = math.copysign(math.inf, value)
         return int.from_bytes(struct.pack(target, value), "little")
-
-    def _slot(self, register: Register) -> tuple[str, int]:
-        return self._slots[register.name]
 
     def _no_special(self, register: SpecialRegister) -> Exception:
         reason = f"the CPU target has no special register `{register.name}`"

@@ -72,8 +72,11 @@ def written_operands(instruction: Instruction) -> int:
 
 def writes(instruction: Instruction) -> set[str]:
     """The registers that an instruction always writes."""
-    if instruction.predicate is not None:
-        return set()
+    return set() if instruction.predicate is not None else written_registers(instruction)
+
+
+def written_registers(instruction: Instruction) -> set[str]:
+    """The registers that an instruction writes, if it is executed."""
     found: set[str] = set()
     for operand in instruction.operands[: written_operands(instruction)]:
         if not isinstance(operand, Address):
@@ -91,6 +94,65 @@ def reads(instruction: Instruction) -> set[str]:
     if instruction.predicate is not None:
         found.add(instruction.predicate.register.name)
     return found
+
+
+def local_registers(graph: Graph, ends: Callable[[Instruction], bool]) -> frozenset[str]:
+    """The registers that are written and read in one stretch of instructions only.
+
+    Parameters
+    ----------
+    graph
+        A kernel's basic blocks.
+    ends
+        Which instructions end a stretch, as the end of a block does; one belongs to both sides.
+    """
+    place: dict[str, int] = {}
+    shared: set[str] = set()
+    stretch = 0
+    for block in graph.blocks:
+        stretch += 1
+        for instruction in block.instructions:
+            between = ends(instruction)
+            read, written = reads(instruction), written_registers(instruction)
+            unsure = instruction.predicate is not None or between
+            for name in read | written:
+                fresh = name not in place
+                if place.setdefault(name, stretch) != stretch or (fresh and name in read):
+                    shared.add(name)
+                if unsure and (between or name in written):
+                    shared.add(name)
+            stretch += between
+    return frozenset(place) - shared
+
+
+def written_once(graph: Graph) -> frozenset[str]:
+    """The registers that one instruction writes, whenever it is executed."""
+    count: dict[str, int] = {}
+    for block in graph.blocks:
+        for instruction in block.instructions:
+            for name in written_registers(instruction):
+                unsure = instruction.predicate is not None
+                count[name] = count.get(name, 0) + 1 + unsure
+    return frozenset(name for name, times in count.items() if times == 1)
+
+
+def live_before(graph: Graph) -> list[frozenset[str]]:
+    """The registers live where each basic block starts."""
+    blocks = graph.blocks
+    before: list[frozenset[str]] = [frozenset()] * len(blocks)
+    effects = [[(writes(i), reads(i)) for i in block.instructions] for block in blocks]
+    changed = True
+    while changed:
+        changed = False
+        for index in range(len(blocks) - 1, -1, -1):
+            live = set[str]().union(*(before[s] for s in blocks[index].successors))
+            for written, read in reversed(effects[index]):
+                live -= written
+                live |= read
+            if len(live) != len(before[index]):
+                before[index] = frozenset(live)
+                changed = True
+    return before
 
 
 def live_after(
@@ -111,19 +173,8 @@ def live_after(
         By the instruction's ``id``: itself, and the names of the registers read after it.
     """
     blocks = graph.blocks
-    before: list[frozenset[str]] = [frozenset()] * len(blocks)
+    before = live_before(graph)
     effects = [[(writes(i), reads(i)) for i in block.instructions] for block in blocks]
-    changed = True
-    while changed:
-        changed = False
-        for index in range(len(blocks) - 1, -1, -1):
-            live = set[str]().union(*(before[s] for s in blocks[index].successors))
-            for written, read in reversed(effects[index]):
-                live -= written
-                live |= read
-            if len(live) != len(before[index]):
-                before[index] = frozenset(live)
-                changed = True
     found: dict[int, tuple[Instruction, frozenset[str]]] = {}
     for index, block in enumerate(blocks):
         live = set[str]().union(*(before[s] for s in block.successors))

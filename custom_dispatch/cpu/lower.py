@@ -15,19 +15,29 @@ from custom_dispatch.cpu.entry_function import entry_function
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.guard import find_guard
 from custom_dispatch.cpu.inline_calls import inline_calls
+from custom_dispatch.cpu.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.liveness import symbols_in
 from custom_dispatch.cpu.monitor_code import monitor
 from custom_dispatch.cpu.origins import Origins
 from custom_dispatch.cpu.pointers import pointer_registers
 from custom_dispatch.cpu.scheduler import scheduler_function
 from custom_dispatch.cpu.sites import Sites
-from custom_dispatch.cpu.suspension import is_lockstep, suspends, words_shown
+from custom_dispatch.cpu.suspension import (
+    is_barrier,
+    is_lockstep,
+    is_warp_operation,
+    suspends,
+    words_shown,
+)
 from custom_dispatch.cpu.thread_function import ThreadFunction
 from custom_dispatch.cpu.variables import (
     global_symbols,
     global_texts,
     reachable_variables,
 )
+from custom_dispatch.cpu.vectorise import can_vectorise
+from custom_dispatch.cpu.warp_function import warp_function
+from custom_dispatch.cpu.warp_scheduler import warp_scheduler
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
@@ -134,6 +144,9 @@ def _checked_block(module: Module, thread: ThreadFunction, symbols: dict[str, st
 def _functions(thread: ThreadFunction) -> list[str]:
     """What runs a block: the function ``@symbol.block`` and those it calls."""
     memory = thread.memory
+    by_warps = _by_warps(thread)
+    if by_warps is not None:
+        return by_warps
     if memory.suspends:
         step = step_function(thread, memory)
         if thread.checks is None:
@@ -145,6 +158,38 @@ def _functions(thread: ThreadFunction) -> list[str]:
     if guard is not None:
         functions += whole_function(thread, guard)
     return functions + block_function(thread, guard)
+
+
+def _is_plain_loop(thread: ThreadFunction) -> bool:
+    """Whether LLVM makes vectors of the loop over a block's threads, the best there is."""
+    guard = find_guard(thread.graph)
+    return guard is not None and can_vectorise(thread.entry, thread.graph, thread.pointers)
+
+
+def _by_warps(thread: ThreadFunction) -> list[str] | None:
+    """The same for a kernel that can be run warp by warp; None for any other."""
+    kernel, threads = thread.kernel, thread.memory
+    if thread.checks is not None:
+        return None
+    if not threads.suspends and _is_plain_loop(thread):
+        return None
+    instructions = [i for block in thread.graph.blocks for i in block.instructions]
+    barriers = [i for i in instructions if is_barrier(i)]
+    memory = BlockMemory(
+        kernel,
+        threads.shared,
+        suspends=bool(barriers),
+        lockstep=is_lockstep([i for i in instructions if not is_warp_operation(i)]),
+        by_warps=True,
+    )
+    thread.memory = memory
+    try:
+        lines = warp_function(thread, memory) + warp_scheduler(thread, memory)
+        memory.check_size(thread.entry)
+    except NoWarpFormError:
+        thread.memory = threads
+        return None
+    return lines
 
 
 def _entry(module: Module, kernel: CpuKernel) -> Entry:

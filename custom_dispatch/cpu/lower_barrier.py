@@ -59,7 +59,7 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
     at = _number(frame, number)
     if frame.checks is not None:
         frame.checks.come(frame, at)
-    count_up(b, memory, at, ARRIVED, b.const(1, 32))
+    count_up(b, memory, at, ARRIVED, frame.count())
     b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED), "i32", 4)
 
 
@@ -73,11 +73,11 @@ def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str |
         at = _number(frame, number)
         if frame.checks is not None:
             frame.checks.come(frame, at)
-        count_up(b, memory, at, WAITING, b.const(1, 32))
+        count_up(b, memory, at, WAITING, frame.count())
         needed = b.const(0, 32) if count is None else frame.integer(count, 32)
         b.store(needed, memory.barrier(b, at, NEEDED), "i32", 4)
     if predicate is not None:
-        count_up(b, memory, at, SUM, b.resize(predicate, 1, 32))
+        count_up(b, memory, at, SUM, frame.count(predicate))
     return at
 
 

@@ -60,11 +60,8 @@ def lower_shuffle(frame: Frame, instruction: Instruction) -> None:
             source = b.binary("add" if parts[2] == "down" else "xor", lane, amount, "i32")
         valid = b.icmp("sle", source, last, "i32")
     source = b.select(valid, source, lane, "i32")
-    source = b.binary("and", source, b.const(31, 32), "i32")
-    came = b.resize(b.binary("lshr", waits.group(), source, "i32"), 32, 1)
-    source = b.select(came, source, lane, "i32")
     result, is_valid = _results(d)
-    frame.set_integer(result, waits.seen(source, 0), 32)
+    frame.set_integer(result, waits.fetch(source, 0), 32)
     if is_valid is not None:
         frame.set_integer(is_valid, valid, 1)
 
@@ -113,9 +110,7 @@ def lower_elect(frame: Frame, instruction: Instruction) -> None:
     d, mask = frame.operands(instruction, 2)
     waits = frame.waits()
     waits.meet_lanes(instruction, frame.integer(mask, 32), [])
-    leader = b.value(
-        f'"llvm.intr.cttz"({waits.group()}) <{{is_zero_poison = true}}> : (i32) -> i32'
-    )
+    leader = b.call_intrinsic("llvm.cttz", [waits.group(), b.const(1, 1)], ["i32", "i1"], "i32")
     result, is_leader = _results(d)
     frame.set_integer(result, leader, 32)
     if is_leader is not None:
@@ -124,7 +119,6 @@ def lower_elect(frame: Frame, instruction: Instruction) -> None:
 
 def lower_reduction(frame: Frame, instruction: Instruction) -> None:
     """`redux.sync`: combine an integer over lanes."""
-    b = frame.b
     parts = instruction.parts
     operation = ".".join(parts[2:])
     if operation not in _REDUCTIONS:
@@ -136,19 +130,7 @@ def lower_reduction(frame: Frame, instruction: Instruction) -> None:
     waits = frame.waits()
     shown = frame.integer(a, 32)
     waits.meet_lanes(instruction, frame.integer(mask, 32), [shown])
-    group = waits.group()
-
-    def combine(lane: str, carried: list[str]) -> list[str]:
-        value = waits.seen(lane, 0)
-        if name.startswith("llvm."):
-            value = b.call_intrinsic(name, [carried[0], value], ["i32", "i32"], "i32")
-        else:
-            value = b.binary(name, carried[0], value, "i32")
-        takes_part = b.resize(b.binary("lshr", group, lane, "i32"), 32, 1)
-        return [b.select(takes_part, value, carried[0], "i32")]
-
-    start = [(b.const(neutral, 32), "i32")]
-    frame.set_integer(d, fold(b, b.const(32, 32), start, combine)[0], 32)
+    frame.set_integer(d, waits.reduce(name, neutral), 32)
 
 
 def lower_match(frame: Frame, instruction: Instruction) -> None:

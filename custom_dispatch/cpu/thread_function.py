@@ -22,6 +22,7 @@ from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.liveness import registers_of
 from custom_dispatch.cpu.monitor import CONTEXT
 from custom_dispatch.cpu.special_registers import Ids
+from custom_dispatch.cpu.suspension import suspends
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Instruction, Variable
 
@@ -91,18 +92,22 @@ class ThreadFunction:
         self.kernel = kernel
         self.graph = graph
         self.pointers = pointers
-        self._globals = globals_
+        self.globals = globals_
         self.used_globals: set[str] = set()
         self.memory = memory
         self.checks = checks
-        self.block_arguments: Signature = parameters_of(kernel) + PLACE
-        """What the functions of a block and of a thread take first."""
-        if memory.needed:
-            self.block_arguments += ((MEMORY, POINTER),)
+
+    @property
+    def block_arguments(self) -> Signature:
+        """What the functions of a block, a warp and a thread take first."""
+        arguments = parameters_of(self.kernel) + PLACE
+        if self.memory.needed:
+            arguments += ((MEMORY, POINTER),)
         if self.may_fail:
-            self.block_arguments += ((FAILURE, POINTER),)
-        if checks is not None:
-            self.block_arguments += ((CONTEXT, POINTER),)
+            arguments += ((FAILURE, POINTER),)
+        if self.checks is not None:
+            arguments += ((CONTEXT, POINTER),)
+        return arguments
 
     @property
     def may_fail(self) -> bool:
@@ -111,16 +116,18 @@ class ThreadFunction:
         """
         if self.checks is not None:
             return False
-        waits_in_vain = self.memory.suspends and not self.memory.lockstep
-        blocks = self.graph.blocks
-        return waits_in_vain or any(
-            opcode_base(i) in ("trap", ASSERTION) for block in blocks for i in block.instructions
-        )
+        instructions = [i for block in self.graph.blocks for i in block.instructions]
+        memory = self.memory
+        if memory.by_warps:
+            waits_in_vain = any(suspends(i) for i in instructions)
+        else:
+            waits_in_vain = memory.suspends and not memory.lockstep
+        return waits_in_vain or any(opcode_base(i) in ("trap", ASSERTION) for i in instructions)
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
         frame = Frame(
-            builder, self.entry, self.kernel, ids, self.pointers, self._globals, self.memory
+            builder, self.entry, self.kernel, ids, self.pointers, self.globals, self.memory
         )
         frame.checks = self.checks
         return frame

@@ -1,0 +1,164 @@
+"""What the lanes of a warp hold of one value.
+
+A warp runs as one: an instruction is lowered once for its 32 lanes. A value that is the same in all
+lanes is a scalar; one whose lanes lie at known distances from each other is a scalar and these
+distances, so that its lanes' addresses are known to be neighbours; any other is a vector. Distances
+may also be multiples of a second scalar: the rows of a matrix, where a warp has lanes in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+LANES: Final = 32
+"""Threads of a warp (PTX ISA 9.0, section 3.1)."""
+FULL: Final = -1
+"""The lanes of a whole warp, as bits of an i32."""
+
+Distances = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What the lanes hold.
+
+    Attributes
+    ----------
+    base
+        The SSA name of a vector for a varying value, of a scalar for any other; empty where the
+        scalar is zero.
+    distances
+        What each lane adds to the scalar, as signed numbers, the first nothing; empty where all
+        lanes are equal.
+    stride, factors
+        A second scalar, of which each lane adds a multiple; empty where there is none.
+    varying
+        Whether `base` is a vector.
+    known
+        The scalar's value if it is a constant.
+    multiple
+        A power of two that divides the scalar.
+    top
+        What the scalar is at most, if it is known to be no negative number; else -1.
+    valid
+        An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
+        them. Empty where they always do.
+    lanes
+        Writes the lanes as a vector; set together with `valid`.
+    """
+
+    base: str = ""
+    distances: Distances = ()
+    stride: str = ""
+    factors: Distances = ()
+    varying: bool = False
+    known: int | None = None
+    multiple: int = 1
+    top: int = -1
+    valid: str = ""
+    lanes: Callable[[], str] | None = None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all lanes are equal."""
+        return not self.varying and not self.distances
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every lane is a constant."""
+        if self.varying or self.valid or self.stride:
+            return False
+        return self.base == "" or self.known is not None
+
+    def constants(self) -> Distances:
+        """The lanes of a known value."""
+        start = self.known or 0
+        return tuple(start + d for d in self.distances) if self.distances else (start,) * LANES
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a register is kept between instructions; from the narrowest to the widest.
+
+    Attributes
+    ----------
+    rank
+        `UNSET`, `UNIFORM`, `DISTANT` or `VARYING`.
+    distances
+        Of a distant register.
+    factors
+        Of a distant register that has a stride.
+    multiple
+        A power of two that divides a distant register's scalar; 0 where the scalar is zero.
+    top
+        What a distant register's scalar is at most, or -1 where that is not known.
+    checked
+        Whether a distant register needs to say if it is valid.
+    """
+
+    rank: int
+    distances: Distances = ()
+    factors: Distances = ()
+    multiple: int = 1
+    top: int = -1
+    checked: bool = False
+
+    def join(self, other: Form) -> Form:
+        """The narrowest form that can hold what either can."""
+        low, high = sorted((self, other), key=lambda form: form.rank)
+        if low.rank == UNSET or low == high:
+            return high
+        if (low.rank, high.rank) == (UNIFORM, DISTANT) and not any(high.distances + high.factors):
+            return replace(high, multiple=1, top=-1)
+        same = (low.rank, low.distances, low.factors) == (high.rank, high.distances, high.factors)
+        if not same or high.rank == VARYING:
+            return high if high.rank == low.rank == UNIFORM else VARYING_FORM
+        return replace(
+            high,
+            multiple=_common_multiple(low.multiple, high.multiple),
+            top=low.top if low.top == high.top else -1,
+            checked=low.checked or high.checked,
+        )
+
+
+UNSET, UNIFORM, DISTANT, VARYING = range(4)
+UNSET_FORM: Final = Form(UNSET)
+UNIFORM_FORM: Final = Form(UNIFORM)
+VARYING_FORM: Final = Form(VARYING)
+
+
+def _common_multiple(a: int, b: int) -> int:
+    """The power of two that divides both; 0 stands for zero, which all divide."""
+    return min(a, b) if a and b else a or b
+
+
+def checked_form(value: Value) -> Form:
+    """The form that holds a value of which some lanes may become others."""
+    if value.varying:
+        return VARYING_FORM
+    multiple = value.multiple if value.base else lowest_bit(value.known or 0)
+    distances = value.distances or (0,) * LANES
+    return Form(DISTANT, distances, value.factors, multiple, -1, checked=True)
+
+
+def form_of(value: Value) -> Form:
+    """The narrowest form that holds a value."""
+    if value.varying:
+        return VARYING_FORM
+    if not value.distances:
+        return UNIFORM_FORM
+    multiple = value.multiple if value.base else lowest_bit(value.known or 0)
+    return Form(DISTANT, value.distances, value.factors, multiple, value.top, bool(value.valid))
+
+
+def lowest_bit(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def signed(value: int, bits: int) -> int:
+    """A number's low bits as a signed number."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) and bits > 1 else value

@@ -1,0 +1,89 @@
+"""Running the warps of a block: each to its next barrier, in turn."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.barriers import clear_barriers, release_barriers, turn_over
+from custom_dispatch.cpu.block_memory import AT_BARRIER, FINISHED, RUNNING, BlockMemory
+from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.failure import FAILURE, Failure
+from custom_dispatch.cpu.structure import Cell, loop, when
+from custom_dispatch.cpu.thread_function import ThreadFunction, signature_text
+
+
+def warp_scheduler(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
+    """The lines of the function ``@symbol.block``, which calls ``@symbol.warp``."""
+    b = Builder()
+    if memory.suspends:
+        _run_in_turn(b, thread, memory)
+    else:
+        with loop(b, b.const(memory.threads, 32), 32) as first:
+            _run(b, thread, [(first, "i32")])
+    b.line("llvm.return")
+    return [
+        f"  llvm.func internal @{thread.kernel.symbol}.block("
+        f"{signature_text(thread.block_arguments)}) {{",
+        *b.lines,
+        "  }",
+    ]
+
+
+def _run(b: Builder, thread: ThreadFunction, more: list[tuple[str, str]]) -> None:
+    arguments = [*thread.block_arguments, *more]
+    names = ", ".join(name for name, _ in arguments)
+    types = ", ".join(type_name for _, type_name in arguments)
+    b.line(f"llvm.call @{thread.kernel.symbol}.warp({names}) : ({types}) -> ()")
+
+
+def _run_in_turn(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
+    alive = Cell(b, 0)
+    warps = b.const(memory.units, 32)
+    zero = b.const(0, 32)
+    clear_barriers(b, memory)
+    with loop(b, warps) as number:
+        b.store(zero, memory.place(b, number), "i32", 4)
+        if not memory.lockstep:
+            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    b.branch("round")
+    b.block("round")
+    alive.clear()
+    with loop(b, warps) as number:
+        if memory.lockstep:
+            place = b.load(memory.place(b, number), "i32", 4)
+            runs = b.icmp("ne", place, b.const(FINISHED, 32), "i32")
+        else:
+            status = b.load(memory.status(b, number), "i32", 4)
+            runs = b.icmp("eq", status, b.const(RUNNING, 32), "i32")
+        with when(b, runs):
+            first = b.binary("shl", number, b.const(5, 32), "i32")
+            state = memory.state(b, number)
+            _run(b, thread, [(first, "i32"), (number, "i32"), (state, "!llvm.ptr")])
+        count = b.load(memory.alive(b, number), "i32", 4)
+        alive.set(b.binary("add", alive.get(), count, "i32"))
+    if memory.lockstep:
+        turn_over(b, memory, alive.get())
+        b.cond_branch(b.icmp("ne", alive.get(), zero, "i32"), "round", "ended")
+    else:
+        _release(b, memory, alive)
+    b.block("ended")
+
+
+def _release(b: Builder, memory: BlockMemory, alive: Cell) -> None:
+    """Let the warps go on that wait at complete barriers."""
+    zero = b.const(0, 32)
+    b.cond_branch(b.icmp("eq", alive.get(), zero, "i32"), "ended", "barriers")
+    b.block("barriers")
+    free = release_barriers(b, memory, alive.get())
+    b.cond_branch(b.icmp("eq", free, zero, "i32"), "deadlock", "release")
+    b.block("release")
+    with loop(b, b.const(memory.units, 32)) as number:
+        status = b.load(memory.status(b, number), "i32", 4)
+        subject = b.load(memory.subject(b, number), "i32", 4)
+        shift = b.binary("and", subject, b.const(31, 32), "i32")
+        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
+        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
+        with when(b, b.binary("and", at, open_, "i1")):
+            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    b.branch("round")
+    b.block("deadlock")
+    b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+    b.branch("ended")
