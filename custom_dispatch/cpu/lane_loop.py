@@ -18,7 +18,7 @@ from custom_dispatch.cpu.lane_values import LANES, UNIFORM, UNSET, Value
 from custom_dispatch.cpu.liveness import reads, registers_of, written_registers
 from custom_dispatch.cpu.special_registers import Ids
 from custom_dispatch.cpu.waits import Waits
-from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
+from custom_dispatch.ptx import Instruction, Operand
 
 
 class NoWarpFormError(Exception):
@@ -130,8 +130,7 @@ class LaneLoop(Waits):
             slots[name] = (place, self._warp.width(name))
         variables = {name: self._variable(handle) for name, handle in self._warp.variables.items()}
         self.frame.rebind(slots, variables)
-        if any(isinstance(o, SpecialRegister) for o in self._instruction.operands):
-            self.frame.ids = self._ids.of_lane(b, self._lane)
+        self.frame.ids = self._ids.of_lane(b, self._lane)
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
@@ -229,10 +228,15 @@ class LaneIds:
 
     def of_lane(self, b: LaneBuilder, lane: str) -> Ids:
         """The ids of one lane, in code for one lane."""
-        width, height, _ = self._block
+        width, height, depth = self._block
         number = b.binary("add", self._first, lane, "i32")
+        zero = b.const(0, 32)
+        if height * depth == 1:
+            return Ids((number, zero, zero), self._ids.block, self._ids.grid)
         x = b.binary("urem", number, b.const(width, 32), "i32")
         row = b.binary("udiv", number, b.const(width, 32), "i32")
+        if depth == 1:
+            return Ids((x, row, zero), self._ids.block, self._ids.grid)
         y = b.binary("urem", row, b.const(height, 32), "i32")
         z = b.binary("udiv", row, b.const(height, 32), "i32")
         return Ids((x, y, z), self._ids.block, self._ids.grid)

@@ -239,7 +239,7 @@ def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:
         lower(read_module(ptx), [kernel_of("k")])
     message = str(caught.value)
     assert "Kernel `k` needs 60" in message
-    assert "600000 of shared memory, and 16 for each of 64 suspended threads" in message
+    assert "600000 of shared memory, and 64 for each of 2 suspended warps" in message
     assert "expected: at most 524288 bytes" in message
 
 
