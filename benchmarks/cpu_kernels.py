@@ -1,6 +1,6 @@
-"""Kernels with shared memory, barriers and shuffles on the CPU, against IREE's own code and numpy.
+"""Kernels with loops, barriers and shuffles on the CPU, against IREE's own code and numpy.
 
-Row-wise kernels of 2**24 f32, and a tiled matmul of 512**3; a call is timed whole, with its
+Saxpy and row-wise kernels of 2**24 f32, a tiled matmul of 512**3; a call is timed whole, with its
 operands on the device. Bars: row-wise within 2 times IREE's own code for the same CPU, and within
 1.5 times numpy; matmul within 4 times IREE's own.
 """
@@ -25,7 +25,20 @@ from custom_dispatch.runtime.device import hal_device
 ROWS, COLUMNS, SIZE = 4096, 4096, 512
 REPETITIONS = 9
 CORPUS = Path(__file__).parents[1] / "tests" / "cpu" / "corpus"
+SAXPY = """
+extern "C" __global__ void saxpy(const float* x, const float* y, float* z, int n, float a) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    z[i] = a * x[i] + y[i];
+}
+"""
 PLAIN = b"""
+func.func @saxpy(%x: tensor<16777216xf32>, %y: tensor<16777216xf32>, %a: f32)
+    -> tensor<16777216xf32> {
+  %s = tensor.splat %a : tensor<16777216xf32>
+  %0 = arith.mulf %s, %x : tensor<16777216xf32>
+  %1 = arith.addf %0, %y : tensor<16777216xf32>
+  return %1 : tensor<16777216xf32>
+}
 func.func @softmax(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
   %0 = tensor.empty() : tensor<4096x4096xf32>
   %1 = linalg.softmax dimension(1) ins(%x : tensor<4096x4096xf32>)
@@ -77,7 +90,21 @@ def _kernels(directory: Path) -> list[cd.Kernel]:
     r, c, m, n, k = (cd.dim(name) for name in "rcmnk")
     for name in ("barriers", "warps"):
         (directory / f"{name}.cu").write_text((CORPUS / f"{name}.cu").read_text())
+    (directory / "saxpy.cu").write_text(SAXPY)
     return [
+        cd.Kernel(
+            "saxpy",
+            source=directory / "saxpy.cu",
+            operands=[
+                cd.In("x", "f32", [n]),
+                cd.In("y", "f32", [n]),
+                cd.Out("z", "f32", [n]),
+                cd.Scalar("count", "i32", n),
+                cd.Scalar("a", "f32"),
+            ],
+            block=256,
+            grid=1024,
+        ),
         cd.Kernel(
             "softmax",
             source=directory / "warps.cu",
@@ -138,6 +165,9 @@ def main() -> int:
         rng.standard_normal(COLUMNS, np.float32),
     )
     a, b = (rng.standard_normal((SIZE, SIZE), np.float32) for _ in range(2))
+    flat, other = x.reshape(-1), rng.standard_normal(ROWS * COLUMNS, np.float32)
+    dflat, dother = (rt.asdevicearray(device, v) for v in (flat, other))
+    two = np.float32(2)
     dx, dw, da, db = (rt.asdevicearray(device, v) for v in (x, w, a, b))
     eps = np.float32(1e-5)
 
@@ -145,6 +175,11 @@ def main() -> int:
         return x / np.sqrt(np.mean(x * x, 1, keepdims=True) + eps) * w
 
     calls: dict[str, tuple[Callable[[], object], Callable[[], object], Callable[[], object]]] = {
+        "saxpy 2^24, a loop over the grid": (
+            lambda: plain.saxpy(dflat, dother, two),
+            lambda: ours.saxpy(dflat, dother, two),
+            lambda: two * flat + other,
+        ),
         "softmax 4096 x 4096": (
             lambda: plain.softmax(dx),
             lambda: ours.softmax(dx),

@@ -57,6 +57,12 @@ def device_flags(library: Library) -> tuple[str, ...]:
     return (*flags, "--iree-input-demote-f64-to-f32=false")
 
 
+_TRUSTED = ("--verify=false",)
+"""For modules that hold nothing but what this package writes. IREE's parser verifies them; to
+verify them again after every pass takes a third of the time. A model is verified: passes may make
+something of it that does not fit its kernels (an f64 that becomes an f32)."""
+
+
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
     kernels: Kernel | Iterable[Kernel] | Library,
@@ -101,7 +107,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
     def of_kernels() -> bytes:
         source = write_library_module(library, embedded, "executable").encode()
-        return compile_mlir(source, [*ours, *flags])
+        return compile_mlir(source, [*ours, *_TRUSTED, *flags])
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.

@@ -128,6 +128,17 @@ def reachable(graph: Graph, start: int) -> set[int]:
     return _reachable([block.successors for block in graph.blocks], start, None)
 
 
+def loop_through(graph: Graph, index: int) -> set[int]:
+    """The blocks of all loops that a block is part of."""
+    before: list[list[int]] = [[] for _ in graph.blocks]
+    for block, found in enumerate(graph.blocks):
+        for target in found.successors:
+            before[target].append(block)
+    leads_here = _reachable([tuple(found) for found in before], index, None)
+    ways = [reachable(graph, target) for target in graph.blocks[index].successors]
+    return leads_here & set().union(*ways) if ways else set()
+
+
 def _add_stops(successors: list[tuple[int, ...]], waiting: list[set[int]], stops: set[int]) -> None:
     """Lanes also wait where they would pass others."""
     changed = True

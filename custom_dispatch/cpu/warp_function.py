@@ -13,7 +13,13 @@ widened.
 from __future__ import annotations
 
 from custom_dispatch.cpu.block_memory import BlockMemory
-from custom_dispatch.cpu.divergence import Divergence, exit_blocks, find_divergence, reachable
+from custom_dispatch.cpu.divergence import (
+    Divergence,
+    exit_blocks,
+    find_divergence,
+    loop_through,
+    reachable,
+)
 from custom_dispatch.cpu.graph import Graph, opcode_base
 from custom_dispatch.cpu.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.lane_values import LANES, Form
@@ -22,8 +28,10 @@ from custom_dispatch.cpu.suspension import is_barrier
 from custom_dispatch.cpu.thread_function import ThreadFunction
 from custom_dispatch.cpu.warp_pass import WarpPass
 from custom_dispatch.cpu.warp_plan import WarpPlan
+from custom_dispatch.ptx import Instruction
 
 _MAX_PASSES = 40
+_ORDERED = frozenset({"volatile", "relaxed", "acquire"})
 
 
 def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
@@ -54,7 +62,7 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
     final = False
     for _ in range(_MAX_PASSES):
         divergence = find_divergence(graph, live, divergent)
-        if divergence is None:
+        if divergence is None or _may_spin(graph, divergent):
             raise NoWarpFormError
         whole = _whole_blocks(graph, divergence, divergent, exits)
         run = WarpPass(
@@ -84,6 +92,28 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
         divergent |= run.divergent
         final = settled or final
     raise NoWarpFormError
+
+
+def _may_spin(graph: Graph, divergent: frozenset[int]) -> bool:
+    """Whether lanes may stay in a loop until others, which wait for them behind it, go on.
+
+    So they would at a lock that is taken in a loop. On a GPU since Volta, and thread by thread,
+    the others go on.
+    """
+    asks = {
+        index
+        for index, block in enumerate(graph.blocks)
+        if any(_asks_memory(instruction) for instruction in block.instructions)
+    }
+    return bool(asks) and any(asks & loop_through(graph, index) for index in divergent)
+
+
+def _asks_memory(instruction: Instruction) -> bool:
+    """Whether an instruction is one that a thread may wait by."""
+    base, *modifiers = instruction.parts
+    if base == "atom":
+        return "cas" in modifiers or "exch" in modifiers
+    return base == "ld" and not _ORDERED.isdisjoint(modifiers)
 
 
 def _whole_blocks(

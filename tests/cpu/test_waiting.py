@@ -55,8 +55,8 @@ def test_the_state_of_a_warp_is_as_large_as_its_live_registers() -> None:
     body = "ld.param.u64 %rd1, [p]; bar.sync 0; st.global.u32 [%rd1], %r1;"
     kernel = CpuKernel("k", "k", (64, 1, 1), 1, 0, "#layout")
     code = lower(read_module(entry_text(body)), [kernel])
-    # 16 barriers of 32 bytes, a place and a count for each of up to 32 warps, and the states of 2: a
-    # pointer, which is the same in all lanes, which lanes are active, and which have not ended
+    # 16 barriers of 32 bytes, a place and a count for each of up to 32 warps, and the states of 2:
+    # a pointer, which is the same in all lanes, which lanes are active, and which have not ended
     assert code.local_memory == {"k": 16 * 32 + 2 * 4 * 32 + 2 * 64}
 
 

@@ -263,6 +263,26 @@ def test_lanes_that_would_meet_before_they_part_are_run_thread_by_thread(run_ptx
     np.testing.assert_array_equal(run_ptx(HEADER + BACKWARDS, [launch])[0][0], want)
 
 
+LOCK = """
+extern "C" __global__ void locked(int* lock, int* sum) {
+  while (atomicCAS(lock, 0, 1) != 0) {}
+  *sum += threadIdx.x;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+"""
+
+
+def test_lanes_that_wait_for_each_other_in_a_loop_are_run_thread_by_thread(
+    run_ptx: Runner,
+) -> None:
+    ptx = compile_cuda(LOCK)
+    launch = Launch("locked", [np.zeros(1, np.int32), np.zeros(1, np.int32)], [0, 1])
+    assert ".warp(" not in model_text(ptx, [launch])
+    (lock, total), *_ = run_ptx(ptx, [launch])
+    assert (lock[0], total[0]) == (0, sum(range(64)))
+
+
 def test_a_loop_that_llvm_makes_vectors_of_stays_one() -> None:
     ptx = compile_cuda(
         'extern "C" __global__ void twice(const float* x, float* y, int n) {'
