@@ -34,10 +34,16 @@ extern "C" __global__ void saxpy(const float* x, const float* y, float* z, int n
 PLAIN = b"""
 func.func @saxpy(%x: tensor<16777216xf32>, %y: tensor<16777216xf32>, %a: f32)
     -> tensor<16777216xf32> {
-  %s = tensor.splat %a : tensor<16777216xf32>
-  %0 = arith.mulf %s, %x : tensor<16777216xf32>
-  %1 = arith.addf %0, %y : tensor<16777216xf32>
-  return %1 : tensor<16777216xf32>
+  %e = tensor.empty() : tensor<16777216xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>,
+      affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %y : tensor<16777216xf32>, tensor<16777216xf32>) outs(%e : tensor<16777216xf32>) {
+  ^bb0(%u: f32, %v: f32, %out: f32):
+    %p = arith.mulf %a, %u : f32
+    %q = arith.addf %p, %v : f32
+    linalg.yield %q : f32
+  } -> tensor<16777216xf32>
+  return %z : tensor<16777216xf32>
 }
 func.func @softmax(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
   %0 = tensor.empty() : tensor<4096x4096xf32>
