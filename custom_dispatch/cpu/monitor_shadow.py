@@ -158,8 +158,9 @@ def _found(b: Builder, finding: Finding, offset: str, other: str = "") -> None:
 
 
 def _cell() -> list[str]:
-    """The cell of a byte of a region."""
+    """The cell of a byte of a region; null where there is no memory for one."""
     b = Builder()
+    null = b.value(f"llvm.mlir.zero : {POINTER}")
     zero, one = b.const(0, 64), b.const(1, 64)
     cells = get(b, "%region", CELLS)
     with when(b, b.icmp("eq", number_of(b, cells), zero, "i64")):
@@ -167,11 +168,15 @@ def _cell() -> list[str]:
         count = b.binary("add", count, one, "i64")
         put(b, "%region", CELLS, call_c(b, "calloc", [(count, "i64"), (b.const(8, 64), "i64")]))
     cells = get(b, "%region", CELLS)
+    b.cond_branch(b.icmp("eq", number_of(b, cells), zero, "i64"), "no_memory", "listed")
+    b.block("listed")
     number = b.binary("udiv", "%offset", b.const(CHUNK_BYTES, 64), "i64")
     place = b.offset(cells, b.binary("mul", number, b.const(8, 64), "i64"))
     with when(b, b.icmp("eq", b.load(place, "i64", 8), zero, "i64")):
         size = b.const(CHUNK_HEAD + CHUNK_BYTES * CELL_BYTES, 64)
         chunk = call_c(b, "calloc", [(one, "i64"), (size, "i64")])
+        b.cond_branch(b.icmp("eq", number_of(b, chunk), zero, "i64"), "no_memory", "made")
+        b.block("made")
         b.store(get(b, CONTEXT, CHUNKS), chunk, POINTER, 8)
         put(b, CONTEXT, CHUNKS, chunk)
         b.store(chunk, place, POINTER, 8)
@@ -179,6 +184,8 @@ def _cell() -> list[str]:
     within = b.binary("urem", "%offset", b.const(CHUNK_BYTES, 64), "i64")
     cell = b.offset(chunk, b.binary("mul", within, b.const(CELL_BYTES, 64), "i64"))
     b.line(f"llvm.return {cell} : {POINTER}")
+    b.block("no_memory")
+    b.line(f"llvm.return {null} : {POINTER}")
     return function(b, "cell", [("%region", POINTER), ("%offset", "i64")], POINTER)
 
 
