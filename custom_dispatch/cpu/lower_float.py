@@ -136,7 +136,9 @@ def lower_testp(frame: Frame, instruction: Instruction) -> None:
         result = b.icmp("ule", magnitude, infinity, integer)
     elif kind == "notanumber":
         result = b.icmp("ugt", magnitude, infinity, integer)
-    elif kind == "normal":
+    elif kind == "normal":  # zeros are, as on an H200
+        nonzero = b.icmp("ne", magnitude, b.const(0, bits), integer)
+        is_small = b.binary("and", is_small, nonzero, "i1")
         not_small = b.binary("xor", is_small, b.const(1, 1), "i1")
         result = b.binary("and", is_finite, not_small, "i1")
     elif kind == "subnormal":

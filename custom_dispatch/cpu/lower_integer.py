@@ -104,8 +104,8 @@ def _low_24(frame: Frame, value: str, *, signed: bool) -> str:
 def lower_divide(frame: Frame, instruction: Instruction) -> None:
     """`div` and `rem`.
 
-    PTX leaves division by zero without a defined value; here the quotient is all ones and the
-    remainder the dividend, and the smallest integer divided by -1 is itself. A CPU's divide
+    PTX leaves division by zero without a defined value; here quotient and remainder are all ones,
+    as an H200 gives, and the smallest integer divided by -1 is itself. A CPU's divide
     instruction would trap on both.
     """
     b = frame.b
@@ -130,7 +130,7 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
             value = b.select(by_minus_one, b.binary("sub", zero, x, integer), value, integer)
         value = b.select(by_zero, ones, value, integer)
     else:
-        value = b.select(by_zero, x, value, integer)
+        value = b.select(by_zero, ones, value, integer)
     frame.set_integer(d, value, bits, signed=signed)
 
 

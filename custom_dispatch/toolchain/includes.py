@@ -25,9 +25,10 @@ MAX_FILES = 20_000
 _MAX_SPELLINGS = 64
 """How many names one directive with macros may stand for."""
 
-# Spaces and comments, which may stand between the parts of a directive. Possessive throughout, so
-# that no text makes the search slow.
-_GAP = rb"(?:[ \t\f\v\r]|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
+# Spaces and comments, which may stand between the parts of a directive. What each part may match
+# tells it from the next, so no text makes the search slow; possessive quantifiers would say so, but
+# Python before 3.11.5 matches them wrongly.
+_GAP = rb"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
 _INCLUDE = re.compile(
     rb"#" + _GAP + rb"(?:include(?:_next)?|import)" + _GAP + rb'(?:<([^>\n]+)>|"([^"\n]+)")',
 )
@@ -39,7 +40,7 @@ _COMPUTED = re.compile(
     + _GAP
     + rb"(?:include(?:_next)?|import)\b"
     + _GAP
-    + rb'([^<"\s][^\n]*)',
+    + rb'([^<"\s/][^\n]*)',
     re.MULTILINE,
 )
 _NEXT = re.compile(rb"include_next|#" + _GAP + rb"import")

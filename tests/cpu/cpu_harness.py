@@ -52,12 +52,12 @@ def compile_cuda(source: str, arch: str = "sm_80", options: Sequence[str] = ()) 
     arguments = [f"--gpu-architecture={arch}".encode(), *(o.encode() for o in options)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(arguments), arguments)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = bytearray(size)  # `b" " * 1` is Python's own blank, which NVRTC would overwrite
     nvrtc.nvrtcGetProgramLog(program, log)
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise CudaError(log.decode())
     _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx = b" " * size
+    ptx = bytearray(size)
     nvrtc.nvrtcGetPTX(program, ptx)
     return ptx.decode()
 

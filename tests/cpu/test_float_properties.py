@@ -147,12 +147,16 @@ def comparisons(f: Format) -> Table:
             f"set.{name}.ftz.s32.f32 %d, %a, %b;",
             lambda a, b, n=name: -holds(F32, n, F32.flushed(a), F32.flushed(b)),
         )
+
+    def finite(c: int) -> bool:
+        return c & (f.sign - 1) < f.infinity
+
     kinds = {
-        "finite": lambda c: not f.is_nan(c) and c & (f.sign - 1) < f.infinity,
+        "finite": finite,
         "infinite": lambda c: c & (f.sign - 1) == f.infinity,
         "number": lambda c: not f.is_nan(c),
         "notanumber": f.is_nan,
-        "normal": lambda c: f.smallest_normal <= c & (f.sign - 1) < f.infinity,
+        "normal": lambda c: finite(c) and not f.is_subnormal(c),
         "subnormal": f.is_subnormal,
     }
     for kind, test in kinds.items():

@@ -19,7 +19,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    return a if b == 0 else a - quotient(a, b) * b
+    return -1 if b == 0 else a - quotient(a, b) * b
 
 
 def viewed(kind: str, operation: Operation) -> Operation:
@@ -447,7 +447,6 @@ def video_instruction(
     def packed(values: list[int]) -> int:
         return sum((value & mask) << bits * i for i, value in enumerate(values))
 
-    kind = f"{target[0]}{bits}"
     low = -(1 << (bits - 1)) if target == "s32" else 0
     high = mask >> (target == "s32")
     table.add(f"{opcode} %d, %a, %b, %c;", lambda a, b, c: packed(results(a, b)))
@@ -457,7 +456,7 @@ def video_instruction(
     )
     table.add(
         f"{opcode}.add %d, %a, %b, %c;",
-        lambda a, b, c: c + sum(field(kind, value & mask, bits, 0) for value in results(a, b)),
+        lambda a, b, c: c + sum(results(a, b)),
     )
 
 
