@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -40,6 +41,8 @@ CPU_PTX_ARCH = Arch(80)
 PTX has all of bf16 and asynchronous copies."""
 
 _LINE_INFO = frozenset({"-lineinfo", "--generate-line-info"})
+_START_SECONDS = 1.0
+"""How long a thread may take to start before it is taken for one that never will."""
 
 
 class BuildOptions(TypedDict, total=False):
@@ -205,9 +208,12 @@ def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
         return made.result()
     except KeyboardInterrupt:
         interrupted.set()
-        while maker.is_alive():  # a thread may start its next program
-            end_all()
-            maker.join(0.05)
+        # Not `is_alive`, which says no while the thread starts. One that was never started has no
+        # identity, and comes to nothing.
+        patience = time.monotonic() + _START_SECONDS
+        while not made.done() and (maker.ident is not None or time.monotonic() < patience):
+            end_all()  # again and again: a thread may start its next program
+            time.sleep(0.05)
         raise
 
 
