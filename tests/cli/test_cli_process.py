@@ -78,6 +78,8 @@ def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPa
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"},
+        # What a shell starts in the background ignores SIGINT, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         deadline = time.monotonic() + 30
