@@ -14,6 +14,7 @@ ALLOWED_SKIPS = (
     r"\bgcc\b|g\+\+|host compiler",  # nvcc preprocesses with gcc, which is no Python package
     r"\bmake\b|\bninja\b",  # CMake builds with one of them
     r"\bGPU\b|CUDA device|NVIDIA driver",
+    r"\baarch64 Python\b",  # of another architecture
 )
 
 

@@ -104,6 +104,8 @@ def _module(content: bytes, file: Path) -> None:
         return
     click.echo(f"kernels: {', '.join(manifest.kernels)}")
     click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
+    if manifest.cpu_architecture:
+        click.echo(f"CPU architecture: {manifest.cpu_architecture}")
     show_table(
         ("object", "target", "PTX ISA", "origin", "sha256"),
         [

@@ -72,7 +72,7 @@ def special_register(
 
 
 def _clock(b: Builder) -> str:
-    # x86-64 has the first counter and aarch64 the second; where one is missing LLVM gives zero.
+    # x86-64 has the first counter and aarch64 one of them; where one is missing LLVM gives zero.
     cycles = b.call_intrinsic("llvm.readcyclecounter", [], [], "i64")
     steady = b.call_intrinsic("llvm.readsteadycounter", [], [], "i64")
     return b.binary("add", cycles, steady, "i64")

@@ -15,7 +15,7 @@ from custom_dispatch.ir.compiler_tool import (
     find_compiler_tool,
     run_compiler,
 )
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
 from custom_dispatch.store import key_of, open_store, package_identity
 
 CPU_DEVICE_FLAGS = ("--iree-hal-local-target-device-backends=llvm-cpu",)
@@ -28,9 +28,13 @@ _PROBE = b"module { util.func public @probe() { util.return } }"
 
 def cpu_flags(target: Target) -> tuple[str, ...]:
     """The compiler flags that choose a CPU for the code that IREE generates itself."""
-    flags = (*CPU_DEVICE_FLAGS, f"--iree-llvmcpu-target-cpu={target.cpu}")
+    cpu = "generic" if target.cpu == AARCH64 else target.cpu
+    architecture = target.cpu_architecture
+    flags = [*CPU_DEVICE_FLAGS, f"--iree-llvmcpu-target-cpu={cpu}"]
+    if architecture != host_architecture():
+        flags.append(f"--iree-llvmcpu-target-triple={architecture}-unknown-linux-gnu")
     if not target.checked:
-        return flags
+        return tuple(flags)
     # A system library, which uses the C library of the process that loads it.
     linker = shlex.quote(str(find_compiler_tool(LINKER)))
     return (
@@ -81,8 +85,8 @@ def _ask(target: Target) -> str:
     if done.returncode != 0 or found is None or "is not a recognized processor" in done.stderr:
         raise DeclarationError(
             f"CPU {target.cpu!r} is not known to the IREE compiler.",
-            expected="an LLVM CPU name of this machine's architecture, such as generic, host, "
-            "x86-64-v3 or znver4",
+            expected="aarch64, x86-64, x86-64-v3, host, or an LLVM CPU name of this machine's "
+            f"architecture ({host_architecture()})",
             next_step="use cpu for code that runs on every CPU of this architecture, or cpu:host "
             "for this machine's.",
         )

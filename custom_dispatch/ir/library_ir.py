@@ -115,15 +115,15 @@ def _with_fallback(
 def manifest(library: Library, kernels: Sequence[Kernel]) -> str:
     """What a module holds, as JSON: kernels, targets and objects."""
     units = [unit for unit in library.units if any(kernel in kernels for kernel in unit.kernels)]
-    return json.dumps(
-        {
-            "version": MANIFEST_VERSION,
-            "targets": [str(target) for target in library.targets],
-            "kernels": [_describe_kernel(kernel) for kernel in kernels],
-            "objects": [_describe_object(item, kernels) for unit in units for item in unit.objects],
-        },
-        separators=(",", ":"),
-    )
+    content: dict[str, object] = {
+        "version": MANIFEST_VERSION,
+        "targets": [str(target) for target in library.targets],
+        "kernels": [_describe_kernel(kernel) for kernel in kernels],
+        "objects": [_describe_object(item, kernels) for unit in units for item in unit.objects],
+    }
+    if library.cpu_target is not None:
+        content["cpu_architecture"] = library.cpu_target.cpu_architecture
+    return json.dumps(content, separators=(",", ":"))
 
 
 def _describe_kernel(kernel: Kernel) -> dict[str, object]:

@@ -1,7 +1,8 @@
-"""Targets: where code runs (`cuda:sm_90a`, `cpu`, `cpu:x86-64-v3`)."""
+"""Targets: where code runs (`cuda:sm_90a`, `cpu`, `cpu:x86-64-v3`, `cpu:aarch64`)."""
 
 from __future__ import annotations
 
+import platform
 import re
 from dataclasses import dataclass
 from functools import total_ordering
@@ -12,6 +13,18 @@ from custom_dispatch.kernel.names import shown
 _ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
 _CHECKED = "cpu:checked"
 _CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_X86_64 = re.compile(r"x86-64(-v\d)?")
+
+AARCH64 = "aarch64"
+"""The name of the CPU target that runs on every 64-bit Arm processor, and of that architecture."""
+_OTHER_NAMES = {"arm64": AARCH64, "AMD64": "x86_64"}
+
+
+def host_architecture() -> str:
+    """The architecture of this machine's CPU, as Linux calls it: "x86_64", "aarch64"."""
+    machine = platform.machine()
+    return _OTHER_NAMES.get(machine, machine)
+
 
 # Compute capabilities that the CUDA 13.0 compilers know (`nvcc --list-gpu-arch`), and with them
 # the older ones that a 12.x NVRTC still builds for.
@@ -139,7 +152,7 @@ class Target:
     arch: Arch | None = None
     """The GPU architecture of a CUDA target."""
     cpu: str = ""
-    """The LLVM CPU name of a CPU target: "generic", "host", "x86-64-v3", ..."""
+    """The LLVM CPU name of a CPU target ("generic", "host", "x86-64-v3", ...), or "aarch64"."""
     checked: bool = False
     """Whether the CPU's code checks what its kernels do. It is for the machine that compiles it."""
 
@@ -159,7 +172,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str | Target) -> Target:
-        """Read `cuda:sm_90a`, `cpu`, `cpu:host`, `cpu:x86-64-v3` or `cpu:checked`.
+        """Read `cuda:sm_90a`, `cpu`, `cpu:host`, `cpu:x86-64-v3`, `cpu:aarch64` or `cpu:checked`.
 
         Raises
         ------
@@ -185,7 +198,7 @@ class Target:
         raise DeclarationError(
             f"{shown(text)} is not a target.",
             expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, cpu:NAME "
-            "(cpu:host, cpu:x86-64-v3), or cpu:checked",
+            "(cpu:host, cpu:x86-64-v3, cpu:aarch64), or cpu:checked",
             next_step=hint or "correct the target's name.",
         )
 
@@ -207,6 +220,13 @@ class Target:
         if self.arch is None:
             raise TypeError(f"target {self} has no GPU architecture")
         return self.arch
+
+    @property
+    def cpu_architecture(self) -> str:
+        """The architecture of a CPU target: its name's, else this machine's."""
+        if self.cpu == AARCH64:
+            return AARCH64
+        return "x86_64" if _X86_64.fullmatch(self.cpu) else host_architecture()
 
     @property
     def symbol(self) -> str:

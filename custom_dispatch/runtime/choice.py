@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel.target import AARCH64, host_architecture
 from custom_dispatch.runtime.device import Device, check_device_name, devices, why_not
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.manifest import Manifest
@@ -111,7 +112,16 @@ def _newest_ptx(cuda: tuple[int, int]) -> tuple[int, int] | None:
 
 def why_not_cpu(label: str, manifest: Manifest | None) -> str | None:
     """Why a module does not run on the CPU: None when it does, else a sentence or two."""
-    if manifest is None or manifest.runs_on_cpu:
+    if manifest is None:
         return None
-    held = ", ".join(map(str, manifest.targets))
-    return f"{label} holds objects for {held} only; compile it with the target cpu as well."
+    if not manifest.runs_on_cpu:
+        held = ", ".join(map(str, manifest.targets))
+        return f"{label} holds objects for {held} only; compile it with the target cpu as well."
+    built, here = manifest.cpu_architecture, host_architecture()
+    if built and built != here:
+        target = "cpu:aarch64" if here == AARCH64 else "cpu:x86-64"
+        return (
+            f"{label} holds code for {built} CPUs, and this machine's is {here}. Compile it on "
+            f"such a machine, or with the target {target}."
+        )
+    return None

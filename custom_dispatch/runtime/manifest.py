@@ -39,6 +39,8 @@ class Manifest:
     targets: tuple[Target, ...]
     kernels: tuple[str, ...]
     objects: tuple[ModuleObject, ...]
+    cpu_architecture: str = ""
+    """That of the CPU it was built for ("x86_64", "aarch64"), where it says so."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -74,6 +76,7 @@ def parse_manifest(text: str) -> Manifest | None:
             tuple(Target.parse(name) for name in content["targets"]),
             tuple(str(kernel["name"]) for kernel in content["kernels"]),
             tuple(_object(item) for item in content["objects"]),
+            str(content.get("cpu_architecture", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError, DeclarationError):
         return None

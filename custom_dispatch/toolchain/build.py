@@ -77,8 +77,8 @@ def build(
     kernels
         One or several declared kernels. Those of one source with equal options are built together.
     targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", ...; or "cpu:checked" by itself, for which
-        sources are compiled with line numbers.
+        "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or "cpu:checked" by
+        itself, for which sources are compiled with line numbers.
     compiler
         "nvrtc", "nvcc", or "auto": NVRTC where installed.
     objects

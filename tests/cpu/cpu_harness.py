@@ -81,11 +81,14 @@ class Launch:
 def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> str:
     """MLIR with one function `f<index>` a launch, all in one executable.
 
-    `cpu` is a key of `_FEATURES`, or "checked".
+    `cpu` is a key of `_FEATURES`, or another CPU target's name: "checked", "aarch64", "host".
     """
     checked = cpu == "checked"
-    target = cpu_executable_target(CHECKED) if checked else _target(cpu)
-    processor = processor_of(target) if checked else _PROCESSORS[cpu]
+    if cpu in _FEATURES:
+        target, processor = _target(cpu), _PROCESSORS[cpu]
+    else:
+        target = cpu_executable_target(Target.parse(f"cpu:{cpu}"))
+        processor = processor_of(target)
     kernels = [
         CpuKernel(
             entry=launch.entry,

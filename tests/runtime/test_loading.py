@@ -72,6 +72,26 @@ def test_a_gpu_without_an_object_is_named_with_both_architectures(driver_answers
     )
 
 
+def test_code_for_a_cpu_of_another_architecture_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = file_for("cpu:aarch64")
+    assert file.manifest is not None
+    assert file.manifest.cpu_architecture == "aarch64"
+    monkeypatch.setattr(choice, "host_architecture", lambda: "x86_64")
+    with pytest.raises(DeviceError) as caught:
+        chosen(file, "cpu")
+    assert str(caught.value) == (
+        "`model.vmfb` holds code for aarch64 CPUs, and this machine's is x86_64. Compile it on "
+        "such a machine, or with the target cpu:x86-64."
+    )
+    file = file_for("cpu:x86-64-v3")
+    assert chosen(file, "cpu") == ("cpu", "asked for")
+    monkeypatch.setattr(choice, "host_architecture", lambda: "aarch64")
+    with pytest.raises(DeviceError, match=r"holds code for x86_64 CPUs.*the target cpu:aarch64"):
+        chosen(file, "auto")
+
+
 def test_code_for_one_chip_is_not_taken_for_another(driver_answers: Any) -> None:
     driver_answers(DriverState((Gpu(0, "NVIDIA B200", 100, 1 << 37),), (13, 0), ""))
     with pytest.raises(DeviceError, match="holds objects for sm_90a, and this GPU"):
