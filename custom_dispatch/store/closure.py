@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from custom_dispatch.store.key import key_of
-from custom_dispatch.store.tree import Tree, names_in, read_tree
+from custom_dispatch.store.tree import TreeView
 
 if TYPE_CHECKING:
     from custom_dispatch.store.store import Store
@@ -37,9 +37,9 @@ class Snapshot:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._digests: dict[str, bytes | None] = {}
+        self._is_there: dict[str, bool] = {}
         self._states: dict[Closure, bytes | None] = {}
-        self._trees: dict[str, Tree | None] = {}
-        self._names: dict[str, tuple[str, ...] | None] = {}
+        self._trees: dict[str, TreeView] = {}
         self._lock = threading.Lock()
 
     def state_of(self, closure: Closure) -> bytes | None:
@@ -48,38 +48,45 @@ class Snapshot:
             self._states[closure] = self._take(closure)
         return self._states[closure]
 
+    def look_at(self, closure: Closure) -> None:
+        """Take the files as they are now; a tree's content is read while the caller goes on."""
+        for path in closure.read:
+            self._digest_of(path)
+        for path in closure.absent:
+            self._exists(path)
+        for root in closure.trees:
+            self._view(root).begin()
+
     def _take(self, closure: Closure) -> bytes | None:
-        trees = [self.tree(root) for root in closure.trees]
+        trees = [self._view(root).tree() for root in closure.trees]
         if None in trees:
             return None
         return key_of(
             "state",
             [(path, self._digest_of(path)) for path in closure.read],
-            [(path, os.path.lexists(path)) for path in closure.absent],
+            [(path, self._exists(path)) for path in closure.absent],
             [(root, tree and tree.digest) for root, tree in zip(closure.trees, trees, strict=True)],
         )
 
-    def tree(self, root: str) -> Tree | None:
-        """What a directory's files hold."""
-        with self._lock:  # whoever comes second does not read thousands of files again
-            if root not in self._trees:
-                self._trees[root] = read_tree(root, self.store)
-            return self._trees[root]
-
     def names(self, root: str) -> tuple[str, ...] | None:
         """Every name that a directory's files may ask for."""
-        tree = self.tree(root)
-        if tree is None:
-            return None
-        with self._lock:
-            if root not in self._names:
-                self._names[root] = names_in(root, tree, self.store)
-            return self._names[root]
+        return self._view(root).names()
+
+    def _view(self, root: str) -> TreeView:
+        with self._lock:  # whoever comes second does not list thousands of files again
+            if root not in self._trees:
+                self._trees[root] = TreeView(root, self.store)
+            return self._trees[root]
 
     def _digest_of(self, path: str) -> bytes | None:
         if path not in self._digests:
             self._digests[path] = digest_file(path)
         return self._digests[path]
+
+    def _exists(self, path: str) -> bool:
+        if path not in self._is_there:
+            self._is_there[path] = os.path.lexists(path)
+        return self._is_there[path]
 
 
 def digest_file(path: str) -> bytes | None:

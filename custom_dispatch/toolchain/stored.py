@@ -114,7 +114,7 @@ class StoredBuild:
             store.count(hit=False)
             found = find_includes(source, request.source, search, self._snapshot)
             if found is not None:
-                self._snapshot.state_of(found)  # as it is before the compiler looks
+                self._snapshot.look_at(found)  # as it is before the compiler looks
             started_ns = time.time_ns()
             compiled = compiler.compile(request, self._precompiled(found, source))
             if found is not None and self._is_as_before(found, request.source, source):

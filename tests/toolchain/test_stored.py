@@ -234,6 +234,26 @@ def test_a_change_during_the_compilation_is_not_kept(
     assert data(cd.build(kernel, "cuda:sm_80")) != stale
 
 
+def test_a_header_that_appears_during_the_compilation_is_not_kept(
+    declare: Declare, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = write("far/factor.h", "#define TIMES 2").parent
+    near = write("near/other.h", "").parent
+    source = write("scale.cu", f"#include <cuda_fp16.h>\n{WITH_HEADER}")
+    kernel = declare(source=source, include_dirs=[near, far])
+    real = Nvrtc.compile
+
+    def passed_over(self: Nvrtc, request: CompileRequest, headers: Any) -> CompiledPtx:
+        write("near/factor.h", "#define TIMES 3")
+        return real(self, request, headers)
+
+    monkeypatch.setattr(Nvrtc, "compile", passed_over)
+    stale = data(cd.build(kernel, "cuda:sm_80"))
+    monkeypatch.setattr(Nvrtc, "compile", real)
+    (near / "factor.h").unlink()
+    assert data(cd.build(kernel, "cuda:sm_80")) != stale
+
+
 def test_the_time_of_day_is_never_kept(declare: Declare, write: Write, counts: Counts) -> None:
     stamped = "__device__ const char when[] = __TIME__;\n" + SCALE
     kernel = declare(source=write("scale.cu", stamped))
