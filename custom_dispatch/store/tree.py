@@ -94,7 +94,7 @@ class TreeView:
         with self._lock:
             if self._is_read and self._tree is not None and self._names is None:
                 kept = self._store.load(TreeNames, key_of("names", self._tree))
-                self._names = kept and kept.names
+                self._names = None if kept is None else kept.names
             if not self._is_read or (self._tree is not None and self._names is None):
                 self._read(with_names=True)
             return self._names
