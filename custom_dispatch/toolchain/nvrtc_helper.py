@@ -3,8 +3,9 @@
     python -I -S nvrtc_helper.py LIBRARY...
 
 NVRTC writes a precompiled header as its memory is, so one can only be read where that memory had
-the same address (NVRTC 13.0 documentation, "Precompiled Headers"). This program turns the random
-placing of memory off for itself, and loads the libraries before anything that depends on its input.
+the same address (NVRTC 13.0 documentation, "Precompiled Headers"). Whoever starts this program has
+turned the random placing of memory off; it loads the libraries before anything that depends on its
+input.
 
 Standard input: the source, its name, the number of options, the options, and the names whose
 symbols are wanted. Standard output: the status, the log, the PTX and the symbols. Each is four
@@ -20,23 +21,19 @@ from collections.abc import Callable
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 ASK_PERSONALITY = 0xFFFFFFFF
 EXIT_RANDOM = 3
-"""The exit status where the random placing cannot be turned off: a container may forbid it."""
+"""The exit status where memory is placed at random: a container may forbid to turn that off."""
 
 
 def main() -> int:
     """Compile what standard input says."""
-    libc = ctypes.CDLL(None)
-    flags = libc.personality(ctypes.c_ulong(ASK_PERSONALITY))
-    if not flags & ADDR_NO_RANDOMIZE:
-        libc.personality(ctypes.c_ulong(flags | ADDR_NO_RANDOMIZE))
-        if not libc.personality(ctypes.c_ulong(ASK_PERSONALITY)) & ADDR_NO_RANDOMIZE:
-            return EXIT_RANDOM
-        os.execv(sys.executable, [sys.executable, "-I", "-S", *sys.argv])  # noqa: S606
+    if not ctypes.CDLL(None).personality(ctypes.c_ulong(ASK_PERSONALITY)) & ADDR_NO_RANDOMIZE:
+        return EXIT_RANDOM
     nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
     source, name, count, *rest = _read(sys.stdin.buffer.read())
     options, names = rest[: int(count)], rest[int(count) :]
     sys.stdout.buffer.write(b"".join(map(_sized, _compile(nvrtc, source, name, options, names))))
-    return 0
+    sys.stdout.buffer.flush()
+    os._exit(0)  # nobody needs NVRTC to give its memory back piece by piece
 
 
 def _compile(

@@ -9,6 +9,7 @@ NVRTC itself finds it fitting. Whatever goes wrong, the caller compiles without.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import struct
@@ -16,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,7 +148,8 @@ def _run(asked: Compilation, libraries: Sequence[str], option: str) -> Compiled 
     stdin = b"".join(struct.pack("<I", len(word)) + word for word in words)
     command = [sys.executable, "-I", "-S", str(_HELPER), *libraries]
     try:
-        done = run(command, stdin=stdin, timeout_seconds=_TIMEOUT_SECONDS)
+        with _without_random_addresses():
+            done = run(command, stdin=stdin, timeout_seconds=_TIMEOUT_SECONDS)
         answers = list(_answers(done.stdout))
     except (CustomDispatchError, struct.error):
         return None
@@ -164,6 +167,22 @@ def _run(asked: Compilation, libraries: Sequence[str], option: str) -> Compiled 
         ptx.rstrip(b"\0"),
         tuple(symbol.decode() for symbol in symbols),
     )
+
+
+@contextmanager
+def _without_random_addresses() -> Iterator[None]:
+    """Programs that this thread starts have their memory at the same addresses each time.
+
+    Linux keeps this for each thread, and a program takes it from the thread that starts it; what
+    runs already stays as it is. The program says whether it was so (personality(2)).
+    """
+    personality = ctypes.CDLL(None).personality
+    before = personality(ctypes.c_ulong(nvrtc_helper.ASK_PERSONALITY))
+    personality(ctypes.c_ulong(before | nvrtc_helper.ADDR_NO_RANDOMIZE))
+    try:
+        yield
+    finally:
+        personality(ctypes.c_ulong(before))
 
 
 def _answers(data: bytes) -> Iterator[bytes]:
