@@ -36,6 +36,7 @@ from custom_dispatch.frontends.symbols import (
     symbols_of,
     type_of,
 )
+from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import ObjectReference
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
@@ -182,6 +183,7 @@ def link(
             for kernel in used
         }
         kernels = {kernel.name: kernel for kernel in used}
+        functions = kernel_uses(module, set(kernels))
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
@@ -197,7 +199,7 @@ def link(
         for preflight in preflights:
             put_in_front(module, preflight)
         keep_arguments(module, updated)
-        _attach_manifest(module, manifest(library, used))
+        _attach_manifest(module, manifest(library, used, functions))
         _verify(module)
     return LinkedModel(module, tuple(used))
 

@@ -13,7 +13,9 @@ from custom_dispatch.ir.cpu_target import cpu_executable_target, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
+from custom_dispatch.ir.usage import FunctionUse, KernelUse
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
+from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
@@ -112,38 +114,37 @@ def _with_fallback(
     )
 
 
-def manifest(library: Library, kernels: Sequence[Kernel]) -> str:
-    """What a module holds, as JSON: kernels, targets and objects."""
-    units = [unit for unit in library.units if any(kernel in kernels for kernel in unit.kernels)]
+def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[FunctionUse]) -> str:
+    """What a module holds, as JSON: kernels, targets, objects, and which function calls what."""
+    units = [
+        (unit, [kernel for kernel in unit.kernels if kernel in kernels]) for unit in library.units
+    ]
     content: dict[str, object] = {
         "version": MANIFEST_VERSION,
         "targets": [str(target) for target in library.targets],
-        "kernels": [_describe_kernel(kernel) for kernel in kernels],
-        "objects": [_describe_object(item, kernels) for unit in units for item in unit.objects],
+        "kernels": [describe(kernel) for kernel in kernels],
+        "functions": [use.as_data() for use in functions],
+        "objects": [
+            _describe_object(item, used) for unit, used in units if used for item in unit.objects
+        ],
     }
     if library.cpu_target is not None:
         content["cpu_architecture"] = library.cpu_target.cpu_architecture
     return json.dumps(content, separators=(",", ":"))
 
 
-def _describe_kernel(kernel: Kernel) -> dict[str, object]:
-    return {
-        "name": kernel.name,
-        "entry": kernel.entry,
-        "operands": [str(operand) for operand in kernel.operands],
-        "block": list(kernel.block),
-        "grid": [str(size) for size in kernel.grid],
-    }
-
-
 def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, object]:
-    symbols = {item.symbol(kernel.entry) for kernel in kernels}
+    symbols = {kernel.name: item.symbol(kernel.entry) for kernel in kernels}
     described: dict[str, object] = {
         "file": item.file_name,
         "target": str(item.target),
         "origin": item.origin.rpartition("/")[2],
         "sha256": sha256(item.data).hexdigest(),
-        "resources": [asdict(taken) for taken in item.resources if taken.kernel in symbols],
+        "bytes": len(item.data),
+        "symbols": symbols,
+        "resources": [
+            asdict(taken) for taken in item.resources if taken.kernel in symbols.values()
+        ],
     }
     if item.kind == "ptx":
         version = read_module(item.data.decode("utf-8")).version
@@ -152,5 +153,9 @@ def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, objec
 
 
 def manifest_attribute(library: Library, kernels: Sequence[Kernel]) -> str:
-    """The manifest as a function attribute."""
-    return f"iree.reflection = {{{MANIFEST_KEY} = {quote(manifest(library, kernels))}}}"
+    """The manifest of a module whose functions are the kernels, as a function attribute."""
+    functions = [
+        FunctionUse(kernel.name, (KernelUse(kernel.name, 1),), kernel.name) for kernel in kernels
+    ]
+    content = manifest(library, kernels, functions)
+    return f"iree.reflection = {{{MANIFEST_KEY} = {quote(content)}}}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.expr import Constant, Expr, as_expr
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr, uses_device
 from custom_dispatch.kernel.names import as_integer, is_list, shown
 
 Block = tuple[int, int, int]
@@ -103,6 +103,24 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
                 next_step="choose a size within them.",
             )
     return full
+
+
+def check_flops(kernel: str, flops: Expr | int) -> Expr:
+    """Read a number of floating-point operations: a dim expression.
+
+    Raises
+    ------
+    DeclarationError
+        It is none, or depends on the device.
+    """
+    expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
+    if uses_device(expr):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: flops depends on the device ({expr}).",
+            expected="dims and integers only: what is computed is the same everywhere",
+            next_step="use cd.compute_capability in `grid` alone.",
+        )
+    return expr
 
 
 def check_dynamic_shared_memory(kernel: str, size: int) -> int:

@@ -19,6 +19,7 @@ from custom_dispatch.kernel.geometry import (
     Grid,
     check_block,
     check_dynamic_shared_memory,
+    check_flops,
     check_grid,
     check_launch_bounds,
     check_max_registers,
@@ -72,6 +73,9 @@ class Kernel:
         "reference" lets calls from Python run the reference, with a warning, on a CPU that cannot
         run the kernel, such as one that uses `wgmma`. A compiled module cannot hold a Python
         function: building one for the CPU is refused as ever.
+    flops
+        Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
+        `custom-dispatch bench` reads it, for FLOP/s.
 
     Raises
     ------
@@ -93,6 +97,7 @@ class Kernel:
     launch_bounds: int | None
     max_registers: int | None
     entry: str
+    flops: Expr | None
     # None changes what is built: no function has a fixed form, and `abi` follows from operands.
     reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
     fallback: str | None = field(metadata={"not_in_keys": True})
@@ -115,6 +120,7 @@ class Kernel:
         entry: str | None = None,
         reference: Callable[..., Any] | None = None,
         fallback: str | None = None,
+        flops: Expr | int | None = None,
     ) -> None:
         check_name(name, "kernel")
         base = _declaring_directory()
@@ -132,6 +138,7 @@ class Kernel:
             "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
             "fallback": _check_fallback(name, fallback, reference),
+            "flops": None if flops is None else check_flops(name, flops),
         }
         for part, value in fields.items():
             object.__setattr__(self, part, value)
@@ -232,6 +239,7 @@ class Kernel:
             entry=self.entry,
             reference=self.reference,
             fallback=self.fallback,
+            flops=self.flops,
         )
 
     def __repr__(self) -> str:
@@ -245,7 +253,8 @@ class Kernel:
                 found += [(size, f"the shape of `{operand.name}`") for size in operand.shape]
             elif isinstance(operand, Scalar) and operand.value is not None:
                 found.append((operand.value, f"the value of `{operand.name}`"))
-        return found + [(size, "grid") for size in self.grid]
+        found += [(size, "grid") for size in self.grid]
+        return found + ([] if self.flops is None else [(self.flops, "flops")])
 
     def _check_dims(self) -> None:
         known = {

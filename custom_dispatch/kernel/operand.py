@@ -298,7 +298,9 @@ class Struct:
             f"{field.name}: {field.dtype}" + ("" if field.count is None else f"[{field.count}]")
             for field in self.fields
         )
-        return f"Struct({self.name}: {{{fields}}})"
+        natural = max(field.dtype.bytes for field in self.fields)
+        aligned = "" if self.alignment == natural else f", aligned {self.alignment}"
+        return f"Struct({self.name}: {{{fields}}}{aligned})"
 
 
 _MAX_ALIGNMENT = 128

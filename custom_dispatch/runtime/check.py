@@ -17,10 +17,10 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.binding import grid_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.eager import call
+from custom_dispatch.runtime.random_inputs import random_value
 from custom_dispatch.runtime.reference import reference_results
 
 SIZES = (0, 1, 7, 64, 1000)
@@ -98,7 +98,7 @@ def _check_once(
 ) -> CheckResult:
     problem, difference = "", 0.0
     try:
-        arguments = [_random(operand, dims, generator) for operand in kernel.inputs]
+        arguments = [random_value(operand, dims, generator) for operand in kernel.inputs]
         copies = [copy.deepcopy(value) for value in arguments]
         wanted = reference_results(kernel, copies)
         found = _several(
@@ -109,7 +109,7 @@ def _check_once(
             if got.shape != shapes[operand.name] or want.shape != got.shape:
                 problem = f"`{operand.name}` has shape {got.shape}, the reference {want.shape}"
                 break
-            wrong, largest = _compare(operand.dtype, got, want)
+            wrong, largest = compare(operand.dtype, got, want)
             difference = max(difference, largest)
             if wrong:
                 problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
@@ -131,34 +131,11 @@ def _several(results: Any) -> tuple[numpy.ndarray[Any, Any], ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def _number(dtype: ElementType) -> float | int:
-    if dtype.is_float:
-        return 1.5
-    return 1 if dtype.name == "bool" else 3
-
-
 def _same(before: Any, after: Any) -> bool:
     return bool(numpy.array_equal(before, after, equal_nan=True))
 
 
-def _random(operand: Operand, dims: dict[str, int], generator: numpy.random.Generator) -> Any:
-    if isinstance(operand, Scalar):
-        return _number(operand.dtype)
-    if isinstance(operand, Struct):
-        return {
-            field.name: _number(field.dtype)
-            if field.count is None
-            else [_number(field.dtype)] * field.count
-            for field in operand.fields
-        }
-    shape = tuple(evaluate(size, dims) for size in operand.shape)
-    dtype = operand.dtype.to_numpy()
-    if operand.dtype.is_float:
-        return generator.standard_normal(shape).astype(dtype)
-    return generator.integers(0, 2 if operand.dtype.name == "bool" else 100, shape).astype(dtype)
-
-
-def _compare(
+def compare(
     kind: ElementType, got: numpy.ndarray[Any, Any], want: numpy.ndarray[Any, Any]
 ) -> tuple[int, float]:
     """The number of elements that differ, and the largest difference."""

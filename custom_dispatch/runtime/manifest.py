@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, MANIFEST_VERSION
+from custom_dispatch.ir.usage import FunctionUse, function_use
+from custom_dispatch.kernel.description import read_description
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 
@@ -25,6 +29,9 @@ class ModuleObject:
     """The PTX ISA version, for PTX."""
     resources: tuple[KernelResources, ...]
     """What each kernel in it takes, by its name in the object, where that is known."""
+    size_bytes: int | None = None
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    """The names that kernels have in it, by their declared names."""
 
     @property
     def is_machine_code(self) -> bool:
@@ -41,6 +48,10 @@ class Manifest:
     objects: tuple[ModuleObject, ...]
     cpu_architecture: str = ""
     """That of the CPU it was built for ("x86_64", "aarch64"), where it says so."""
+    functions: tuple[FunctionUse, ...] = ()
+    """What each public function calls, where the module says so."""
+    declarations: tuple[Mapping[str, Any], ...] = ()
+    """What the kernels declare, for `declaration`."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -58,6 +69,24 @@ class Manifest:
             (target for target in self.cuda_targets if self._runs_on(target, compute_capability)),
             None,
         )
+
+    def use_of(self, function: str) -> FunctionUse | None:
+        """What a public function calls; None where the module does not say."""
+        return next((use for use in self.functions if use.function == function), None)
+
+    def declaration(self, kernel: str) -> Kernel | None:
+        """A kernel as it was declared, but for its source; None where the module does not say."""
+        try:
+            described = next(item for item in self.declarations if item.get("name") == kernel)
+            return read_description(described)
+        except (StopIteration, KeyError, TypeError, DeclarationError):
+            return None
+
+    def object_of(self, kernel: str, target: Target) -> ModuleObject | None:
+        """The object that holds a kernel's code for a target; a fatbin has that of all."""
+        held = [item for item in self.objects if kernel in item.symbols]
+        exact = next((item for item in held if item.target == target), None)
+        return exact or next((item for item in held if item.file.endswith(".fatbin")), None)
 
     def _runs_on(self, target: Target, compute_capability: int) -> bool:
         arch = target.cuda_arch
@@ -77,6 +106,8 @@ def parse_manifest(text: str) -> Manifest | None:
             tuple(str(kernel["name"]) for kernel in content["kernels"]),
             tuple(_object(item) for item in content["objects"]),
             str(content.get("cpu_architecture", "")),
+            tuple(function_use(use) for use in content.get("functions", ())),
+            tuple(dict(kernel) for kernel in content["kernels"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, DeclarationError):
         return None
@@ -92,6 +123,8 @@ def _object(item: dict[str, Any]) -> ModuleObject:
         str(item["sha256"]),
         (int(major), int(minor)) if version else None,
         tuple(KernelResources(**resources) for resources in item.get("resources", ())),
+        None if item.get("bytes") is None else int(item["bytes"]),
+        {str(name): str(symbol) for name, symbol in item.get("symbols", {}).items()},
     )
 
 

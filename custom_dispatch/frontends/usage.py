@@ -1,0 +1,78 @@
+"""Counting the calls of kernels in a model's public functions, before anything is replaced."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from custom_dispatch.frontends.symbols import (
+    callee_of,
+    calls_of,
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+)
+from custom_dispatch.ir.usage import FunctionUse, KernelUse
+
+_Counts = dict[str, tuple[int, bool]]
+
+
+def kernel_uses(module: ir.Module, kernels: set[str]) -> tuple[FunctionUse, ...]:
+    """The kernels that each public function calls, by itself or through private functions.
+
+    Parameters
+    ----------
+    kernels
+        The kernels' names: those of functions without a body.
+    """
+    bodies = {name_of(op): op for op in functions_of(module) if not is_declaration(op)}
+    found = []
+    for name, op in bodies.items():
+        if not is_public(op):
+            continue
+        counts = _count(name, bodies, kernels, frozenset())
+        uses = tuple(KernelUse(kernel, *counts[kernel]) for kernel in sorted(counts))
+        found.append(FunctionUse(name, uses, _direct(op, kernels)))
+    return tuple(found)
+
+
+def _count(
+    name: str, bodies: dict[str, ir.Operation], kernels: set[str], callers: frozenset[str]
+) -> _Counts:
+    """Calls of each kernel, and whether data decides how many of them are made."""
+    op = bodies[name]
+    total: _Counts = {}
+    for call in calls_of(op, {*kernels, *bodies}):
+        callee = callee_of(call)
+        varies = not _runs_once(call, op)
+        if callee in kernels:
+            inner: _Counts = {callee: (1, False)}
+        elif callee in callers or callee == name:
+            # A function that calls itself: what it calls, it calls as often as data says.
+            inner = {}
+            total = {kernel: (count, True) for kernel, (count, _) in total.items()}
+        else:
+            inner = _count(callee, bodies, kernels, callers | {name})
+        for kernel, (count, also) in inner.items():
+            before, already = total.get(kernel, (0, False))
+            total[kernel] = (before + count, already or also or varies)
+    return total
+
+
+def _runs_once(call: ir.Operation, function: ir.Operation) -> bool:
+    """Whether a call stands in the function's only block, and in no operation inside it."""
+    return call.parent == function and len(function.regions[0].blocks) == 1
+
+
+def _direct(op: ir.Operation, kernels: set[str]) -> str | None:
+    """The kernel that a function hands its arguments on to, where it does nothing else."""
+    if len(op.regions[0].blocks) != 1:
+        return None
+    block = op.regions[0].blocks[0]
+    body = [inner.operation for inner in block.operations]
+    if len(body) != 2 or body[0].name not in ("func.call", "util.call"):
+        return None
+    call, end = body
+    passed = list(call.operands) == list(block.arguments)
+    returned = list(end.operands) == list(call.results)
+    return callee_of(call) if passed and returned and callee_of(call) in kernels else None

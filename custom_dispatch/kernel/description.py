@@ -1,0 +1,177 @@
+"""A declaration as plain data, and back: what a compiled module says of its kernels.
+
+Operands and expressions are in the text that messages show them in, `In(lhs: f32[n])` and
+`ceildiv(n, 64)`; this file reads that text again. The source, its options, the reference and the
+fallback are not in it: none of them is needed to call or to launch what was built.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.expr import (
+    Expr,
+    as_expr,
+    ceildiv,
+    compute_capability,
+    dim,
+    maximum,
+    minimum,
+    where,
+)
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar, Struct
+
+_BUFFER = re.compile(
+    r"(?P<role>In|Out|InOut)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"
+    r"(?P<optional>, optional)?\)"
+)
+_SCALAR = re.compile(r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)")
+_STRUCT = re.compile(
+    r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
+)
+_FIELD = re.compile(r"(?P<name>\w+): (?P<dtype>\w+)(?:\[(?P<count>\d+)\])?")
+
+_CALLS: dict[str, Callable[[Any, Any], Expr]] = {
+    "ceildiv": ceildiv,
+    "minimum": minimum,
+    "maximum": maximum,
+}
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Expr]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Expr, Expr], Any]] = {
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+}
+
+
+def describe(kernel: Kernel) -> dict[str, Any]:
+    """What a kernel declares, of JSON's types; parts that are at their default are left out."""
+    described: dict[str, Any] = {
+        "name": kernel.name,
+        "entry": kernel.entry,
+        "operands": [str(operand) for operand in kernel.operands],
+        "block": list(kernel.block),
+        "grid": [str(size) for size in kernel.grid],
+    }
+    if kernel.dynamic_shared_memory:
+        described["dynamic_shared_memory"] = kernel.dynamic_shared_memory
+    if kernel.flops is not None:
+        described["flops"] = str(kernel.flops)
+    return described
+
+
+def read_description(described: Mapping[str, Any]) -> Kernel:
+    """A kernel as `describe` described it. Its source is none that could be built.
+
+    Raises
+    ------
+    DeclarationError
+        The text is not one that `describe` writes.
+    KeyError, TypeError
+        A part is missing, or of another type.
+    """
+    operands = [_read_operand(text) for text in described["operands"]]
+    flops = described.get("flops")
+    return Kernel(
+        described["name"],
+        operands=operands,
+        block=described["block"],
+        grid=[read_expression(text, device=True) for text in described["grid"]],
+        source="not-here.cu",
+        dynamic_shared_memory=described.get("dynamic_shared_memory", 0),
+        entry=described["entry"],
+        flops=None if flops is None else read_expression(flops),
+    )
+
+
+def read_expression(text: str, *, device: bool = False) -> Expr:
+    """An expression from its text.
+
+    Parameters
+    ----------
+    device
+        Whether `compute_capability` is the device's, as it is in grids, and no dim.
+
+    Raises
+    ------
+    DeclarationError
+        It is no such text.
+    """
+    return _expression(_parsed(text), device)
+
+
+def _read_operand(text: str) -> Operand:
+    if match := _BUFFER.fullmatch(text):
+        shape = _parsed(match["shape"])
+        if not isinstance(shape, ast.List):
+            raise _unreadable(text)
+        sizes = [_expression(size, device=False) for size in shape.elts]
+        if match["role"] == "In":
+            return In(match["name"], match["dtype"], sizes, optional=match["optional"] is not None)
+        role = Out if match["role"] == "Out" else InOut
+        return role(match["name"], match["dtype"], sizes)
+    if match := _SCALAR.fullmatch(text):
+        value = None if match["value"] is None else read_expression(match["value"])
+        return Scalar(match["name"], match["dtype"], value)
+    if match := _STRUCT.fullmatch(text):
+        fields: dict[str, Any] = {}
+        for part in match["fields"].split(", "):
+            field = _FIELD.fullmatch(part)
+            if field is None:
+                raise _unreadable(text)
+            dtype, count = field["dtype"], field["count"]
+            fields[field["name"]] = dtype if count is None else (dtype, int(count))
+        alignment = match["alignment"]
+        return Struct(match["name"], None if alignment is None else int(alignment), **fields)
+    raise _unreadable(text)
+
+
+def _parsed(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _unreadable(text) from None
+
+
+def _expression(node: ast.expr, device: bool) -> Expr:
+    """Nothing is executed: every node is one of those that an expression's text is made of."""
+    match node:
+        case ast.Constant(value=int() as number):
+            return as_expr(number)
+        case ast.Name(id="compute_capability") if device:
+            return compute_capability
+        case ast.Name(id=name):
+            return dim(name)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            parts = (_expression(left, device), _expression(right, device))
+            return _OPERATORS[type(operator)](*parts)
+        case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _CALLS:
+            return _CALLS[name](_expression(left, device), _expression(right, device))
+        case ast.Call(
+            func=ast.Name(id="where"),
+            args=[ast.Compare(left=left, ops=[comparison], comparators=[right]), yes, no],
+        ) if type(comparison) in _COMPARISONS:
+            parts = (_expression(left, device), _expression(right, device))
+            condition = _COMPARISONS[type(comparison)](*parts)
+            return where(condition, _expression(yes, device), _expression(no, device))
+    raise _unreadable(ast.unparse(node))
+
+
+def _unreadable(text: str) -> DeclarationError:
+    return DeclarationError(
+        f"{text[:80]!r} is not a part of a kernel's declaration.",
+        expected="what this package writes into the modules that it compiles",
+        next_step="compile the module again.",
+    )

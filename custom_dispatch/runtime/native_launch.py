@@ -1,0 +1,226 @@
+"""Launching an object through the CUDA driver itself: what a call is measured against.
+
+The same bytes that a module holds are loaded (`cuModuleLoadDataEx`) and launched
+(`cuLaunchKernel`) with the same parameters in the same order: bindings, then 32-bit constants. The
+context is the device's primary one, which IREE uses too. As in `driver.py` this is the stable
+driver API through ctypes (CUDA Driver API, "Module Management", "Memory Management", "Event
+Management" and "Execution Control").
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
+
+_LIBRARY = "libcuda.so.1"
+_MAX_DYNAMIC_SHARED = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+_LOG_BYTES = 4096
+_ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
+"""CU_JIT_ERROR_LOG_BUFFER and its size in bytes."""
+
+
+class NativeContext:
+    """The first GPU's primary context, current on this thread between `with` and its end.
+
+    Raises
+    ------
+    DeviceError
+        There is no driver or no GPU, or the driver reports an error.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._library = ctypes.CDLL(_LIBRARY)
+        except OSError as problem:
+            raise DeviceError(
+                f"The CUDA driver cannot be loaded: {problem}.",
+                next_step="run `custom-dispatch doctor`.",
+            ) from None
+        self._device = ctypes.c_int()
+        self._memory: list[ctypes.c_uint64] = []
+        self._modules: list[ctypes.c_void_p] = []
+
+    def __enter__(self) -> NativeContext:
+        context = ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDeviceGet", ctypes.byref(self._device), 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
+        self.call("cuCtxPushCurrent_v2", context)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Nothing is raised here: after a lost context each of these fails, and was reported.
+        for address in self._memory:
+            self._library.cuMemFree_v2(address)
+        for module in self._modules:
+            self._library.cuModuleUnload(module)
+        self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        self._library.cuDevicePrimaryCtxRelease_v2(self._device)
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call a function of the driver.
+
+        Raises
+        ------
+        DeviceError
+            It reports an error.
+        """
+        self.check(function, getattr(self._library, function)(*arguments))
+
+    def check(self, function: str, status: int) -> None:
+        """Make an error of a status that is one."""
+        if status == 0:
+            return
+        name = ctypes.c_char_p()
+        known = self._library.cuGetErrorName(status, ctypes.byref(name)) == 0
+        text = name.value.decode("ascii", "replace") if known and name.value else f"error {status}"
+        raise DeviceError(
+            f"The CUDA driver's {function} failed with {text}.",
+            next_step="run the program under compute-sanitizer, or see docs/profiling.md.",
+        )
+
+    def function(self, name: str) -> Callable[..., int]:
+        """A function of the driver as it is, for loops that are timed."""
+        found: Callable[..., int] = getattr(self._library, name)
+        return found
+
+    def upload(self, array: numpy.ndarray[Any, Any]) -> ctypes.c_uint64:
+        """Copy an array to new device memory, which lives as long as this context."""
+        address = self.allocate(array.nbytes)
+        if array.nbytes:
+            plain = numpy.ascontiguousarray(array)
+            source = ctypes.c_void_p(plain.ctypes.data)
+            self.call("cuMemcpyHtoD_v2", address, source, ctypes.c_size_t(array.nbytes))
+        return address
+
+    def allocate(self, size: int) -> ctypes.c_uint64:
+        """New device memory; of one byte where none is needed, so that there is an address."""
+        address = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        self._memory.append(address)
+        return address
+
+    def download(self, address: ctypes.c_uint64, like: numpy.ndarray[Any, Any]) -> None:
+        """Copy device memory into an array, after everything before it is done."""
+        if like.nbytes:
+            target = ctypes.c_void_p(like.ctypes.data)
+            self.call("cuMemcpyDtoH_v2", target, address, ctypes.c_size_t(like.nbytes))
+
+    def load(self, image: bytes) -> ctypes.c_void_p:
+        """Load PTX, a cubin or a fatbin; PTX is compiled by the driver here.
+
+        Raises
+        ------
+        DeviceError
+            The driver does not take it; its log follows.
+        """
+        module = ctypes.c_void_p()
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)
+        data = ctypes.create_string_buffer(image)  # ends in the NUL that PTX needs
+        load = self.function("cuModuleLoadDataEx")
+        status = load(ctypes.byref(module), data, 2, options, values)
+        if status and log.value:
+            raise DeviceError(
+                "The CUDA driver does not load the object.",
+                next_step="build it for this GPU, or update the driver; the driver says:",
+                log=log.value.decode("utf-8", "replace"),
+            )
+        self.check("cuModuleLoadDataEx", status)
+        self._modules.append(module)
+        return module
+
+
+class NativeLaunch:
+    """A kernel of an object with everything that its launch needs, ready to be launched again.
+
+    Parameters
+    ----------
+    image
+        The object's bytes.
+    symbol
+        The kernel's name in it.
+    grid, block
+        In blocks and threads.
+    bindings
+        Device addresses, in binding order.
+    constants
+        32-bit constants, behind them.
+
+    Raises
+    ------
+    DeviceError
+        The object has no such kernel, or the driver reports an error.
+    """
+
+    def __init__(
+        self,
+        context: NativeContext,
+        image: bytes,
+        symbol: str,
+        *,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        bindings: Sequence[ctypes.c_uint64],
+        constants: Sequence[int],
+    ) -> None:
+        self._context = context
+        self._empty = 0 in grid
+        function = ctypes.c_void_p()
+        module = context.load(image)
+        context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
+        if shared_bytes > MAX_STATIC_SHARED_BYTES:
+            context.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, shared_bytes)
+        values: list[Any] = [*bindings, *(ctypes.c_uint32(word) for word in constants)]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
+        self._kept = values, pointers
+        sizes = [ctypes.c_uint(size) for size in (*grid, *block, shared_bytes)]
+        self._arguments = (function, *sizes, None, pointers, None)
+        self._launch = context.function("cuLaunchKernel")
+        self._synchronize = context.function("cuCtxSynchronize")
+
+    def run(self) -> None:
+        """Launch it, and wait until it is done. A grid of no blocks is not launched, as in IREE.
+
+        Raises
+        ------
+        DeviceError
+            The driver refuses the launch, or the kernel fails.
+        """
+        if not self._empty:
+            self._context.check("cuLaunchKernel", self._launch(*self._arguments))
+        self._context.check("cuCtxSynchronize", self._synchronize())
+
+    def kernel_seconds(self) -> float:
+        """Launch it between two events; the seconds between them, on the GPU's clock."""
+        start, stop = ctypes.c_void_p(), ctypes.c_void_p()
+        elapsed = ctypes.c_float()
+        call = self._context.call
+        call("cuEventCreate", ctypes.byref(start), 0)
+        call("cuEventCreate", ctypes.byref(stop), 0)
+        try:
+            call("cuEventRecord", start, None)
+            if not self._empty:
+                self._context.check("cuLaunchKernel", self._launch(*self._arguments))
+            call("cuEventRecord", stop, None)
+            call("cuEventSynchronize", stop)
+            call("cuEventElapsedTime", ctypes.byref(elapsed), start, stop)
+        finally:
+            self._context.function("cuEventDestroy_v2")(start)
+            self._context.function("cuEventDestroy_v2")(stop)
+        return elapsed.value / 1e3
