@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import pytest
 
 import custom_dispatch as cd
+from custom_dispatch.errors import DeviceError
+from custom_dispatch.runtime.access import Access
 from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")
@@ -74,11 +76,12 @@ class Bench:
     def load_on_gpu(self, target: str, capability: int, cuda: tuple[int, int]) -> None:
         """Load a module for a target onto a GPU that is not there."""
         from custom_dispatch.runtime import choice
+        from custom_dispatch.runtime.driver import DriverState
 
         gpu = cd.devices()[-1].__class__("cuda", "A100", capability)
         self.monkeypatch.setattr(choice, "devices", lambda: (gpu, cd.devices()[-1]))
-        self.monkeypatch.setattr(choice, "why_not", lambda _: None)
-        driver = SimpleNamespace(cuda_version=cuda)
+        self.monkeypatch.setattr(choice, "device_problem", lambda _: None)
+        driver = DriverState((), cuda, "")
         self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
         cd.load(cd.compile(None, self.kernel(), [target]), device="cuda")
 
@@ -133,6 +136,36 @@ ROWS |= {
     ),
     "Another dtype or rank": lambda bench: bench.kernel()(numpy.zeros(4)),
 }
+
+
+@row("A GPU hidden by `CUDA_VISIBLE_DEVICES`")
+def _hidden(bench: Bench) -> None:
+    from custom_dispatch.runtime import driver
+
+    bench.monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    raise DeviceError(driver._not_initialised("CUDA_ERROR_NO_DEVICE"))
+
+
+@row("A kernel that accesses memory not its own")
+def _lost(bench: Bench) -> None:
+    error = Access("cuda").ended_by("copy", RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS"), None)
+    assert error is not None
+    raise error
+
+
+@row("A process forked after loading")
+def _forked(bench: Bench) -> None:
+    program = cd.load(cd.compile(None, bench.kernel(), ["cpu"]), "cpu")
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            program.copy(numpy.zeros(4, numpy.float32))
+        except DeviceError as error:
+            os.write(sender, str(error).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    raise DeviceError(os.read(receiver, 4096).decode())
 
 
 @row("Operands whose sizes disagree")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import shutil
 
@@ -54,18 +55,39 @@ def _compilers() -> list[tuple[str, str, str]]:
 
 
 def _devices() -> list[tuple[str, str, str]]:
-    from custom_dispatch.runtime import devices, why_not
-    from custom_dispatch.runtime.driver import driver_state
+    from custom_dispatch.runtime.choice import newest_ptx, why_not
+    from custom_dispatch.runtime.device import devices, iree_drivers
+    from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
+    from custom_dispatch.runtime.hardware import hardware
 
-    version = driver_state().cuda_version
-    note = "" if version is None else f"driver for CUDA {version[0]}.{version[1]}"
+    driver = driver_state()
+    version = driver.cuda_version
+    ptx = None if version is None else newest_ptx(version)
     rows = [
-        (device.kind, str(device), note if device.kind == "cuda" else "") for device in devices()
+        (
+            "NVIDIA driver",
+            driver.description or "no",
+            "" if ptx is None else f"reads PTX up to {ptx[0]}.{ptx[1]}",
+        ),
+        ("IREE's drivers", ", ".join(iree_drivers()), ""),
     ]
     problem = why_not("cuda")
     if problem is not None:
-        rows.insert(0, ("cuda", "no", problem))
+        rows.append(("cuda", "no", problem))
+    present = hardware().gpu_names
+    hidden = "" if len(present) <= len(driver.gpus) else _hidden(VISIBLE_DEVICES, listed(present))
+    for device in devices():
+        on_cpu = device.kind == "cpu"
+        rows.append((str(device.kind), str(device), _BEST_FOR_CPU if on_cpu else hidden))
     return rows
+
+
+_BEST_FOR_CPU = "the target cpu:host makes code for just this CPU"
+
+
+def _hidden(variable: str, present: str) -> str:
+    value = os.environ.get(variable)
+    return f"this machine has {present}" + (f"; {variable} is {value!r}" if value else "")
 
 
 def _store() -> tuple[str, str, str]:

@@ -1,6 +1,7 @@
 """Devices, loading and calling: the IREE runtime as users see it."""
 
-from custom_dispatch.runtime.device import Device, devices, why_not
+from custom_dispatch.runtime.choice import why_not
+from custom_dispatch.runtime.device import Device, devices
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.program import Program, load
 

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
-from custom_dispatch.errors import DeviceError
+from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.kernel.target import AARCH64, host_architecture
-from custom_dispatch.runtime.device import Device, check_device_name, devices, why_not
+from custom_dispatch.runtime.device import (
+    Device,
+    check_device_name,
+    device_problem,
+    devices,
+)
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.manifest import Manifest
 
-# The newest PTX ISA version that a driver reads, by the CUDA version it supports (PTX ISA,
-# "Release Notes", table "PTX Release History").
-_PTX_OF_CUDA = {
-    (13, 0): (9, 0),
-    (12, 9): (8, 8),
-    (12, 8): (8, 7),
-    (12, 7): (8, 6),
-    (12, 6): (8, 5),
-    (12, 5): (8, 5),
-    (12, 4): (8, 4),
-    (12, 3): (8, 3),
-    (12, 2): (8, 2),
-    (12, 1): (8, 1),
-    (12, 0): (8, 0),
-    (11, 8): (7, 8),
+# The CUDA version whose drivers are the first to read a PTX ISA version (PTX ISA, "Release Notes",
+# table "PTX Release History").
+_CUDA_OF_PTX = {
+    (7, 0): (11, 0),
+    (7, 1): (11, 1),
+    (7, 2): (11, 2),
+    (7, 3): (11, 3),
+    (7, 4): (11, 4),
+    (7, 5): (11, 5),
+    (7, 6): (11, 6),
+    (7, 7): (11, 7),
+    (7, 8): (11, 8),
+    (8, 0): (12, 0),
+    (8, 1): (12, 1),
+    (8, 2): (12, 2),
+    (8, 3): (12, 3),
+    (8, 4): (12, 4),
+    (8, 5): (12, 5),
+    (8, 6): (12, 7),
+    (8, 7): (12, 8),
+    (8, 8): (12, 9),
+    (9, 0): (13, 0),
+    (9, 1): (13, 1),
+    (9, 2): (13, 2),
+    (9, 3): (13, 3),
+    (9, 4): (13, 4),
 }
 
 
@@ -76,7 +94,7 @@ def why_not_cuda(label: str, manifest: Manifest | None) -> str | None:
     """Why a module does not run on the first GPU: None when it does, else a sentence or two."""
     if manifest is not None and not manifest.cuda_targets:
         return f"{label} holds no object for a GPU; compile it with a target cuda:sm_XX."
-    problem = why_not("cuda")
+    problem = device_problem("cuda")
     if problem is not None:
         return problem
     if manifest is None:
@@ -90,24 +108,32 @@ def why_not_cuda(label: str, manifest: Manifest | None) -> str | None:
             f"sm_{gpu.compute_capability}. Compile it with the target "
             f"cuda:sm_{gpu.compute_capability} or an earlier one."
         )
-    newest = max((item.ptx for item in manifest.objects if item.ptx), default=None)
-    version = driver_state().cuda_version
-    readable = None if version is None else _newest_ptx(version)
-    if newest is not None and version is not None and readable is not None and newest > readable:
+    needed = max(
+        (item.ptx for item in manifest.objects if item.target == target and item.ptx),
+        default=None,
+    )
+    driver = driver_state()
+    readable = newest_ptx(driver.cuda_version) if driver.cuda_version else None
+    if needed is not None and readable is not None and needed > readable:
+        newer = _CUDA_OF_PTX.get(needed)
+        update = "Update the driver" if newer is None else "Update it to CUDA {}.{}".format(*newer)
         return (
-            f"{label} holds PTX {newest[0]}.{newest[1]}, and this driver (CUDA {version[0]}."
-            f"{version[1]}) reads PTX up to {readable[0]}.{readable[1]}. Update the driver, or "
-            "build with an older CUDA compiler."
+            f"{label} holds PTX {needed[0]}.{needed[1]}, and this driver ({driver.description}) "
+            f"reads PTX up to {readable[0]}.{readable[1]}. {update}, or build with "
+            f"--ptx-version {readable[0]}.{readable[1]} or --image cubin."
         )
     return None
 
 
-def _newest_ptx(cuda: tuple[int, int]) -> tuple[int, int] | None:
-    """The newest PTX a driver reads; None for a driver newer than the table, which reads it all."""
-    if cuda > max(_PTX_OF_CUDA):
+def newest_ptx(cuda: tuple[int, int]) -> tuple[int, int] | None:
+    """The newest PTX ISA version that drivers of a CUDA version read.
+
+    None for a driver newer than the table, which is taken to read everything, and (0, 0) for one
+    older than it.
+    """
+    if cuda > max(_CUDA_OF_PTX.values()):
         return None
-    known = [version for version in _PTX_OF_CUDA if version <= cuda]
-    return _PTX_OF_CUDA[max(known)] if known else (0, 0)
+    return max((ptx for ptx, first in _CUDA_OF_PTX.items() if first <= cuda), default=(0, 0))
 
 
 def why_not_cpu(label: str, manifest: Manifest | None) -> str | None:
@@ -124,4 +150,41 @@ def why_not_cpu(label: str, manifest: Manifest | None) -> str | None:
             f"{label} holds code for {built} CPUs, and this machine's is {here}. Compile it on "
             f"such a machine, or with the target {target}."
         )
+    return None
+
+
+def why_not(
+    device: str, module: str | os.PathLike[str] | bytes | CompiledModule | None = None
+) -> str | None:
+    """Why a device cannot be used here, or a module does not run on it.
+
+    Parameters
+    ----------
+    device
+        "cuda" or "cpu".
+    module
+        A `.vmfb`, its bytes, or what `cd.compile` returned.
+
+    Returns
+    -------
+    str or None
+        None where it can; else a sentence or two, the last of which says what to do.
+
+    Raises
+    ------
+    DeviceError
+        No device has that name.
+    ModuleFileError
+        The file is missing or no module.
+    """
+    check_device_name(device)
+    if module is None:
+        return device_problem(device)
+    from custom_dispatch.runtime.module_file import ModuleFile
+
+    file = ModuleFile(module.bytes if isinstance(module, CompiledModule) else module)
+    try:
+        choose_device(device, sentence(file.label), file.manifest)
+    except DeviceError as error:
+        return str(error)
     return None

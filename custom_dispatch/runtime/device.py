@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
-import platform
 from dataclasses import dataclass
 from typing import Any
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.runtime.access import access_to
 from custom_dispatch.runtime.driver import driver_state
+from custom_dispatch.runtime.host_cpu import host_cpu
 
 DEVICE_NAMES = ("auto", "cuda", "cpu")
 CHECKED = "cpu:checked"
 """What a kernel can be called on besides: the CPU, with checks."""
+_DRIVERS = {"cuda": "cuda", "cpu": "local-task"}
+"""IREE's driver for each kind of device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,11 @@ def devices() -> tuple[Device, ...]:
         Device("cuda", gpu.name, gpu.compute_capability, gpu.memory_bytes)
         for gpu in driver_state().gpus
     )
-    return (*gpus, Device("cpu", _cpu_name()))
+    return (*gpus, Device("cpu", str(host_cpu())))
 
 
-def why_not(device: str) -> str | None:
-    """Why a device cannot be used: None when it can, else one sentence with the next step.
+def device_problem(device: str) -> str | None:
+    """Why a device cannot be used: None when it can, else a sentence or two with the next step.
 
     Parameters
     ----------
@@ -59,7 +63,29 @@ def why_not(device: str) -> str | None:
         No device has that name.
     """
     check_device_name(device)
-    return driver_state().problem or None if device == "cuda" else None
+    if device != "cuda":
+        return None
+    return access_to("cuda").problem or driver_state().problem or _without_driver() or None
+
+
+@functools.cache
+def _without_driver() -> str:
+    """What is said where IREE's runtime was built without its CUDA driver."""
+    drivers = iree_drivers()
+    if "cuda" in drivers:
+        return ""
+    return (
+        "The IREE runtime that is installed was built without its CUDA driver: it has "
+        f"{', '.join(drivers)}. Install iree-base-runtime from PyPI, or build IREE with "
+        "-DIREE_HAL_DRIVER_CUDA=ON."
+    )
+
+
+def iree_drivers() -> tuple[str, ...]:
+    """The drivers that the installed IREE runtime was built with."""
+    import iree.runtime as rt
+
+    return tuple(rt.query_available_drivers())
 
 
 def check_device_name(device: str) -> str:
@@ -90,26 +116,39 @@ def hal_device(kind: str) -> Any:
     """
     import iree.runtime as rt
 
-    problem = why_not(kind)
+    problem = device_problem(kind)
     if problem is not None:
         raise DeviceError(problem)
     try:
-        return rt.get_device("cuda" if kind == "cuda" else "local-task")
+        # Not IREE's own cache: it would give a forked process the devices of its parent.
+        device = rt.get_device(_DRIVERS[kind], cache=False)
     except Exception as error:
         raise DeviceError(
             f"IREE could not open the device {kind}.",
             next_step="run `custom-dispatch doctor`; IREE says:",
             log=str(error),
         ) from error
+    _opened.append((kind, device))
+    return device
 
 
-@functools.cache
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
-            name = next(
-                line.partition(":")[2].strip() for line in lines if line.startswith("model name")
-            )
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
+_opened: list[tuple[str, Any]] = []
+"""Every device that `hal_device` made, with its kind."""
+
+
+def _forked() -> None:
+    """Leave the parent's devices alone: their threads are not here, and to end them is to wait."""
+    import iree.runtime as rt
+
+    if not _opened:
+        return
+    # A driver holds the threads of its devices, so the child needs a new one.
+    drivers = [rt.get_driver(_DRIVERS[kind]) for kind, _ in _opened]
+    for kept in (*drivers, *(device for _, device in _opened)):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    rt._binding.clear_hal_driver_cache()
+    _opened.clear()
+    hal_device.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forked)

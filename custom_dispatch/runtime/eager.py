@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +22,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
-from custom_dispatch.runtime.device import CHECKED, check_device_name, devices, why_not
+from custom_dispatch.runtime.device import CHECKED, check_device_name, device_problem, devices
 from custom_dispatch.runtime.function import Function, host_array, number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
@@ -31,6 +32,17 @@ _lock = threading.Lock()
 _functions: dict[tuple[Kernel, str, str], Function] = {}
 _refused: dict[tuple[Kernel, str, str], UnsupportedInstructionError] = {}
 _prepared: dict[tuple[Kernel, str, str], PreparedCall] = {}
+
+
+def _forked() -> None:
+    """Load anew in a child: devices do not survive a fork, and a lock may be held for ever."""
+    global _lock
+    _lock = threading.Lock()
+    _functions.clear()
+    _prepared.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def call(
@@ -60,6 +72,8 @@ def call(
     """
     key = (kernel, device, compiler)
     prepared = _prepared.get(key)
+    if prepared is not None and not prepared.usable:
+        prepared = None  # what "auto" meant is gone: a lost GPU
     if prepared is not None and not keywords:
         signature = prepared.signature_of(arguments)
         if signature in prepared.checked:
@@ -217,7 +231,7 @@ def _kind(device: str) -> str:
     check_device_name(device)
     if device == "cpu":
         return device
-    problem = why_not("cuda")
+    problem = device_problem("cuda")
     if problem is not None and device == "cuda":
         raise DeviceError(problem)
     return "cuda" if problem is None else "cpu"

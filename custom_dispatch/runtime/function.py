@@ -19,6 +19,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
 from custom_dispatch.runtime.findings import Findings
@@ -44,8 +45,6 @@ _FAILURES: dict[int, tuple[str, str]] = {
         "use a smaller block, or less shared memory.",
     ),
 }
-# Once the driver has reported one of these, every later call in this process fails too.
-_LOST = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ASSERT")
 
 
 class Function:
@@ -62,9 +61,11 @@ class Function:
         context: Any,
         function: Any,
         device: Any,
+        access: Access,
         findings: Findings | None = None,
     ) -> None:
         self.name = name
+        self.access = access
         self._findings = findings
         self.type = kind
         self._context = context
@@ -89,6 +90,10 @@ class Function:
                 expected=f"{len(self.type.inputs)}: {self.type}",
                 next_step="correct the call.",
             )
+        with self.access:
+            return self._call(arguments)
+
+    def _call(self, arguments: tuple[Any, ...]) -> Any:
         inputs = rt.VmVariantList(len(arguments))
         on_device = False
         for index, (argument, kind) in enumerate(zip(arguments, self.type.inputs, strict=True)):
@@ -100,7 +105,10 @@ class Function:
                 inputs.push_ref(argument._buffer_view)
             else:
                 array = host_array(argument, kind, what)
-                inputs.push_ref(to_device(self.device, array, kind.dtype))
+                try:
+                    inputs.push_ref(to_device(self.device, array, kind.dtype))
+                except (RuntimeError, ValueError) as error:
+                    raise self.translated(error) from error
         return self.run(inputs, on_device=on_device)
 
     def run(self, inputs: Any, *, on_device: bool) -> Any:
@@ -111,12 +119,16 @@ class Function:
         CallError, DeviceError, KernelError
             As for a call.
         """
+        with self.access:
+            return self._run(inputs, on_device)
+
+    def _run(self, inputs: Any, on_device: bool) -> Any:
         kinds = self.type.outputs
         outputs = rt.VmVariantList(len(kinds))
         try:
             self._context.invoke(self._function, inputs, outputs)
         except (RuntimeError, ValueError) as error:
-            raise self._translated(error) from error
+            raise self.translated(error) from error
         if len(kinds) == 1:
             return self._result(outputs, 0, kinds[0], on_device)
         results = (
@@ -133,13 +145,15 @@ class Function:
         try:
             return to_host(self.device, view, kind.dtype)
         except (RuntimeError, ValueError) as error:
-            raise self._translated(error) from error
+            raise self.translated(error) from error
 
-    def _translated(self, error: Exception) -> CustomDispatchError:
+    def translated(self, error: Exception) -> CustomDispatchError:
+        """What a failure of IREE means to the caller."""
         found = None
         if self._findings is not None and failure_of(error) == Failure.FINDING:
             found = self._findings.take()
-        return found or translate_failure(self.name, error)
+        ended = self.access.ended_by(self.name, error, self.device)
+        return found or ended or translate_failure(self.name, error)
 
     def __repr__(self) -> str:
         return f"Function({self.name}: {self.type})"
@@ -169,14 +183,6 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
             f"`{name}` refused an argument.",
             next_step="correct the argument; IREE says:",
             log=text.split("; while")[0],
-        )
-    lost = next((word for word in _LOST if word in text), None)
-    if lost is not None:
-        return DeviceError(
-            f"`{name}` failed on the GPU with {lost}; this process can no longer use CUDA.",
-            next_step="start a new process; run it under compute-sanitizer to find the kernel's "
-            "wrong access.",
-            log=text,
         )
     return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
 

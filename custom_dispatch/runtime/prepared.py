@@ -39,6 +39,11 @@ class PreparedCall:
         self._plain = all(isinstance(item, Buffer | Scalar) for item in kernel.inputs)
         self.checked: set[Signature | None] = set()
 
+    @property
+    def usable(self) -> bool:
+        """Whether the device still works."""
+        return not self._function.access.problem
+
     def remember(self, arguments: tuple[Any, ...]) -> None:
         """Say that a call with these arguments was checked."""
         signature = self.signature_of(arguments)
@@ -63,13 +68,20 @@ class PreparedCall:
 
     def run(self, arguments: tuple[Any, ...]) -> Any:
         """Call with arguments whose signature was checked."""
+        with self._function.access:
+            return self._run(arguments)
+
+    def _run(self, arguments: tuple[Any, ...]) -> Any:
         function = self._function
         inputs = rt.VmVariantList(len(arguments))
         for scalar, argument, kind, what in zip(
             self._inputs, arguments, self._types, self._whats, strict=True
         ):
             if scalar is None:
-                inputs.push_ref(copy_to_device(function.device, argument, kind))
+                try:
+                    inputs.push_ref(copy_to_device(function.device, argument, kind))
+                except (RuntimeError, ValueError) as error:
+                    raise function.translated(error) from error
             else:
                 push_scalar(inputs, number_for(argument, scalar, what), kind, what)
         return function.run(inputs, on_device=False)

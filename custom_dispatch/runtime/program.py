@@ -10,6 +10,7 @@ from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.runtime.access import access_to
 from custom_dispatch.runtime.choice import Choice, choose_device
 from custom_dispatch.runtime.device import Device, hal_device
 from custom_dispatch.runtime.findings import Findings
@@ -30,17 +31,20 @@ class Program:
         self.device_reason: str = choice.reason
         self.manifest: Manifest | None = file.manifest
         self.label = file.label
-        device = hal_device(choice.device.kind)
-        try:
-            hal = rt.create_hal_module(vm_instance(), device)
-            # The context keeps the module; functions keep the context.
-            context = rt.VmContext(vm_instance(), [hal, file.vm_module])
-            told = file.findings()
-            findings = Findings(context, device, told) if told else None
-        except (RuntimeError, ValueError) as error:
-            raise _cannot_load(file.label, choice.device, error) from error
+        access = access_to(choice.device.kind)
+        with access:
+            device = hal_device(choice.device.kind)
+            try:
+                hal = rt.create_hal_module(vm_instance(), device)
+                # The context keeps the module; functions keep the context.
+                context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+                told = file.findings()
+                findings = Findings(context, device, told) if told else None
+            except (RuntimeError, ValueError) as error:
+                ended = access.ended_by(file.label, error, device)
+                raise ended or _cannot_load(file.label, choice.device, error) from error
         self._functions = {
-            name: Function(name, kind, context, function, device, findings)
+            name: Function(name, kind, context, function, device, access, findings)
             for name, (kind, function) in file.functions().items()
         }
 
@@ -125,4 +129,4 @@ def load(module: str | os.PathLike[str] | bytes | CompiledModule, device: str = 
     """
     source = module.bytes if isinstance(module, CompiledModule) else module
     file = ModuleFile(source)
-    return Program(file, choose_device(device, file.label, file.manifest))
+    return Program(file, choose_device(device, sentence(file.label), file.manifest))

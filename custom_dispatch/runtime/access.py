@@ -1,0 +1,185 @@
+"""Access to the devices of this process, and what ends it: a lost GPU, a fork, the exit.
+
+Three things would otherwise end in a hang, a crash or a message that explains nothing:
+
+- A kernel that goes wrong takes the process's CUDA context with it (CUDA Driver API, CUresult:
+  "leaves the process in an inconsistent state and any further CUDA work will return the same
+  error"). What happened is remembered, and every later use is refused with it, at once.
+- A fork copies no threads, so IREE's devices never answer in the child, and CUDA refuses to work
+  there. Programs of the parent are refused in the child; the child may open the CPU anew.
+- A daemon thread that comes back from IREE while the interpreter ends is unwound by Python through
+  C++ code, which aborts the process. So the exit waits for calls that run, and lets none begin.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from typing import Any
+
+from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.runtime.driver import context_error, has_initialised
+
+# Errors after which the context is unusable (CUDA Driver API, CUresult, each with the sentence
+# quoted above), and what a kernel did to cause them.
+_SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
+_LOSSES = {
+    "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory that is not its own",
+    "CUDA_ERROR_MISALIGNED_ADDRESS": "a kernel accessed an address that is not aligned",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE": "a kernel accessed an address of another state space",
+    "CUDA_ERROR_INVALID_PC": "a kernel jumped to where no code is",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "a kernel executed an instruction that its GPU refuses",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR": "a kernel's stack overflowed or was corrupted",
+    "CUDA_ERROR_ASSERT": "an assertion of a kernel did not hold",
+    "CUDA_ERROR_LAUNCH_FAILED": "a kernel executed `trap`, or failed in a way of its own",
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "a kernel ran longer than the GPU allows beside a display",
+    "CUDA_ERROR_TENSOR_MEMORY_LEAK": "a kernel ended without freeing its tensor memory",
+    "CUDA_ERROR_ECC_UNCORRECTABLE": "the GPU found an error in its memory",
+    "CUDA_ERROR_NVLINK_UNCORRECTABLE": "the GPU found an error on NVLink",
+    "CUDA_ERROR_CONTAINED": "the GPU found an error in its memory",
+    "CUDA_ERROR_EXTERNAL_DEVICE": "a device outside of CUDA failed",
+    "CUDA_ERROR_MPS_CLIENT_TERMINATED": "the MPS server ended this client",
+}
+_NO_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
+_LONGEST_EXIT_S = 30.0
+
+
+class Access:
+    """The right to use devices of one kind; a call holds it by `with access:`.
+
+    All programs of a process on that kind of device share one, so that what ends it for one ends
+    it for all.
+    """
+
+    __slots__ = ("_found", "_next_step", "kind")
+
+    def __init__(self, kind: str, found: str = "", next_step: str = "") -> None:
+        self.kind = kind
+        self._found = found
+        self._next_step = next_step
+
+    @property
+    def problem(self) -> str:
+        """Why the devices cannot be used any more, with the next step; empty while they can."""
+        return f"{self._found} {sentence(self._next_step)}" if self._found else ""
+
+    def check(self) -> None:
+        """Require that the devices can be used.
+
+        Raises
+        ------
+        DeviceError
+            They were lost, or belong to the process that this one was forked from.
+        """
+        if self._found:
+            raise DeviceError(self._found, next_step=self._next_step)
+
+    def __enter__(self) -> None:
+        if self._found:
+            self.check()
+        _calls.append(None)
+        if _exiting and threading.current_thread() is not threading.main_thread():
+            _calls.pop()
+            raise SystemExit  # ends this thread; the interpreter is about to
+
+    def __exit__(self, *_: object) -> None:
+        _calls.pop()
+
+    def end(self, found: str, next_step: str) -> None:
+        """Refuse every use from now on. What was said first stays: the rest follows from it."""
+        if not self._found:
+            # In this order: other threads look at the first one.
+            self._next_step = next_step
+            self._found = found
+
+    def ended_by(self, name: str, error: Exception, device: Any) -> DeviceError | None:
+        """Say what a failure of `name` did to the device, where it made it unusable.
+
+        Parameters
+        ----------
+        device
+            IREE's device.
+        """
+        if self.kind != "cuda":
+            return None
+        text = str(error)
+        if not self._found:
+            if any(word in text for word in _NO_MEMORY):
+                return None
+            lost = next((word for word in _LOSSES if word in text), "") or context_error()
+            if lost:
+                why = _LOSSES.get(lost, "the driver refuses all further work")
+                why += f" ({lost}), and the process's CUDA context was lost with it"
+            elif _refuses(device):
+                why = "a launch failed, and IREE's CUDA device refuses all further work"
+            else:
+                return None
+            self.end(
+                f"CUDA can no longer be used in this process: in `{name}`, {why}.",
+                f"start a new process; {_SANITIZE}.",
+            )
+        return DeviceError(self._found, next_step=self._next_step, log=text)
+
+
+def _refuses(device: Any) -> bool:
+    """Whether IREE's device does not even take four bytes.
+
+    A launch that the driver refuses leaves CUDA as it is, and IREE's device may be unusable.
+    """
+    import numpy
+    from iree import runtime as rt
+
+    try:
+        device.allocator.allocate_buffer_copy(
+            memory_type=rt.MemoryType.DEVICE_LOCAL,
+            allowed_usage=rt.BufferUsage.DEFAULT,
+            device=device,
+            buffer=numpy.zeros(1, numpy.uint32),
+            element_type=rt.HalElementType.UINT_32,
+        )
+    except (RuntimeError, ValueError):
+        return True
+    return False
+
+
+_accesses: dict[str, Access] = {}
+_calls: list[None] = []
+"""One for each call that runs. A list's append and pop are atomic; a counter would want a lock."""
+_exiting = False
+
+
+def access_to(kind: str) -> Access:
+    """The access to devices of a kind, "cuda" or "cpu": one a process."""
+    return _accesses.setdefault(kind, Access(kind))
+
+
+def _forked() -> None:
+    for access in _accesses.values():
+        access.end(
+            "This program was loaded before the process was forked, and devices do not survive "
+            "a fork.",
+            'load it in the child, or start processes with the method "spawn" '
+            '(multiprocessing.get_context("spawn")).',
+        )
+    _accesses.clear()
+    _calls.clear()
+    if has_initialised():
+        access_to("cuda").end(
+            "CUDA cannot be used in this process: it was forked from one that had opened CUDA, "
+            "which does not survive a fork.",
+            'start processes with the method "spawn" (multiprocessing.get_context("spawn")).',
+        )
+
+
+def _wait_for_calls() -> None:
+    global _exiting
+    _exiting = True
+    latest = time.monotonic() + _LONGEST_EXIT_S
+    while _calls and time.monotonic() < latest:
+        time.sleep(0.001)
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_wait_for_calls)
