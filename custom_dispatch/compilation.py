@@ -69,6 +69,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     targets: Sequence[str | Target] = (),
     *,
     flags: Sequence[str] = (),
+    asynchronous: bool = True,
     store: bool = True,
     **options: Unpack[BuildOptions],
 ) -> CompiledModule:
@@ -86,6 +87,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
     flags
         Further flags for `iree-compile`. What is compiled with some is not kept: a flag may name a
         file.
+    asynchronous
+        Whether the functions of a module of kernels can also be called without waiting, or with
+        results to write into. A model's always can be called without waiting.
     store
         Whether to take from the store what was compiled before, and to keep there what is new.
     **options
@@ -106,12 +110,12 @@ def compile(  # noqa: A001 - the public name is cd.compile
     cpu = library.cpu_target.cpu if library.cpu_target else ""
 
     def of_kernels() -> bytes:
-        source = write_library_module(library, embedded, "executable").encode()
-        return compile_mlir(source, [*ours, *_TRUSTED, *flags])
+        text = write_library_module(library, embedded, "executable", asynchronous=asynchronous)
+        return compile_mlir(text.encode(), [*ours, *_TRUSTED, *flags])
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.
-        content = kept.remember("kernels", (library, ours), cpu, of_kernels)
+        content = kept.remember("kernels", (library, ours, asynchronous), cpu, of_kernels)
         return CompiledModule(
             content, library.targets, tuple(kernel.name for kernel in library.kernels)
         )

@@ -26,6 +26,7 @@ from custom_dispatch.frontends.preflight import (
     has_one_block,
     may_return_empty,
 )
+from custom_dispatch.frontends.public_functions import open_to_callers
 from custom_dispatch.frontends.symbols import (
     callee_of,
     calls_of,
@@ -200,6 +201,7 @@ def link(
             put_in_front(module, preflight)
         keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used, functions))
+        open_to_callers(module)
         _verify(module)
     return LinkedModel(module, tuple(used))
 

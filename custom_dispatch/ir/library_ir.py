@@ -152,10 +152,10 @@ def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, objec
     return described
 
 
-def manifest_attribute(library: Library, kernels: Sequence[Kernel]) -> str:
-    """The manifest of a module whose functions are the kernels, as a function attribute."""
+def manifest_entry(library: Library, kernels: Sequence[Kernel]) -> str:
+    """The manifest of a module whose functions are the kernels, as an entry of a reflection."""
     functions = [
         FunctionUse(kernel.name, (KernelUse(kernel.name, 1),), kernel.name) for kernel in kernels
     ]
     content = manifest(library, kernels, functions)
-    return f"iree.reflection = {{{MANIFEST_KEY} = {quote(content)}}}"
+    return f"{MANIFEST_KEY} = {quote(content)}"

@@ -143,10 +143,10 @@ CHAIN = f"""
 
 
 def host_code(source: str, library: Library) -> str:
-    """What IREE's VM does in @main."""
+    """What IREE's VM does in @main, before it waits."""
     flags = [*device_flags(library), "--compile-to=vm"]
     text = compile_mlir(link(source, library, embedded).bytecode, flags).decode()
-    start = text.index("vm.func private @main(")
+    start = text.index("vm.func private @main$async(")
     return text[start : text.index("vm.return", start)]
 
 
