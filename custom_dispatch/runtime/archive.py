@@ -49,7 +49,8 @@ class ModulePart:
 def generated_for(name: str) -> str | None:
     """The function that IREE generated a kernel for, by the kernel's name; None for any other."""
     match = _GENERATED.fullmatch(name)
-    return None if match is None else match[1]
+    # The work of a function @f is done in @f$async (ir/interface.py), which is what IREE names.
+    return None if match is None else match[1].removesuffix("_async")
 
 
 @dataclass(frozen=True, slots=True)
