@@ -123,6 +123,10 @@ ROWS |= {
         source=bench.source("pair.cu", PAIR),
         operands=[X, cd.Struct("pair", a="f64", b="f64"), Y, COUNT],
     ),
+    "A struct's fields in another order": lambda bench: bench.build(
+        source=bench.source("pair.cu", PAIR.replace("float a, b;", "float a; int b;")),
+        operands=[X, cd.Struct("pair", b="i32", a="f32"), Y, cd.Scalar("count", "i64", n)],
+    ),
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),

@@ -35,6 +35,7 @@ from custom_dispatch.toolchain.plan import (
 from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
 from custom_dispatch.toolchain.question import make_visible
 from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
+from custom_dispatch.toolchain.struct_fields import fields_of
 
 CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
@@ -279,6 +280,7 @@ class _Sources:
                 options,
                 (*kernel.include_dirs, *self._include_dirs),
                 tuple(kernel.entry for kernel in plan.kernels),
+                fields_of(plan.kernels),
             ),
         )
         _check_distinct(plan, compiled.entries)

@@ -15,7 +15,7 @@ from custom_dispatch.kernel.abi import Parameter
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, Scalar, Struct
-from custom_dispatch.toolchain.entry_point import CParameter, CSignature
+from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
 
 _C_NAMES = {
     "f8E4M3FN": "__nv_fp8_e4m3",
@@ -60,6 +60,8 @@ def check_types(kernel: Kernel, signature: CSignature, origin: str) -> None:
     ):
         problem = _problem(declared, found)
         if problem is None:
+            if isinstance(declared.operand, Struct):
+                _check_fields(kernel, declared.operand, found, origin)
             continue
         said = texts[index] if len(texts) == len(signature.parameters) else _described(found)
         expected, next_step = problem
@@ -100,6 +102,41 @@ def _problem(declared: Parameter, found: CParameter) -> tuple[str, str] | None:
         if not all(_same(found.dtype, dtype) for dtype in kinds):
             return f"a struct of {found.dtype}", f'declare its fields "{found.dtype}"'
     return None
+
+
+def _check_fields(kernel: Kernel, struct: Struct, found: CParameter, origin: str) -> None:
+    """Compare the fields that have the C struct's names; others may be named as one likes.
+
+    One that is larger there may be declared in parts, the first of which has its name.
+    """
+    in_c = {field.name: field for field in found.fields}
+    for field in struct.fields:
+        other = in_c.get(field.name)
+        if other is None or (
+            other.offset_bytes == field.offset
+            and other.size_bytes >= field.dtype.bytes * (field.count or 1)
+            and (not other.dtype or _same(other.dtype, field.dtype))
+        ):
+            continue
+        count = "" if field.count is None else f"[{field.count}]"
+        order = ", ".join(item.name for item in sorted(found.fields, key=lambda f: f.offset_bytes))
+        raise PtxError(
+            f"Kernel `{kernel.name}`: field `{field.name}` of operand `{struct.name}` is declared "
+            f"as {field.dtype}{count} at byte {field.offset}, and `{origin}` has "
+            f"{_described_field(other)} of that name.",
+            expected="the fields of the C struct with their types, in its order"
+            + (f": {order}" if len(in_c) == len(struct.fields) else ""),
+            next_step=f'correct cd.Struct("{struct.name}", ...), or the struct.',
+        )
+
+
+def _described_field(field: CField) -> str:
+    size = f"of {field.size_bytes} bytes"
+    if field.dtype:
+        kind, whole = _C_NAMES[field.dtype], ELEMENT_TYPES[field.dtype].bytes
+        size = "" if field.size_bytes == whole else f" {size}"
+        return f"{kind}{size} at byte {field.offset_bytes}"
+    return f"something {size} at byte {field.offset_bytes}"
 
 
 def _may_hold(found: CParameter, dtype: ElementType) -> bool:

@@ -15,6 +15,7 @@ from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
 from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
+from custom_dispatch.toolchain.struct_fields import StructFields
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
@@ -36,6 +37,8 @@ class CompileRequest:
     entries: tuple[str, ...] = ()
     """The kernels that are wanted, as declared: identifiers and C++ names, each once. Templates
     among them are instantiated."""
+    fields: tuple[StructFields, ...] = ()
+    """The fields of structs, of which it is asked where they lie."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ symbol; it leaves a forward declaration, which is removed too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from custom_dispatch.kernel.entry import cpp_name
-from custom_dispatch.toolchain.entry_point import CParameter, CSignature
+from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
+from custom_dispatch.toolchain.struct_fields import StructFields, read_fields, write_questions
 
 # C++ types by the element type that they hold. Classes are declared first: a header may define
 # them, or none does.
@@ -52,7 +53,9 @@ _WORDS = 5
 TRAILER_NAME = "custom_dispatch_entries"
 """What compilers call the trailer in their messages."""
 _NAMESPACE = "custom_dispatch_descriptor"
-_SIGNATURE, _TEXT, _ADDRESS = (f"{_NAMESPACE}_{what}_" for what in ("signature", "text", "address"))
+_SIGNATURE, _TEXT, _ADDRESS, _FIELDS = (
+    f"{_NAMESPACE}_{what}_" for what in ("signature", "text", "address", "fields")
+)
 
 # Names end in `_`, so that no macro of a source is likely to hit them.
 _HEAD = """
@@ -125,7 +128,11 @@ def _head() -> str:
     return f"{declarations}\n{head}"
 
 
-def write_trailer(described: Sequence[str], addressed: Sequence[str] = ()) -> str:
+def write_trailer(
+    described: Sequence[str],
+    addressed: Sequence[str] = (),
+    fields: Sequence[StructFields] = (),
+) -> str:
     """C++ to be compiled behind a source.
 
     Parameters
@@ -134,6 +141,8 @@ def write_trailer(described: Sequence[str], addressed: Sequence[str] = ()) -> st
         The entries whose types are asked for.
     addressed
         The entries whose symbols are asked for. Not for NVRTC, which takes no such initialiser.
+    fields
+        The fields of structs that are asked for; only of entries that are described.
     """
     text = _head() if described else ""
     for index, entry in enumerate(described):
@@ -144,6 +153,8 @@ def write_trailer(described: Sequence[str], addressed: Sequence[str] = ()) -> st
             index=index,
             address=cpp_name(entry).address,
         )
+    addresses = {entry: cpp_name(entry).address for entry in described}
+    text += write_questions(fields, addresses, _NAMESPACE, _FIELDS)
     for index, entry in enumerate(addressed):
         address = cpp_name(entry).address
         text += _ADDRESS_OF.format(variable=_ADDRESS, index=index, address=address)
@@ -172,13 +183,20 @@ class Answer:
 _IN_DEBUG_INFORMATION = re.compile(rb"^\.b64 " + _ADDRESS.encode() + rb"\d+$", re.MULTILINE)
 
 
-def read_answer(ptx: bytes, described: int, addressed: int = 0) -> Answer:
+def read_answer(
+    ptx: bytes,
+    described: Sequence[str],
+    addressed: int = 0,
+    fields: Sequence[StructFields] = (),
+) -> Answer:
     """Read the trailer's constants from PTX, and remove them.
 
     Parameters
     ----------
-    described, addressed
-        How many entries `write_trailer` was given.
+    described, fields
+        What `write_trailer` was given.
+    addressed
+        How many entries it was given.
     """
     found: dict[tuple[str, int], bytes] = {}
     for match in _CONSTANT.finditer(ptx):
@@ -190,31 +208,47 @@ def read_answer(ptx: bytes, described: int, addressed: int = 0) -> Answer:
         name = re.escape(symbol.encode())
         declaration = rb"^(?:\.\w+ )?\.entry " + name + rb"\n?\([^)]*\)[^{;]*;\n"
         ptx = re.sub(declaration, b"", ptx, flags=re.MULTILINE)
+    places: dict[str, dict[int, tuple[CField, ...]]] = {}
+    for index, asked in enumerate(fields):
+        words = _words(found.get((_FIELDS, index), b"{}"))
+        places.setdefault(asked.entry, {})[asked.parameter] = read_fields(asked, words, _CODES)
     signatures = tuple(
-        _signature(found.get((_SIGNATURE, index)), found.get((_TEXT, index), b"{}"))
-        for index in range(described)
+        _signature(
+            found.get((_SIGNATURE, index)),
+            found.get((_TEXT, index), b"{}"),
+            places.get(entry, {}),
+        )
+        for index, entry in enumerate(described)
     )
     return Answer(ptx, signatures, symbols)
 
 
-def _signature(data: bytes | None, text: bytes) -> CSignature | None:
+def _signature(
+    data: bytes | None, text: bytes, places: Mapping[int, tuple[CField, ...]]
+) -> CSignature | None:
     if data is None:
         return None
-    content = _bytes(data)
-    words = [
-        int.from_bytes(content[index : index + 4], "little") for index in range(0, len(content), 4)
-    ]
     # PTX leaves zeros at the end out.
-    words = words or [0]
+    words = _words(data) or [0]
     words += [0] * (1 + words[0] * _WORDS - len(words))
     parameters = []
     for index in range(words[0]):
         form, const, code, size, is_class = words[1 + index * _WORDS :][:_WORDS]
-        parameters.append(CParameter(_FORMS[form], bool(const), _CODES[code], size, bool(is_class)))
+        dtype, fields = _CODES[code], places.get(index, ())
+        parameters.append(
+            CParameter(_FORMS[form], bool(const), dtype, size, bool(is_class), fields)
+        )
     # auto NAMESPACE::spelled_() [with Type_ = void (*)(const float *, int)]
     spelled = _bytes(text).rstrip(b"\0").decode("utf-8", "replace")
     spelled = spelled.partition("Type_ = ")[2].removesuffix("]").replace("(*)", "", 1)
     return CSignature(spelled.replace("__nv_bool", "bool"), tuple(parameters))
+
+
+def _words(initializer: bytes) -> list[int]:
+    content = _bytes(initializer)
+    return [
+        int.from_bytes(content[index : index + 4], "little") for index in range(0, len(content), 4)
+    ]
 
 
 def _bytes(initializer: bytes) -> bytes:

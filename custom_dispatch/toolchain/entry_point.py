@@ -8,6 +8,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class CField:
+    """A field of a struct, as the C++ compiler lays it out."""
+
+    name: str
+    offset_bytes: int
+    dtype: str
+    """As that of a parameter; of an array that of its elements."""
+    size_bytes: int
+    """Of all elements of an array."""
+    is_class: bool
+    """Whether it is a class, or an array of such."""
+
+
+@dataclass(frozen=True, slots=True)
 class CParameter:
     """A parameter of a `__global__` function, as the C++ compiler sees it."""
 
@@ -22,6 +36,8 @@ class CParameter:
     """Of the value, or of what it points to; 0 for void."""
     is_class: bool
     """Whether that is a class or struct; vector types, __half and the like are, too."""
+    fields: tuple[CField, ...] = ()
+    """Of a struct by value the fields that were asked for and that it has by that name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Nvcc:
             # nvcc's own intermediate files go with the directory, even after a time limit.
             environment["TMPDIR"] = directory
             output = Path(directory) / "out.ptx"
-            trailer = write_trailer(question.described, question.named)
+            trailer = write_trailer(question.described, question.named, question.fields)
             arguments += (
                 _with_trailer(request.source, trailer, Path(directory) / "source")
                 if trailer

@@ -141,7 +141,7 @@ class Nvrtc:
         question: Question,
         headers: PrecompiledHeaders | None,
     ) -> Outcome:
-        trailer = write_trailer(question.described)
+        trailer = write_trailer(question.described, fields=question.fields)
         if trailer:
             source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
         names = [cpp_name(entry).address for entry in question.named]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.toolchain.compiler import CompileRequest, does_not_compile, no_such_kernel
 from custom_dispatch.toolchain.descriptor import read_answer
 from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.struct_fields import StructFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Question:
     """Entries whose types are asked for."""
     named: tuple[str, ...]
     """Entries whose symbols are asked for."""
+    fields: tuple[StructFields, ...] = ()
+    """Fields of structs whose places are asked for; their entries are among those described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,10 @@ def compile_entries(
     known = tuple(entry for entry in request.entries if not entry.startswith("_Z"))
     needed = tuple(entry for entry in known if not cpp_name(entry).is_identifier)
     named = known if name_all else needed
-    questions = [Question(known if describe else (), named), Question((), named)]
+    described = known if describe else ()
+    fields = tuple(item for item in request.fields if item.entry in described)
+    questions = [Question(described, named, fields), Question(described, named)]
+    questions += [Question((), named)]
     questions += [Question((), needed), Question((), ())]
     for question in dict.fromkeys(questions):
         outcome = ask(question)
@@ -100,7 +106,7 @@ def compile_entries(
         if entry not in question.named and not _has_entry(outcome.ptx, entry)
     )
     if absent:
-        more = Question(question.described, (*question.named, *absent))
+        more = replace(question, named=(*question.named, *absent))
         second = ask(more)
         if second.ptx is not None:
             question, outcome = more, second
@@ -113,7 +119,7 @@ def _has_entry(ptx: bytes | None, symbol: str) -> bool:
 
 def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> Answered:
     from_ptx = len(question.named) if outcome.symbols is None else 0
-    answer = read_answer(outcome.ptx or b"", len(question.described), from_ptx)
+    answer = read_answer(outcome.ptx or b"", question.described, from_ptx, question.fields)
     symbols = answer.symbols if outcome.symbols is None else outcome.symbols
     symbol_of = dict(zip(question.named, symbols, strict=True))
     signature_of = dict(zip(question.described, answer.signatures, strict=True))

@@ -176,7 +176,7 @@ class StoredBuild:
 
     def _conditions(self, compiler: Compiler, request: CompileRequest) -> tuple[SearchPath, bytes]:
         """Where headers are looked for, and what the compiler is: the same for many sources."""
-        asked = replace(request, source=Path(), arch=_ANY_ARCH, entries=())
+        asked = replace(request, source=Path(), arch=_ANY_ARCH, entries=(), fields=())
         known = self._conditions_of.get(asked)
         if known is None:
             known = compiler.search_path(request), compiler.identity(request)

@@ -11,6 +11,7 @@ from cuda_sources import Write
 import custom_dispatch as cd
 from custom_dispatch.errors import PtxError
 from custom_dispatch.toolchain import Compiler
+from custom_dispatch.toolchain.entry_point import CField
 
 Declare = Callable[..., cd.Kernel]
 n = cd.dim("n")
@@ -148,3 +149,125 @@ def test_objects_built_elsewhere_are_checked_as_far_as_they_tell(
     operands = [at("f32"), cd.Out("y", "f32", [8])]
     kernel = declare(source=None, objects={"cuda:sm_80": path}, operands=operands, grid=1)
     assert cd.build(kernel, ["cuda:sm_80"]).units
+
+
+FIELDS = """\
+struct Point { float x, y; };
+struct Parameters {
+  float scale; int count; double table[3]; Point at; const float* weights; unsigned char low : 3;
+};
+"""
+
+
+def fields(**changes: Any) -> cd.Struct:
+    """The struct as C has it, but for some fields; one may be given in another place by `first`."""
+    declared: dict[str, Any] = {
+        "scale": "f32",
+        "count": "i32",
+        "table": ("f64", 3),
+        "at": "f32",
+        "at_y": "f32",
+        "weights": "u64",
+        "low": "u8",
+    }
+    first = changes.pop("first", None)
+    order = sorted(declared, key=lambda name: name != first)
+    return cd.Struct("p", **{name: changes.get(name, declared[name]) for name in order})
+
+
+@pytest.fixture
+def build_fields(declare: Declare, write: Write) -> Build:
+    def build(struct: cd.Struct, compiler: str = "nvrtc", more: str = "") -> Any:
+        body = "{ y[0] = p.scale * p.count + p.table[2] + p.at.x + *p.weights + p.low; }"
+        source = write(
+            "scale.cu", f"{FIELDS}{more}{HEAD}KERNEL void scale(Parameters p, float* y) {body}"
+        )
+        kernel = declare(source=source, operands=[struct, cd.Out("y", "f32", [8])], grid=1)
+        return cd.build(kernel, ["cuda:sm_80"], compiler=compiler)
+
+    return build
+
+
+def test_the_fields_of_a_struct_lie_where_c_has_them(
+    build_fields: Build, compiler: Compiler
+) -> None:
+    (unit,) = build_fields(fields(), compiler.name).units
+    (entry,) = unit.objects[0].entries
+    assert entry.signature.parameters[0].fields == (
+        CField("scale", 0, "f32", 4, False),
+        CField("count", 4, "i32", 4, False),
+        CField("table", 8, "f64", 24, False),
+        CField("at", 32, "", 8, True),
+        CField("weights", 40, "", 8, False),  # of a bit-field nothing is known
+    )
+
+
+@pytest.mark.parametrize(
+    ("struct", "said"),
+    [
+        (
+            fields(first="count"),
+            "field `count` of operand `p` is declared as i32 at byte 0, and `scale.cu` has int at "
+            "byte 4 of that name.",
+        ),
+        (
+            fields(count="f32"),
+            "field `count` of operand `p` is declared as f32 at byte 4, and `scale.cu` has int at "
+            "byte 4 of that name.",
+        ),
+        (
+            fields(table=("i64", 3)),
+            "field `table` of operand `p` is declared as i64[3] at byte 8, and `scale.cu` has "
+            "double of 24 bytes at byte 8 of that name.",
+        ),
+        (
+            fields(first="weights"),
+            "field `weights` of operand `p` is declared as u64 at byte 0, and `scale.cu` has "
+            "something of 8 bytes at byte 40 of that name.",
+        ),
+    ],
+)
+def test_a_field_elsewhere_or_of_another_type_is_refused(
+    build_fields: Build, compiler: Compiler, struct: cd.Struct, said: str
+) -> None:
+    with pytest.raises(PtxError) as caught:
+        build_fields(struct, compiler.name)
+    assert str(caught.value) == (
+        f"Kernel `scale`: {said}\n"
+        "  expected: the fields of the C struct with their types, in its order\n"
+        '  next step: correct cd.Struct("p", ...), or the struct.'
+    )
+
+
+def test_where_all_names_are_known_their_order_is_shown(declare: Declare, write: Write) -> None:
+    text = "struct Pair { float a; int b; };\n"
+    text += 'extern "C" __global__ void scale(Pair p, float* y) { *y = p.a + p.b; }'
+    operands = [cd.Struct("p", b="i32", a="f32"), cd.Out("y", "f32", [8])]
+    kernel = declare(source=write("scale.cu", text), operands=operands, grid=1)
+    with pytest.raises(PtxError, match="in its order: a, b"):
+        cd.build(kernel, ["cuda:sm_80"])
+
+
+@pytest.mark.parametrize(
+    ("struct", "more"),
+    [
+        (cd.Struct("p", a="f32", b="f32", c="i64", d=("i64", 4), e="i8"), ""),
+        (cd.Struct("p", new="f32", int="i32", template=("f64", 3), this=("f32", 4), e="i8"), ""),
+        # An array and an inner struct in parts, of which the first has the name.
+        (
+            cd.Struct(
+                "p", scale="f32", c="i32", table="f64", t=("f64", 2), at="f32", b=("f32", 3), e="i8"
+            ),
+            "",
+        ),
+        # The question does not compile where a name is a macro; types are compared all the same.
+        (cd.Struct("p", scale="f32", macro="i32", t=("f64", 3), a=("f32", 4), e="i8"), "@"),
+    ],
+)
+def test_fields_may_be_named_as_one_likes(
+    build_fields: Build, compiler: Compiler, struct: cd.Struct, more: str
+) -> None:
+    text = "#define macro 1 +\n" if more else ""
+    (unit,) = build_fields(struct, compiler.name, text).units
+    (entry,) = unit.objects[0].entries
+    assert entry.signature is not None

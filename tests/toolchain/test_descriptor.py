@@ -10,6 +10,7 @@ from cuda_sources import SM_90, Write, skip_without_gcc
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.entry_point import CParameter, CSignature
+from custom_dispatch.toolchain.struct_fields import StructFields
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -115,7 +116,9 @@ def test_nvccs_object_stays_what_it_is(write: Write, options: tuple[str, ...]) -
 def unchanged(compiler: Compiler, source: Path, options: tuple[str, ...]) -> None:
     plain = compiler.compile(CompileRequest(source, SM_90, options))
     names = tuple(entry.name for entry in read_module(plain.ptx.decode()).entries)
-    asked = compiler.compile(CompileRequest(source, SM_90, options, entries=names))
+    fields = tuple(StructFields(name, 0, ("x", "c", "sizes", "a")) for name in names)
+    request = CompileRequest(source, SM_90, options, entries=names, fields=fields)
+    asked = compiler.compile(request)
     assert asked.ptx == plain.ptx
     assert asked.log == plain.log
     assert [entry.symbol for entry in asked.entries] == list(names)
