@@ -100,8 +100,11 @@ def _module(content: bytes, file: Path) -> None:
     show_table(("function", "type"), rows)
     manifest = module.manifest
     if manifest is None:
-        click.echo("It does not say which kernels were built in.")
+        click.echo(module.why_no_manifest)
         return
+    if manifest.made_by:
+        made_by = " and ".join(f"{name} {item}" for name, item in manifest.made_by.items())
+        click.echo(f"linked by {made_by}")
     click.echo(f"kernels: {', '.join(manifest.kernels)}")
     click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
     if manifest.cpu_architecture:
@@ -119,6 +122,19 @@ def _module(content: bytes, file: Path) -> None:
             for item in manifest.objects
         ],
     )
+    if manifest.sources:
+        show_table(
+            ("source", "kernels", "options", "sha256"),
+            [
+                (
+                    item.file,
+                    ", ".join(item.kernels),
+                    " ".join(item.options) or "-",
+                    item.sha256[:16],
+                )
+                for item in manifest.sources
+            ],
+        )
     taken = [
         (resources.kernel, item.target.symbol, *resource_cells(resources))
         for item in manifest.objects

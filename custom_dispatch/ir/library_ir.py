@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
@@ -27,7 +29,8 @@ SYMBOL_PREFIX = "custom_dispatch_"
 """Executables are named after their unit with this before it, apart from a model's own symbols."""
 MANIFEST_KEY = "custom_dispatch.manifest"
 """The key, in a function's `iree.reflection`, under which a module says what was built in."""
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
+"""Version 1 has neither "made_by" nor "sources"."""
 
 
 def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
@@ -121,6 +124,7 @@ def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[Fu
     ]
     content: dict[str, object] = {
         "version": MANIFEST_VERSION,
+        "made_by": _versions(),
         "targets": [str(target) for target in library.targets],
         "kernels": [describe(kernel) for kernel in kernels],
         "functions": [use.as_data() for use in functions],
@@ -128,9 +132,27 @@ def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[Fu
             _describe_object(item, used) for unit, used in units if used for item in unit.objects
         ],
     }
+    sources = [
+        {"unit": unit.name, **asdict(unit.source), "kernels": [kernel.name for kernel in used]}
+        for unit, used in units
+        if used and unit.source is not None
+    ]
+    if sources:
+        content["sources"] = sources
     if library.cpu_target is not None:
         content["cpu_architecture"] = library.cpu_target.cpu_architecture
     return json.dumps(content, separators=(",", ":"))
+
+
+def _versions() -> dict[str, str]:
+    """The packages that put the module together; where stock iree-compile compiles it, that one's
+    version is not known here.
+    """
+    found = {}
+    for package in ("custom-dispatch", "iree-base-compiler"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, object]:
@@ -147,8 +169,8 @@ def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, objec
         ],
     }
     if item.kind == "ptx":
-        version = read_module(item.data.decode("utf-8")).version
-        described["ptx"] = f"{version[0]}.{version[1]}"
+        major, minor = read_module(item.data.decode("utf-8")).version
+        described["ptx"] = f"{major}.{minor}"
     return described
 
 

@@ -22,6 +22,9 @@ from typing import Any
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.driver import context_error, has_initialised
 
+IREE_ERRORS = (RuntimeError, ValueError, IndexError)
+"""What IREE's bindings raise (runtime/bindings/python/status_utils.cc), by the kind of status."""
+
 # Errors after which the context is unusable (CUDA Driver API, CUresult, each with the sentence
 # quoted above), and what a kernel did to cause them.
 _SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
@@ -139,7 +142,7 @@ def _refuses(device: Any) -> bool:
             buffer=numpy.zeros(1, numpy.uint32),
             element_type=rt.HalElementType.UINT_32,
         )
-    except (RuntimeError, ValueError):
+    except IREE_ERRORS:
         return True
     return False
 

@@ -19,7 +19,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.access import IREE_ERRORS, Access
 from custom_dispatch.runtime.arrays import to_device, to_host
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
 from custom_dispatch.runtime.findings import Findings
@@ -107,7 +107,7 @@ class Function:
                 array = host_array(argument, kind, what)
                 try:
                     inputs.push_ref(to_device(self.device, array, kind.dtype))
-                except (RuntimeError, ValueError) as error:
+                except IREE_ERRORS as error:
                     raise self.translated(error) from error
         return self.run(inputs, on_device=on_device)
 
@@ -127,7 +127,7 @@ class Function:
         outputs = rt.VmVariantList(len(kinds))
         try:
             self._context.invoke(self._function, inputs, outputs)
-        except (RuntimeError, ValueError) as error:
+        except IREE_ERRORS as error:
             raise self.translated(error) from error
         if len(kinds) == 1:
             return self._result(outputs, 0, kinds[0], on_device)
@@ -144,7 +144,7 @@ class Function:
             return rt.DeviceArray(self.device, view, implicit_host_transfer=True)
         try:
             return to_host(self.device, view, kind.dtype)
-        except (RuntimeError, ValueError) as error:
+        except IREE_ERRORS as error:
             raise self.translated(error) from error
 
     def translated(self, error: Exception) -> CustomDispatchError:

@@ -40,6 +40,18 @@ class ModuleObject:
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleSource:
+    """A source that kernels of a module were compiled from."""
+
+    file: str
+    """Its name, without a directory."""
+    sha256: str
+    options: tuple[str, ...]
+    """The CUDA compiler's, with every macro."""
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The targets, kernels and objects of a module."""
 
@@ -52,6 +64,10 @@ class Manifest:
     """What each public function calls, where the module says so."""
     declarations: tuple[Mapping[str, Any], ...] = ()
     """What the kernels declare, for `declaration`."""
+    made_by: Mapping[str, str] = field(default_factory=dict)
+    """The versions of the packages that linked it, by name."""
+    sources: tuple[ModuleSource, ...] = ()
+    """What was compiled from source, where the module says so."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -79,7 +95,7 @@ class Manifest:
         try:
             described = next(item for item in self.declarations if item.get("name") == kernel)
             return read_description(described)
-        except (StopIteration, KeyError, TypeError, DeclarationError):
+        except (StopIteration, *_UNREADABLE, DeclarationError):
             return None
 
     def object_of(self, kernel: str, target: Target) -> ModuleObject | None:
@@ -96,41 +112,123 @@ class Manifest:
 
 
 def parse_manifest(text: str) -> Manifest | None:
-    """Read a manifest; None for one of another version, or that is damaged."""
+    """Read a manifest of this version or an earlier one; None for a later or a damaged one."""
     try:
-        content: dict[str, Any] = json.loads(text)
-        if content["version"] != MANIFEST_VERSION:
+        content = _table(json.loads(text))
+        if not 1 <= _whole(content["version"]) <= MANIFEST_VERSION:
             return None
         return Manifest(
-            tuple(Target.parse(name) for name in content["targets"]),
-            tuple(str(kernel["name"]) for kernel in content["kernels"]),
-            tuple(_object(item) for item in content["objects"]),
-            str(content.get("cpu_architecture", "")),
-            tuple(function_use(use) for use in content.get("functions", ())),
-            tuple(dict(kernel) for kernel in content["kernels"]),
+            tuple(Target.parse(_word(name)) for name in _list(content["targets"])),
+            tuple(_word(_table(kernel)["name"]) for kernel in _list(content["kernels"])),
+            tuple(_object(_table(item)) for item in _list(content["objects"])),
+            _word(content.get("cpu_architecture", "")),
+            tuple(function_use(_table(use)) for use in _list(content.get("functions", []))),
+            tuple(_table(kernel) for kernel in content["kernels"]),
+            _words(content.get("made_by", {})),
+            tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, DeclarationError):
+    # Whatever else such text leads to: a file may hold anything.
+    except (*_UNREADABLE, DeclarationError):
         return None
+
+
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+_LONGEST_WORD = 4096
+
+
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("not an object")
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return value
+
+
+def _word(value: object) -> str:
+    """A text that may be shown on a terminal."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_WORD:
+        raise ValueError("not a word")
+    return value
+
+
+def _words(value: object) -> dict[str, str]:
+    return {_word(key): _word(item) for key, item in _table(value).items()}
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError("not a whole number")
+    return value
 
 
 def _object(item: dict[str, Any]) -> ModuleObject:
     version = item.get("ptx")
-    major, _, minor = version.partition(".") if version else ("", "", "")
+    major, _, minor = _word(version).partition(".") if version else ("", "", "")
     return ModuleObject(
-        str(item["file"]),
-        Target.parse(item["target"]),
-        str(item["origin"]),
-        str(item["sha256"]),
+        _word(item["file"]),
+        Target.parse(_word(item["target"])),
+        _word(item["origin"]),
+        _word(item["sha256"]),
         (int(major), int(minor)) if version else None,
-        tuple(KernelResources(**resources) for resources in item.get("resources", ())),
-        None if item.get("bytes") is None else int(item["bytes"]),
-        {str(name): str(symbol) for name, symbol in item.get("symbols", {}).items()},
+        tuple(_resources(_table(resources)) for resources in _list(item.get("resources", []))),
+        None if item.get("bytes") is None else _whole(item["bytes"]),
+        _words(item.get("symbols", {})),
+    )
+
+
+def _resources(item: dict[str, Any]) -> KernelResources:
+    numbers: dict[str, Any] = {
+        key: value if value is None and key.startswith("spill") else _whole(value)
+        for key, value in item.items()
+        if key != "kernel"
+    }
+    return KernelResources(_word(item["kernel"]), **numbers)
+
+
+def _source(item: dict[str, Any]) -> ModuleSource:
+    return ModuleSource(
+        _word(item["file"]),
+        _word(item["sha256"]),
+        tuple(map(_word, _list(item["options"]))),
+        tuple(map(_word, _list(item["kernels"]))),
     )
 
 
 def manifest_of(reflections: list[dict[str, str]]) -> Manifest | None:
     """The manifest of a module, from its functions' reflections."""
-    for reflection in reflections:
-        if MANIFEST_KEY in reflection:
-            return parse_manifest(reflection[MANIFEST_KEY])
-    return None
+    text = _text_of(reflections)
+    return None if text is None else parse_manifest(text)
+
+
+def why_no_manifest(reflections: list[dict[str, str]]) -> str:
+    """Why a module has no manifest that can be read, as a sentence."""
+    text = _text_of(reflections)
+    if text is None:
+        return "It does not say which kernels were built in: custom-dispatch did not link it."
+    try:
+        version = _whole(_table(json.loads(text))["version"])
+    except _UNREADABLE:
+        version = 0
+    if version > MANIFEST_VERSION:
+        return (
+            "A later custom-dispatch linked it, and says what was built in in a form that this one "
+            "does not read; update custom-dispatch to see it."
+        )
+    return "What it says of the kernels that were built in is damaged."
+
+
+def _text_of(reflections: list[dict[str, str]]) -> str | None:
+    texts = (reflection.get(MANIFEST_KEY) for reflection in reflections)
+    return next((text for text in texts if text is not None), None)

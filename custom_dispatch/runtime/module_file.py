@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import io
 import os
+import re
 import zipfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,13 @@ from iree import runtime as rt
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.ir.findings import FINDINGS_FUNCTION
+from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
-from custom_dispatch.runtime.manifest import Manifest, manifest_of
+from custom_dispatch.runtime.manifest import Manifest, manifest_of, why_no_manifest
 
+# IREE, runtime/src/iree/vm/bytecode/verifier.c.
+_VERSIONS = re.compile(r"version mismatch; runtime supports (\d+\.\d+), module has (\d+\.\d+)")
+_FEATURES = "required module features"
 _ZIP_MAGIC = b"PK\x03\x04"
 _DECLARATION = "iree.abi.declaration"
 
@@ -53,14 +59,8 @@ class ModuleFile:
             self._reflections = {
                 name: dict(function.reflection) for name, function in self._functions.items()
             }
-        except (RuntimeError, ValueError, KeyError) as error:
-            raise ModuleFileError(
-                f"{sentence(self.label)} is not a module that this IREE runtime "
-                "reads: it is damaged, or something else than a .vmfb.",
-                expected="a .vmfb that iree-compile or custom-dispatch compile wrote",
-                next_step="compile it again; IREE says:",
-                log=str(error).splitlines()[0] if str(error) else "",
-            ) from error
+        except (*IREE_ERRORS, KeyError) as error:
+            raise _refused(sentence(self.label), str(error)) from error
 
     def _check_integrity(self, content: bytes) -> None:
         """Check the file's own checksums: IREE does not, and runs or crashes on damaged code.
@@ -88,6 +88,11 @@ class ModuleFile:
         """What was built in, if this package built it."""
         return manifest_of(list(self._reflections.values()))
 
+    @property
+    def why_no_manifest(self) -> str:
+        """Why `manifest` is None, as a sentence."""
+        return why_no_manifest(list(self._reflections.values()))
+
     def findings(self) -> tuple[Any, ...]:
         """The functions that tell what kernels compiled for cpu:checked have found."""
         return tuple(
@@ -106,3 +111,36 @@ class ModuleFile:
             if kind is not None:
                 found[name] = (kind, function)
         return found
+
+
+def _refused(label: str, text: str) -> ModuleFileError:
+    """Why IREE does not take a file: of another version, or no module."""
+    log = text.splitlines()[0] if text else ""
+    versions = _VERSIONS.search(text)
+    later = _FEATURES in text
+    if versions is not None:
+        reads, has = (tuple(map(int, version.split("."))) for version in versions.groups())
+        later = has > reads
+    if versions is None and not later:
+        return ModuleFileError(
+            f"{label} is not a module that this IREE runtime reads: it is damaged, or something "
+            "else than a .vmfb.",
+            expected="a .vmfb that iree-compile or custom-dispatch compile wrote",
+            next_step="compile it again; IREE says:",
+            log=log,
+        )
+    return ModuleFileError(
+        f"{label} was compiled by {'a later' if later else 'an earlier'} IREE, whose modules this "
+        "runtime does not read.",
+        expected=f"a module of the IREE that iree-base-runtime {_runtime_version()} belongs to",
+        next_step="compile it again with iree-base-compiler of that version, or install the "
+        "iree-base-runtime that belongs to its compiler; IREE says:",
+        log=log,
+    )
+
+
+def _runtime_version() -> str:
+    try:
+        return version("iree-base-runtime")
+    except PackageNotFoundError:
+        return "here"

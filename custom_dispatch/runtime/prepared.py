@@ -14,6 +14,7 @@ from iree import runtime as rt
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.arrays import copy_to_device
 from custom_dispatch.runtime.function import Function, number_for, push_scalar
 
@@ -80,7 +81,7 @@ class PreparedCall:
             if scalar is None:
                 try:
                     inputs.push_ref(copy_to_device(function.device, argument, kind))
-                except (RuntimeError, ValueError) as error:
+                except IREE_ERRORS as error:
                     raise function.translated(error) from error
             else:
                 push_scalar(inputs, number_for(argument, scalar, what), kind, what)

@@ -10,7 +10,7 @@ from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
-from custom_dispatch.runtime.access import access_to
+from custom_dispatch.runtime.access import IREE_ERRORS, access_to
 from custom_dispatch.runtime.choice import Choice, choose_device
 from custom_dispatch.runtime.device import Device, hal_device
 from custom_dispatch.runtime.findings import Findings
@@ -40,7 +40,7 @@ class Program:
                 context = rt.VmContext(vm_instance(), [hal, file.vm_module])
                 told = file.findings()
                 findings = Findings(context, device, told) if told else None
-            except (RuntimeError, ValueError) as error:
+            except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error
         self._functions = {
@@ -86,6 +86,14 @@ class Program:
         return f"Program({self.label} on {self.device}: {', '.join(self._functions)})"
 
 
+# IREE, runtime/src/iree/vm/context.c and runtime/src/iree/hal/local.
+_OF_ANOTHER_IREE = (
+    "version mismatch",
+    "does not support this version of the runtime",
+    "not compatible with this build",
+)
+
+
 def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
     text = str(error)
     name = f"{sentence(label)}"
@@ -95,6 +103,13 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
             expected="an object for this device's architecture, or the target cpu",
             next_step="compile it for this device; IREE says:",
             log=text.splitlines()[0],
+        )
+    if any(word in text for word in _OF_ANOTHER_IREE):
+        return DeviceError(
+            f"{name} was compiled by another IREE than this runtime belongs to.",
+            next_step="compile it again with the iree-base-compiler of this runtime's version; "
+            "IREE says:",
+            log=text,
         )
     if "not found or unavailable" in text:
         return DeviceError(

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, TypedDict
 
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
+from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
@@ -21,7 +23,7 @@ from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_co
 from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.entry_point import EntryPoint, read_notes
 from custom_dispatch.toolchain.form import Form, check_form
-from custom_dispatch.toolchain.library import Library, Unit
+from custom_dispatch.toolchain.library import Library, Unit, UnitSource
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.plan import (
     Plan,
@@ -229,6 +231,10 @@ class _Source(Protocol):
         """The object of a plan for a target, checked."""
         ...
 
+    def describe(self, plan: Plan, /) -> UnitSource | None:
+        """What a plan is compiled from, if it is."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Work:
@@ -269,15 +275,12 @@ class _Sources:
             raise TypeError(f"plan {plan.name} has no source")
         if self._compiler is None:
             self._compiler = find_compiler(self._name)
-        options = kernel.options
-        if self._with_lines and not _LINE_INFO.intersection(options):
-            options = (*options, "-lineinfo")
         compiled = self._stored.compile(
             self._compiler,
             CompileRequest(
                 kernel.source,
                 target.cuda_arch,
-                options,
+                self._options(kernel),
                 (*kernel.include_dirs, *self._include_dirs),
                 tuple(kernel.entry for kernel in plan.kernels),
                 fields_of(plan.kernels),
@@ -296,6 +299,18 @@ class _Sources:
         return self._stored.validate(
             item, plan.kernels, kernel.source.name, for_cpu=for_cpu, form=self._form
         )
+
+    def describe(self, plan: Plan, /) -> UnitSource | None:
+        kernel = plan.kernels[0]
+        if kernel.source is None:  # pragma: no cover - as above
+            return None
+        content = read_bytes(kernel.source, "The CUDA source", SourceError)
+        return UnitSource(kernel.source.name, sha256(content).hexdigest(), self._options(kernel))
+
+    def _options(self, kernel: Kernel) -> tuple[str, ...]:
+        if self._with_lines and not _LINE_INFO.intersection(kernel.options):
+            return (*kernel.options, "-lineinfo")
+        return kernel.options
 
 
 class _Given:
@@ -347,6 +362,9 @@ class _Given:
         return self._stored.validate(
             item, plan.kernels, path.name, for_cpu=for_cpu, form=self._form
         )
+
+    def describe(self, _: Plan, /) -> UnitSource | None:
+        return None
 
     def _there_is_no(self, what: str) -> str:
         kernel = f"Kernel `{self._plan.kernels[0].name}`"
@@ -402,7 +420,8 @@ def _unit(
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
     objects = [item for item in mine if item.target in wanted]
     objects.sort(key=lambda item: _arch(item.target), reverse=True)
-    return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx)
+    source = next(job.source for job in work if job.plan is plan).describe(plan)
+    return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx, source)
 
 
 def _plain(target: Target) -> bool:

@@ -17,6 +17,18 @@ from custom_dispatch.toolchain.occupancy import Occupancy, occupancy
 
 
 @dataclass(frozen=True, slots=True)
+class UnitSource:
+    """What a unit was compiled from."""
+
+    file: str
+    """The source's name, without its directory."""
+    sha256: str
+    """Of the source itself; headers show in the objects."""
+    options: tuple[str, ...]
+    """The compiler's, in nvcc's spelling, with every macro."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """Kernels that come from one source with the same options, and so share their objects."""
 
@@ -27,6 +39,8 @@ class Unit:
     """One a CUDA target, the best target first; or one for all, a fatbin."""
     cpu_ptx: Object | None
     """The PTX that the CPU target runs, where that is asked for."""
+    source: UnitSource | None = None
+    """None where the objects were built elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
