@@ -87,6 +87,12 @@ class Abi:
         )
 
     @property
+    def passed_bytes(self) -> tuple[int, ...]:
+        """The sizes of the parameters that IREE passes, in their order."""
+        words = (CONSTANT_BYTES,) * len(self.constants)
+        return (*(POINTER_BYTES,) * len(self.bindings), *words)
+
+    @property
     def is_irees(self) -> bool:
         """Whether IREE's convention is the C signature as it is, so that objects stay untouched."""
         in_order = [parameter for parameter in self.parameters if parameter.is_binding]

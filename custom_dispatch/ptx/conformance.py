@@ -49,7 +49,8 @@ def check_module(
     if entry is None:
         raise no_entry(kernel, tuple(entry.name for entry in module.entries), origin)
     if is_rewritten(entry):
-        check_rewritten(entry, kernel.name, kernel.abi, origin)
+        names = [parameter.name for parameter in entry.parameters]
+        check_rewritten(entry.name, names, kernel.name, kernel.abi, origin)
     else:
         check_parameters(
             kernel.name, kernel.abi, tuple(map(_describe, entry.parameters)), f"`{origin}`"

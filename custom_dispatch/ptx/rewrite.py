@@ -13,7 +13,7 @@ map, which must be in parameter space; the latter is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
@@ -35,15 +35,22 @@ def is_rewritten(entry: Entry) -> bool:
     return any(p.name.startswith(_prefix(entry.name)) for p in entry.parameters)
 
 
-def check_rewritten(entry: Entry, kernel: str, abi: Abi, origin: str) -> None:
+def check_rewritten(
+    entry: str, parameters: Sequence[str], kernel: str, abi: Abi, origin: str
+) -> None:
     """Check that an entry was rewritten for this very signature.
+
+    Parameters
+    ----------
+    parameters
+        The names of the entry's parameters.
 
     Raises
     ------
     PtxError
         It was for another one.
     """
-    if tuple(p.name for p in entry.parameters) != tuple(_names(entry.name, abi)):
+    if tuple(parameters) != rewritten_parameters(entry, abi):
         raise PtxError(
             f"Kernel `{kernel}`: `{origin}` was adapted to IREE for another declaration.",
             expected="an object that was built from the declaration as it is now, or one with the "
@@ -89,13 +96,17 @@ def _word(entry: str, parameter: AbiParameter, word: int) -> str:
     return f"{_prefix(entry)}word_{parameter.index}_{word}_of_{parameter.size_bytes}_bytes"
 
 
-def _names(entry: str, abi: Abi) -> Iterator[str]:
-    """The parameters that IREE passes, in order."""
-    for parameter in sorted(abi.parameters, key=lambda parameter: parameter.ordinal):
-        if parameter.is_binding:
-            yield _binding(entry, parameter)
-    for parameter in abi.parameters:
-        yield from (_word(entry, parameter, word) for word in range(parameter.words))
+def rewritten_parameters(entry: str, abi: Abi) -> tuple[str, ...]:
+    """The names of the parameters that IREE passes to an entry that was rewritten, in order."""
+    ordered = sorted(abi.parameters, key=lambda parameter: parameter.ordinal)
+    return (
+        *(_binding(entry, parameter) for parameter in ordered if parameter.is_binding),
+        *(
+            _word(entry, parameter, word)
+            for parameter in abi.parameters
+            for word in range(parameter.words)
+        ),
+    )
 
 
 class _EntryRewriter:

@@ -21,7 +21,7 @@ from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.demangle import find_entries
-from custom_dispatch.toolchain.entry_point import EntryPoint, read_notes
+from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.form import Form, check_form
 from custom_dispatch.toolchain.library import Library, Unit, UnitSource
 from custom_dispatch.toolchain.object import Object
@@ -354,9 +354,8 @@ class _Given:
                 next_step="add that object, or drop the target.",
             )
         item = read_object(plan.name, target, path)
-        notes = read_notes(item.data) if item.kind == "ptx" else ()
         names = [kernel.entry for kernel in plan.kernels]
-        entries = find_entries(names, entry_names(item), notes)
+        entries = find_entries(names, entry_names(item), item.entries)
         data = make_visible(item.data, entries) if item.kind == "ptx" else item.data
         item = replace(item, data=data, entries=entries)
         return self._stored.validate(

@@ -26,31 +26,32 @@ _SUFFIX = re.compile(r"(?<=[0-9])[uUlL]+", re.ASCII)
 def find_entries(
     names: Sequence[str], symbols: Sequence[str], notes: Sequence[EntryPoint] = ()
 ) -> tuple[EntryPoint, ...]:
-    """Which symbol each declared entry is, for those that are none themselves.
+    """Which symbol each declared entry is, for those that are none themselves or are told of.
 
     Parameters
     ----------
     names
         Declared entries.
     symbols
-        The entries of an object.
+        The entries of an object; none where they cannot be read.
     notes
         What the object itself says of them.
     """
-    wanted = [name for name in names if name not in symbols]
-    if not wanted:
-        return ()
-    told = {note.name: note for note in notes if note.symbol in symbols}
-    known = [(symbol, demangle(symbol)) for symbol in symbols]
+    told = {note.name: note for note in notes if not symbols or note.symbol in symbols}
+    takes = {note.symbol: note.parameters for note in told.values()}
+    known: list[tuple[str, str | None]] | None = None
     found = []
-    for name in wanted:
+    for name in names:
         if name in told:
             found.append(told[name])
+        if name in told or name in symbols:
             continue
+        if known is None:
+            known = [(symbol, demangle(symbol)) for symbol in symbols]
         function = cpp_name(name)
         fitting = [symbol for symbol, text in known if text and _is(function, text)]
         if len(fitting) == 1:
-            found.append(EntryPoint(name, fitting[0]))
+            found.append(EntryPoint(name, fitting[0], None, takes.get(fitting[0], ())))
     return tuple(found)
 
 

@@ -59,27 +59,52 @@ class EntryPoint:
     """The object's name for it: "_Z8rms_normIfLi256EEvPKT_PS0_i"."""
     signature: CSignature | None = None
     """None where no compiler was asked, or it could not say."""
+    parameters: tuple[str, ...] = ()
+    """Those that IREE passes, by name, where the entry was rewritten to take them."""
 
 
-_NOTE = re.compile(rb"^// custom-dispatch: (.+) is ([\w$%]+)$", re.MULTILINE | re.ASCII)
+_IS = re.compile(rb"^// custom-dispatch: (.+) is ([\w$%]+)$", re.MULTILINE | re.ASCII)
+_TAKES = re.compile(
+    rb"^// custom-dispatch: ([\w$%]+) takes ([\w$%]+(?: [\w$%]+)*)$", re.MULTILINE | re.ASCII
+)
+_BEHIND = re.compile(rb"\n(?:// custom-dispatch: [^\n]*\n)+\Z")
 
 
-def write_notes(entries: Sequence[EntryPoint]) -> bytes:
-    """Remarks to stand at the end of PTX: the symbols of the entries that have others than names.
+def write_notes(entries: Sequence[EntryPoint], *, is_ptx: bool) -> bytes:
+    """Remarks to stand behind an object in its file; none where there is nothing to tell.
 
-    A file has no other place for them, and demangled symbols do not have a declaration's aliases.
+    They are the symbols of entries that have others than their names: demangled symbols do not have
+    a declaration's aliases. And for machine code, which has no names of parameters, what entries
+    take that were rewritten. What loads machine code reads as far as its headers say.
     """
-    lines = (
+    lines = [
         f"// custom-dispatch: {entry.name} is {entry.symbol}\n"
         for entry in entries
         if entry.name != entry.symbol
-    )
+    ]
+    if not is_ptx:
+        lines += (
+            f"// custom-dispatch: {entry.symbol} takes {' '.join(entry.parameters)}\n"
+            for entry in entries
+            if entry.parameters
+        )
     return "".join(lines).encode()
 
 
-def read_notes(ptx: bytes) -> tuple[EntryPoint, ...]:
-    """The entries that remarks in PTX tell of."""
-    found = (match.groups() for match in _NOTE.finditer(ptx))
-    return tuple(
-        EntryPoint(name.decode("utf-8", "replace"), symbol.decode()) for name, symbol in found
-    )
+def read_notes(data: bytes) -> tuple[EntryPoint, ...]:
+    """The entries that remarks in PTX, or behind machine code, tell of."""
+    takes = {m[1].decode(): tuple(m[2].decode().split()) for m in _TAKES.finditer(data)}
+    found = [
+        EntryPoint(m[1].decode("utf-8", "replace"), symbol, None, takes.get(symbol, ()))
+        for m in _IS.finditer(data)
+        for symbol in (m[2].decode(),)
+    ]
+    named = {entry.symbol for entry in found}
+    found += (EntryPoint(s, s, None, takes[s]) for s in takes if s not in named)
+    return tuple(found)
+
+
+def split_notes(image: bytes) -> tuple[bytes, bytes]:
+    """Machine code as a compiler wrote it, and the remarks behind it."""
+    match = _BEHIND.search(image)
+    return (image, b"") if match is None else (image[: match.start()], match[0])

@@ -102,8 +102,9 @@ class Library:
 
         They are what is linked: where a kernel's C signature is not in IREE's form, its entry is
         rewritten to that. `build(..., objects=directory)` finds them there again, and tells by the
-        names of an entry's parameters which form it has. The PTX that the CPU runs is one of them,
-        unless no plain CUDA target was asked for.
+        names of an entry's parameters which form it has; behind machine code these stand in
+        remarks. The PTX that the CPU runs is one of them, unless no plain CUDA target was asked
+        for.
 
         Raises
         ------

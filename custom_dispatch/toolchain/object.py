@@ -79,7 +79,12 @@ class Object:
 
     def symbol(self, entry: str) -> str:
         """The name that a declared entry has in this object."""
-        return next((found.symbol for found in self.entries if found.name == entry), entry)
+        return self.entry_point(entry).symbol
+
+    def entry_point(self, entry: str) -> EntryPoint:
+        """What a declared entry is in this object."""
+        known = (found for found in self.entries if found.name == entry)
+        return next(known, EntryPoint(entry, entry))
 
     def write(self, directory: Path) -> Path:
         """Write the object as `directory / file_name`, whole or not at all; return that path.
@@ -96,7 +101,8 @@ class Object:
                 expected="a directory for the objects",
                 next_step="choose another directory.",
             )
-        notes = write_notes(self.entries) if self.kind == "ptx" else b""
-        ends = notes and not self.data.endswith(b"\n")
+        is_ptx = self.kind == "ptx"
+        notes = write_notes(self.entries, is_ptx=is_ptx)
+        ends = notes and not (is_ptx and self.data.endswith(b"\n"))
         write_atomically(path, self.data + b"\n" * bool(ends) + notes)
         return path

@@ -11,6 +11,7 @@ from custom_dispatch.errors import DeclarationError, PtxError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.entry_point import read_notes, split_notes
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.object import Object
 
@@ -19,7 +20,7 @@ SUFFIXES = (".ptx", ".cubin", ".fatbin")
 
 
 def read_object(name: str, target: Target, path: Path) -> Object:
-    """Read an object file and find out by its bytes what it is.
+    """Read an object file and find out by its bytes what it is; its entries are those of remarks.
 
     Raises
     ------
@@ -27,6 +28,7 @@ def read_object(name: str, target: Target, path: Path) -> Object:
         It is missing, unreadable, no GPU code, or has no code for the target's architecture.
     """
     data = read_bytes(path, "The object", PtxError)
+    notes = data
     try:
         image = describe_image(data)
     except PtxError as error:
@@ -35,7 +37,10 @@ def read_object(name: str, target: Target, path: Path) -> Object:
         ) from error
     if image.kind == "ptx":
         data = data.rstrip(b"\0")  # nvcc and NVRTC may leave C's terminator in the file
-    return Object(name=name, target=target, kind=image.kind, data=data, origin=str(path), log="")
+    else:
+        data, notes = split_notes(data)
+    entries = read_notes(notes)
+    return Object(name, target, image.kind, data, str(path), entries=entries)
 
 
 def is_ptx(path: Path) -> bool:

@@ -19,7 +19,7 @@ from custom_dispatch.ptx.conformance import (
 from custom_dispatch.ptx.edits import apply_edits, limit_registers
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.rewrite import rewrite_entry
+from custom_dispatch.ptx.rewrite import check_rewritten, rewrite_entry, rewritten_parameters
 from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import Form, with_version
@@ -67,7 +67,10 @@ def validate(
         return _validate_ptx(item, kernels, label, Form() if for_cpu else form, for_cpu=for_cpu)
     for kernel in kernels:
         if not kernel.abi.is_irees:
-            raise _not_ptx(item, kernel, label)
+            point = item.entry_point(kernel.entry)
+            if not point.parameters:
+                raise _not_ptx(item, kernel, label)
+            check_rewritten(point.symbol, point.parameters, kernel.name, kernel.abi, label)
         if kernel.max_registers is not None:
             raise PtxError(
                 f"Kernel `{kernel.name}`: `{label}` is a {item.kind}, and max_registers="
@@ -127,10 +130,12 @@ def _validate_ptx(
                 check_types(kernel, point.signature, label)
     edits = []
     for kernel in kernels:
+        symbol = item.symbol(kernel.entry)
         if not kernel.abi.is_irees:
             with naming(kernel, label):
-                edits += rewrite_entry(text, module, item.symbol(kernel.entry), kernel.abi)
-        entry = module.entry(item.symbol(kernel.entry))
+                edits += rewrite_entry(text, module, symbol, kernel.abi)
+            item = _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
+        entry = module.entry(symbol)
         if kernel.max_registers is not None and entry is not None:
             with naming(kernel, label):
                 edits += limit_registers(entry, kernel.max_registers)
@@ -151,6 +156,12 @@ def _validate_ptx(
     if form.image == "ptx":
         return item
     return replace(item, kind="cubin", data=assembly.cubin, parts=(item,))
+
+
+def _with_parameters(item: Object, entry: str, parameters: tuple[str, ...]) -> Object:
+    """The object with what one of its entries takes now."""
+    point = replace(item.entry_point(entry), parameters=parameters)
+    return replace(item, entries=(*(e for e in item.entries if e.name != entry), point))
 
 
 def _read(item: Object, kernel: Kernel, label: str) -> Module:
@@ -211,12 +222,28 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
         entry = found.get(item.symbol(kernel.entry))
         if entry is None:
             raise no_entry(kernel, tuple(found), label)
-        described = tuple((f"{size} bytes wide", size) for size in entry.parameter_bytes)
-        check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
+        _check_sizes(kernel, entry.parameter_bytes, label)
         check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
         _check_shared_memory(kernel, arch, entry.resources.static_shared_bytes)
         _check_registers(kernel, arch, entry.resources.registers)
     return replace(item, resources=tuple(entry.resources for entry in found.values()))
+
+
+def _check_sizes(kernel: Kernel, sizes: tuple[int, ...], label: str) -> None:
+    if kernel.abi.is_irees:
+        described = tuple((f"{size} bytes wide", size) for size in sizes)
+        check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
+    elif sizes != kernel.abi.passed_bytes:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: `{label}` has parameters of {_listed(sizes)} bytes, and "
+            "remarks behind it that tell of others.",
+            expected=f"parameters of {_listed(kernel.abi.passed_bytes)} bytes, as IREE passes them",
+            next_step="build it again from the source.",
+        )
+
+
+def _listed(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))
 
 
 def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:

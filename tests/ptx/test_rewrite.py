@@ -195,7 +195,7 @@ def test_an_entry_is_rewritten_once_and_for_one_declaration() -> None:
     assert rewrite_entry(text, module, "k", abi()) == []
     entry = module.entry("k")
     assert entry is not None
-    check_rewritten(entry, "kernel", abi(), "k_sm_90.ptx")
+    check_rewritten(entry.name, [p.name for p in entry.parameters], "kernel", abi(), "k_sm_90.ptx")
     others = [
         abi(cd.Scalar("s", "f64"), Y, P),
         abi(P, Y, cd.Scalar("s", "f32")),
@@ -204,7 +204,9 @@ def test_an_entry_is_rewritten_once_and_for_one_declaration() -> None:
     ]
     for other in others:
         with pytest.raises(PtxError) as caught:
-            check_rewritten(entry, "kernel", other, "k_sm_90.ptx")
+            check_rewritten(
+                entry.name, [p.name for p in entry.parameters], "kernel", other, "k_sm_90.ptx"
+            )
         assert caught.value.found == (
             "Kernel `kernel`: `k_sm_90.ptx` was adapted to IREE for another declaration."
         )

@@ -101,8 +101,61 @@ def test_irees_own_signature_keeps_its_object(
     assert data_of(cd.build(native, ["cuda:sm_90"])) == compiled(native).rstrip(b"\0")
 
 
+@pytest.mark.parametrize("image", ["cubin", "fatbin"])
+@pytest.mark.parametrize("entry", ["scale", "ns::scale<double>"])
+def test_machine_code_that_was_written_is_found_again(
+    kernel: Callable[..., cd.Kernel], tmp_path: Path, image: str, entry: str
+) -> None:
+    source = SOURCE
+    if entry != "scale":
+        struct, function = SOURCE.replace('extern "C"', "template <class T>").split("\n", 1)
+        source = f"{struct}\nnamespace ns {{\n{function}}}\n"
+    targets = ["cuda:sm_90", "cuda:sm_80"]
+    built = cd.build(kernel(source, entry=entry), targets, image=image)
+    paths = built.write(tmp_path / "objects")
+    again = cd.build(kernel(source, entry=entry), targets, objects=tmp_path / "objects")
+    assert {item.data for item in again.objects} == {item.data for item in built.objects}
+    assert {item.kind for item in again.objects} == {image}
+    for path, item in zip(paths, built.objects, strict=True):
+        content = path.read_bytes()
+        assert content.startswith(item.data)
+        note = (
+            f"// custom-dispatch: {item.symbol(entry)} takes {item.symbol(entry)}_iree_binding_3 "
+        )
+        assert note.encode() in content[len(item.data) :]
+    # Written once more it is the same file.
+    written = {path.read_bytes() for path in again.write(tmp_path / "more")}
+    assert written == {path.read_bytes() for path in paths}
+    swapped = kernel(source, entry=entry, operands=[X, PAIR, COUNT, Y])
+    with pytest.raises(PtxError, match="was adapted to IREE for another declaration"):
+        cd.build(swapped, targets, objects=tmp_path / "objects")
+
+
+def test_remarks_that_belong_to_other_machine_code_are_refused(
+    kernel: Callable[..., cd.Kernel], tmp_path: Path
+) -> None:
+    (path,) = cd.build(kernel(), ["cuda:sm_90"], image="cubin").write(tmp_path / "objects")
+    remarks = path.read_bytes().partition(b"\n// custom-dispatch: ")
+    plain = assemble(compiled(kernel()), Arch.parse("sm_90")).cubin
+    path.write_bytes(plain + remarks[1] + remarks[2])
+    with pytest.raises(PtxError) as caught:
+        cd.build(kernel(), ["cuda:sm_90"], objects=tmp_path / "objects")
+    assert str(caught.value) == (
+        "Kernel `scale`: `scale_sm_90.cubin` has parameters of 8, 16, 8, 8 bytes, and remarks "
+        "behind it that tell of others.\n"
+        "  expected: parameters of 8, 8, 4, 4, 4, 4, 4, 4 bytes, as IREE passes them\n"
+        "  next step: build it again from the source."
+    )
+
+
+def test_irees_own_signature_has_no_remarks(declare: Declare, write: Write, tmp_path: Path) -> None:
+    built = cd.build(declare(source=write("native.cu", SCALE)), ["cuda:sm_90"], image="cubin")
+    (path,) = built.write(tmp_path)
+    assert path.read_bytes() == data_of(built)
+
+
 @pytest.mark.parametrize("kind", ["cubin", "fatbin"])
-def test_machine_code_cannot_be_adapted(
+def test_machine_code_with_the_c_signature_cannot_be_adapted(
     kernel: Callable[..., cd.Kernel], write: Write, kind: str
 ) -> None:
     arch = Arch.parse("sm_90")
