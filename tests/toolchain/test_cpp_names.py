@@ -207,7 +207,7 @@ def test_symbols_are_exported_and_dispatched(declare: Declare, source: Path) -> 
     text = write_library_module(library, by_path, "executable")
     symbol = SYMBOLS["maths::scale<float, 64>"]
     assert text.count(f"hal.executable.export public @{symbol} ") == 2
-    assert text.count(f"::@{symbol}") == 2
+    assert text.count(f"::@{symbol}") == 4  # also by the functions that return before it is done
     assert "func.func public @k(" in text
 
 
