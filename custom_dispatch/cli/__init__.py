@@ -10,6 +10,7 @@ import warnings
 import click
 
 from custom_dispatch import __version__
+from custom_dispatch.cli.bench import bench
 from custom_dispatch.cli.build import build
 from custom_dispatch.cli.check import check
 from custom_dispatch.cli.cmake_dir import cmake_dir
@@ -45,7 +46,21 @@ def group() -> None:
     """
 
 
-for command in (build, emit, compile_command, run, inspect, check, doctor, demo, store, cmake_dir):
+_COMMANDS = (
+    build,
+    emit,
+    compile_command,
+    run,
+    bench,
+    inspect,
+    check,
+    doctor,
+    demo,
+    store,
+    cmake_dir,
+)
+
+for command in _COMMANDS:
     group.add_command(_verbose_option(command))
 for command in store.commands.values():
     _verbose_option(command)

@@ -14,7 +14,7 @@ import io
 import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _HOST = "module.fb"
@@ -51,6 +51,18 @@ def generated_for(name: str) -> str | None:
     match = _GENERATED.fullmatch(name)
     # The work of a function @f is done in @f$async (ir/interface.py), which is what IREE names.
     return None if match is None else match[1].removesuffix("_async")
+
+
+def generated_kernels(parts: Sequence[ModulePart], function: str, device: str) -> tuple[str, ...]:
+    """The kernels that IREE generated for a function on "cuda" or "cpu", where their names tell."""
+    kind = "CUDA" if device == "cuda" else "CPU"
+    return tuple(
+        name
+        for part in parts
+        if part.kind == kind
+        for name in part.generated
+        if generated_for(name) == function
+    )
 
 
 @dataclass(frozen=True, slots=True)

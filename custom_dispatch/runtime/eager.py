@@ -258,7 +258,7 @@ def _build(kernel: Kernel, kind: str, compiler: str) -> Function:
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
-    target = _target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
+    target = target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
     module = compile_module(None, kernel, [target], compiler=compiler)
     program = load(module, device="cuda" if kind == "cuda" else "cpu")
     return program.function(kernel.name)
@@ -268,7 +268,7 @@ def _target_for_cpu(kind: str) -> Target:
     return Target.parse(CHECKED) if kind == CHECKED else Target("cpu", cpu="host")
 
 
-def _target_for_gpu(kernel: Kernel) -> Target:
+def target_for_gpu(kernel: Kernel) -> Target:
     """The best target for the GPU: of the objects declared, or of what a source can be built for.
 
     A GPU newer than this package knows takes PTX of the latest architecture before it.

@@ -86,6 +86,12 @@ class Manifest:
             None,
         )
 
+    def target_on(self, compute_capability: int | None) -> Target | None:
+        """The target whose code IREE chooses: on a GPU, or on the CPU for None."""
+        if compute_capability is not None:
+            return self.best_for(compute_capability)
+        return next((target for target in self.targets if not target.is_cuda), None)
+
     def use_of(self, function: str) -> FunctionUse | None:
         """What a public function calls; None where the module does not say."""
         return next((use for use in self.functions if use.function == function), None)

@@ -17,6 +17,7 @@ from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.ir.findings import FINDINGS_FUNCTION
 from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
 from custom_dispatch.runtime.manifest import Manifest, manifest_of, why_no_manifest
 
@@ -50,6 +51,9 @@ class ModuleFile:
         else:
             path = Path(source)
             self.label, content = f"`{path.name}`", read_bytes(path, "The module", ModuleFileError)
+        self.size_bytes = len(content)
+        self.parts: tuple[ModulePart, ...] = ()
+        """What is in it, where it is an archive."""
         self._check_integrity(content)
         try:
             self.vm_module = rt.VmModule.copy_buffer(vm_instance(), content)
@@ -73,6 +77,7 @@ class ModuleFile:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 damaged = archive.testzip()
+                self.parts = () if damaged else parts_of(archive)
         except Exception as error:  # noqa: BLE001 - zipfile raises what damaged numbers lead to
             damaged = str(error)
         if damaged is not None:

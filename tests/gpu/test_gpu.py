@@ -11,6 +11,7 @@ import custom_dispatch as cd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from gpu.bench import run as run_bench
 from gpu.build import main as build_all
 from gpu.run import run
 
@@ -22,3 +23,12 @@ def test_every_case_passes_on_the_gpu(tmp_path: Path) -> None:
     report = run(tmp_path, "cuda", seed=0)
     assert len(report.rows) > 100
     assert [row for row in report.rows if not row[1]] == []
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cd.why_not("cuda") is not None, reason=f"no GPU: {cd.why_not('cuda')}")
+def test_kernels_in_modules_equal_their_native_launches(tmp_path: Path) -> None:
+    build_all(tmp_path)
+    rows = run_bench(tmp_path)
+    assert len(rows) > 50
+    assert [row for row in rows if not row[1]] == []

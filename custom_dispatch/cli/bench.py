@@ -1,0 +1,434 @@
+"""`custom-dispatch bench`: what calls of a function take, and what of that is its kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from custom_dispatch.cli.options import compiler_option, include_option, progress
+
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.kernel import Kernel
+    from custom_dispatch.runtime.bench import Bench, Measurement
+    from custom_dispatch.runtime.bench_inputs import BenchInputs
+    from custom_dispatch.runtime.timing import Timing
+
+_EXIT_TIMEOUT = 2
+
+
+@click.command(short_help="Time a function of a .vmfb, or a kernel.")
+@click.argument("subject", metavar="FILE.vmfb|KERNELS")
+@click.option("--function", "-f", help="The function; may be left out when there is only one.")
+@click.option("--kernel", "name", help="The kernel of KERNELS, likewise.")
+@click.option(
+    "--dims",
+    "-d",
+    "sizes",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="A kernel's sizes: n=1024; or a range, n=1024:268435456:x4; again for each.",
+)
+@click.option(
+    "--input",
+    "-i",
+    "texts",
+    multiple=True,
+    metavar="INPUT",
+    help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(1, 1_000_000),
+    default=200,
+    show_default=True,
+    help="Calls that are timed, at most.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.001, 3600),
+    default=2.0,
+    show_default=True,
+    help="Time for the calls of each kind and size, at most.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 86400),
+    default=600.0,
+    show_default=True,
+    help="Give up after so many seconds: a kernel may hang.",
+)
+@click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart (.svg) of all sizes.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures.")
+@compiler_option
+@include_option
+def bench(
+    subject: str,
+    function: str | None,
+    name: str | None,
+    sizes: tuple[str, ...],
+    texts: tuple[str, ...],
+    device: str,
+    repetitions: int,
+    seconds: float,
+    timeout: float,
+    seed: int | None,
+    plot: Path | None,
+    json_path: Path | None,
+    compiler: str,
+    include_dirs: tuple[Path, ...],
+) -> int:
+    """Time calls of a function of a .vmfb, or of a kernel, on random or given inputs.
+
+    Operands and results stay on the device. The columns are a call through this package, the same
+    through IREE alone, and, for a kernel on a GPU, the same object launched through the CUDA
+    driver, and the kernel's own time. Results are compared with the kernel's reference and with
+    that launch first. Exit status 2 if they differ.
+    """
+    from secrets import randbelow
+
+    import numpy
+
+    from custom_dispatch.cli.sizes import parse_sizes
+    from custom_dispatch.files import check_output
+
+    dims = parse_sizes(sizes)
+    _check_plot(plot)
+    for path in (plot, json_path):
+        if path is not None:
+            check_output(path)
+    chosen_seed = randbelow(2**31) if seed is None else seed
+    with _time_limit(timeout):
+        runs = _open(subject, function, name, device, compiler, include_dirs)
+        generator = numpy.random.default_rng(chosen_seed)
+        measured: list[Measurement] = []
+        for index, values in enumerate(dims):
+            inputs = _inputs(runs, values, texts, generator)
+            with progress(f"timing {' '.join(f'{k}={v}' for k, v in values.items())}"):
+                measured.append(
+                    runs.measure(
+                        inputs,
+                        repetitions=repetitions,
+                        budget_s=seconds,
+                        # A reference in numpy may take minutes: the smallest size stands for all.
+                        reference=index == 0,
+                    )
+                )
+    _show(runs, measured)
+    if plot is not None:
+        _write_plot(plot, runs, dims, measured)
+        click.echo(plot)
+    if json_path is not None:
+        _write_json(json_path, runs, measured, chosen_seed)
+        click.echo(json_path)
+    wrong = [str(item) for found in measured for item in found.agreements if item.problem]
+    for text in wrong:
+        click.echo(f"error: `{runs.function.name}` {text}", err=True)
+    return 2 if wrong else 0
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """End the process when this takes longer: nothing else ends a kernel that hangs."""
+
+    def give_up() -> None:
+        sys.stdout.flush()
+        sys.stderr.write(
+            f"error: The benchmark did not end within {seconds:g} seconds.\n"
+            "  expected: a kernel that comes to its end, for these sizes\n"
+            "  next step: give smaller --dims or more --timeout; the target cpu:checked finds "
+            "threads that wait for ones that never come.\n"
+        )
+        sys.stderr.flush()
+        os._exit(_EXIT_TIMEOUT)
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _check_plot(plot: Path | None) -> None:
+    from custom_dispatch.errors import OutputError
+
+    if plot is not None and plot.suffix != ".svg":
+        raise OutputError(
+            f"A chart cannot be written as `{plot}`.",
+            expected="a name that ends in .svg: charts are SVG, which browsers show",
+            next_step=f"write --plot {shlex.quote(str(plot.with_suffix('.svg')))}.",
+        )
+
+
+def _open(
+    subject: str,
+    function: str | None,
+    name: str | None,
+    device: str,
+    compiler: str,
+    include_dirs: tuple[Path, ...],
+) -> Bench:
+    from custom_dispatch.errors import CallError, ModuleFileError
+    from custom_dispatch.files import read_bytes
+    from custom_dispatch.runtime.bench import Bench
+
+    path = Path(subject)
+    if path.suffix == ".vmfb":
+        if name is not None:
+            raise CallError(
+                f"--kernel is given for the module `{subject}`.",
+                expected="--function, one of the module's",
+                next_step=f"write --function {name}.",
+            )
+        content = read_bytes(path, "The module", ModuleFileError)
+        return Bench(content, f"`{path.name}`", function, device)
+    if function is not None:
+        raise CallError(
+            f"--function is given for the kernels of `{subject}`.",
+            expected="--kernel, or a .vmfb file with functions",
+            next_step=f"write --kernel {function}.",
+        )
+    kernel = _kernel(subject, name)
+    kind, reason = _device(device)
+    with progress(f"building {kernel.name}"):
+        content = _compile(kernel, kind, compiler, include_dirs)
+    return Bench(content, f"`{subject}`", kernel.name, kind, kernel, reason=reason)
+
+
+def _device(wanted: str) -> tuple[str, str]:
+    """The kind of device that a kernel is built for, and why."""
+    from custom_dispatch.errors import DeviceError
+    from custom_dispatch.runtime import why_not
+
+    problem = None if wanted == "cpu" else why_not("cuda")
+    if wanted == "cpu" or problem is None:
+        return ("cuda", "") if wanted != "cpu" else ("cpu", "asked for")
+    if wanted == "cuda":
+        raise DeviceError(problem)
+    return "cpu", problem
+
+
+def _kernel(subject: str, name: str | None) -> Kernel:
+    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.errors import CallError
+
+    kernels = {kernel.name: kernel for kernel in load_kernels((subject,))}
+    known = ", ".join(kernels)
+    if name is None and len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if name is None:
+        raise CallError(
+            f"`{subject}` declares {len(kernels)} kernels: {known}.",
+            expected="one of them to be chosen",
+            next_step="give --kernel NAME.",
+        )
+    if name not in kernels:
+        raise CallError(
+            f"`{subject}` declares no kernel `{name}`.",
+            expected=f"one of {known}",
+            next_step="correct the kernel's name.",
+        )
+    return kernels[name]
+
+
+def _compile(kernel: Kernel, kind: str, compiler: str, include_dirs: tuple[Path, ...]) -> bytes:
+    from custom_dispatch.compilation import compile as compile_module
+    from custom_dispatch.kernel.target import Target
+    from custom_dispatch.runtime.eager import target_for_gpu
+
+    target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel)
+    return compile_module(
+        None, kernel, [target], compiler=compiler, include_dirs=include_dirs
+    ).bytes
+
+
+def _inputs(
+    runs: Bench, dims: dict[str, int], texts: tuple[str, ...], generator: Any
+) -> BenchInputs:
+    from custom_dispatch.errors import CallError
+    from custom_dispatch.runtime.bench_inputs import (
+        given_inputs,
+        inputs_for_kernel,
+        inputs_for_type,
+    )
+
+    if texts:
+        used = {name for name in dims if any(f"{{{name}}}" in text for text in texts)}
+        if set(dims) - used:
+            name = min(set(dims) - used)
+            raise CallError(
+                f"--dims gives `{name}`, which no --input uses.",
+                expected=f"an --input such as {{{name}}}xf32, or no --input at all for a kernel",
+                next_step="leave one of them out.",
+            )
+        values = [_parse_input(text, dims, generator) for text in texts]
+        return given_inputs(runs.kernel, runs.function.type, values)
+    if runs.kernel is not None:
+        return inputs_for_kernel(runs.kernel, dims, generator)
+    if dims:
+        raise CallError(
+            f"--dims is given, and `{runs.function.name}` is no kernel alone, so it has no dims.",
+            expected=f"--input for each argument of {runs.function.type}",
+            next_step=f"give --input {{{next(iter(dims))}}}xf32, for example.",
+        )
+    return inputs_for_type(runs.function.name, runs.function.type, generator)
+
+
+def _parse_input(text: str, dims: dict[str, int], generator: Any) -> Any:
+    """An input; one without values is random."""
+    import numpy
+
+    from custom_dispatch.cli.inputs import parse_input
+    from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+    from custom_dispatch.runtime.random_inputs import random_array
+
+    for name, value in dims.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    found = parse_input(text)
+    if not isinstance(found, numpy.ndarray) or "=" in text or text.startswith("@"):
+        return found
+    kind = next(kind for kind in ELEMENT_TYPES.values() if kind.to_numpy() == found.dtype)
+    return random_array(kind, found.shape, generator)
+
+
+def _show(runs: Bench, measured: list[Measurement]) -> None:
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.runtime.bench import BAR_RATIO, BAR_S
+
+    click.echo(f"{runs.function.name}{runs.function.type}")
+    click.echo(f"on {runs.device} ({runs.reason})")
+    rows = []
+    for found in measured:
+        what = " ".join(f"{name}={size}" for name, size in found.dims.items())
+        rows.append(
+            (
+                what or " ".join(found.shapes) or "-",
+                _time(found.call),
+                _time(found.invoke),
+                _time(found.native),
+                _time(found.kernel),
+                _rate(found.bytes_per_second, "B/s"),
+                _rate(found.flops_per_second, "FLOP/s"),
+                "; ".join(map(str, found.agreements)) or "not compared",
+            )
+        )
+    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel")
+    show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
+    click.echo("Times are medians, with the quartiles beside them.")
+    dispatches = runs.dispatches
+    if dispatches is not None and dispatches > 1:
+        each = measured[-1].invoke.median_s / dispatches
+        click.echo(f"{dispatches} dispatches: {_seconds(each)} each, the call included.")
+    if runs.native_note:
+        click.echo(runs.native_note)
+    worst = max(measured, key=lambda found: found.call.median_s - found.invoke.median_s)
+    over = worst.call.median_s - worst.invoke.median_s
+    ratio = worst.call.median_s / worst.invoke.median_s
+    click.echo(
+        f"This package adds at most {_seconds(max(over, 0.0))} to a call of IREE, "
+        f"{ratio:.2f}x there (to stay within {BAR_RATIO}x or {_seconds(BAR_S)})."
+    )
+
+
+def _time(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    low, high = _seconds(timing.low_s), _seconds(timing.high_s)
+    return f"{_seconds(timing.median_s)} ({low} - {high})"
+
+
+def _seconds(value: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value / 1e-6:.4g} us"
+
+
+def _rate(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= scale:
+            return f"{value / scale:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def _write_plot(
+    path: Path, runs: Bench, dims: list[dict[str, int]], measured: list[Measurement]
+) -> None:
+    from custom_dispatch.cli.plot import line_chart
+    from custom_dispatch.files import write_atomically
+
+    swept = [name for name in dims[0] if len({values[name] for values in dims}) > 1]
+    names = swept or list(dims[0])[:1]
+    label = names[0] if names else "bytes of arguments"
+    places = [
+        max(values[names[0]], 1) if names else max(found.argument_bytes, 1)
+        for values, found in zip(dims, measured, strict=True)
+    ]
+    kinds = {
+        "a call": "call",
+        "IREE alone": "invoke",
+        "CUDA driver": "native",
+        "kernel": "kernel",
+    }
+    series = {
+        name: [
+            (float(place), getattr(found, kind).median_s * 1e6)
+            for place, found in zip(places, measured, strict=True)
+        ]
+        for name, kind in kinds.items()
+        if getattr(measured[0], kind) is not None
+    }
+    title = f"{runs.function.name} on {runs.device.name}"
+    write_atomically(path, line_chart(title, label, "microseconds", series).encode())
+
+
+def _write_json(path: Path, runs: Bench, measured: list[Measurement], seed: int) -> None:
+    from dataclasses import asdict
+    from importlib.metadata import version
+
+    from custom_dispatch.files import write_atomically
+
+    content = {
+        "about": {
+            "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
+            "date": time.strftime("%Y-%m-%d"),
+            "function": runs.function.name,
+            "type": str(runs.function.type),
+            "device": str(runs.device),
+            "variant": runs.variant,
+            "python": platform.python_version(),
+            "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
+            "seed": seed,
+            "note": runs.native_note,
+        },
+        "measurements": [
+            {
+                **asdict(found),
+                "bytes_per_second": found.bytes_per_second,
+                "flops_per_second": found.flops_per_second,
+            }
+            for found in measured
+        ],
+    }
+    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())

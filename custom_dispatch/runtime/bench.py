@@ -1,0 +1,374 @@
+"""Measuring a function of a module: its calls, IREE's own, and the same object without IREE."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy
+from iree import runtime as rt
+
+from custom_dispatch.errors import CallError, sentence
+from custom_dispatch.kernel.binding import grid_for
+from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Struct
+from custom_dispatch.kernel.words import constants_of
+from custom_dispatch.runtime.archive import cuda_executables, generated_kernels
+from custom_dispatch.runtime.arrays import to_device
+from custom_dispatch.runtime.bench_inputs import (
+    BenchInputs,
+    bytes_moved,
+    output_arrays,
+    struct_numbers,
+)
+from custom_dispatch.runtime.check import compare
+from custom_dispatch.runtime.choice import choose_device
+from custom_dispatch.runtime.device import hal_device
+from custom_dispatch.runtime.function import Function, push_scalar
+from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
+from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
+from custom_dispatch.runtime.program import Program
+from custom_dispatch.runtime.reference import reference_results
+from custom_dispatch.runtime.timing import Timing, time_in_turn
+
+BAR_RATIO, BAR_S = 1.15, 5e-6
+"""What a call may take of IREE's own: this many times it, or this much more. For information."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How results compare with others."""
+
+    with_what: str
+    equal: bool
+    """Bit for bit."""
+    problem: str
+    """What is wrong; empty within the tolerance of the type."""
+    largest_difference: float
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"DIFFERS from {self.with_what}: {self.problem}"
+        how = "equals" if self.equal else f"within {self.largest_difference:.2g} of"
+        return f"{how} {self.with_what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One size."""
+
+    dims: Mapping[str, int]
+    shapes: tuple[str, ...]
+    """What each argument is."""
+    call: Timing
+    """A call through this package: operands and results stay on the device."""
+    invoke: Timing
+    """The same through IREE's VM alone."""
+    native: Timing | None
+    """The same object launched through the CUDA driver, and waited for."""
+    kernel: Timing | None
+    """That launch between two events: the kernel's own time."""
+    bytes_moved: int | None
+    """What the declaration says must be read and written."""
+    flops: int | None
+    agreements: tuple[Agreement, ...]
+
+    argument_bytes: int = 0
+
+    @property
+    def best(self) -> Timing:
+        """What rates are computed with: the kernel's own time where it is known."""
+        return self.kernel or self.invoke
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """The bandwidth."""
+        return self.bytes_moved and self.bytes_moved / max(self.best.median_s, 1e-9)
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """Floating-point operations."""
+        return self.flops and self.flops / max(self.best.median_s, 1e-9)
+
+
+class Bench:
+    """A function of a module on a device, to be measured for several inputs.
+
+    Parameters
+    ----------
+    source, label
+        The module's bytes, and its name in messages.
+    function
+        The function's name; None for the only one.
+    device
+        As for `cd.load`.
+    kernel
+        The kernel that the function is, where it is at hand with its reference; else what the
+        module says of it.
+    reason
+        Why it is this device, where the caller chose.
+
+    Raises
+    ------
+    ModuleFileError, DeviceError
+        As for `cd.load`; or there is no such function.
+    """
+
+    def __init__(
+        self,
+        source: bytes,
+        label: str,
+        function: str | None,
+        device: str,
+        kernel: Kernel | None = None,
+        *,
+        reason: str = "",
+    ) -> None:
+        file = ModuleFile(source, label=label)
+        self._source = source
+        self._parts = file.parts
+        self.program = Program(file, choose_device(device, file.label, file.manifest))
+        self.function = _choose(self.program, function)
+        self.device = self.program.device
+        self.reason = reason or self.program.device_reason
+        manifest = self.program.manifest
+        use = None if manifest is None else manifest.use_of(self.function.name)
+        self.use = use
+        name = None if use is None else use.direct
+        declared = None if manifest is None or name is None else manifest.declaration(name)
+        self.kernel = kernel if name is not None and kernel is not None else declared
+        self._image: tuple[bytes, str] | None = None
+        self.native_note = self._find_image()
+        hal = rt.create_hal_module(vm_instance(), hal_device(self.device.kind))
+        self._context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+        self._vm_function = file.functions()[self.function.name][1]
+
+    def _find_image(self) -> str:
+        """Find the object that IREE runs; else why there is no native launch."""
+        manifest, kernel = self.program.manifest, self.kernel
+        name = self.function.name
+        if self.device.compute_capability is None:
+            return "The CPU has no driver to launch kernels with: calls compare with IREE's own."
+        if manifest is None or self.use is None:
+            return "No native launch: the module does not say what its functions do."
+        if kernel is None:
+            called = ", ".join(map(str, self.use.kernels)) or "no kernel"
+            return (
+                f"No native launch: `{name}` is more than one kernel ({called}). "
+                "`custom-dispatch bench KERNELS --kernel NAME` measures one by itself."
+            )
+        target = manifest.best_for(self.device.compute_capability)
+        item = None if target is None else manifest.object_of(kernel.name, target)
+        if item is None:
+            return "No native launch: the module does not say which object IREE runs."
+        for executable in cuda_executables(self._source):
+            for image in executable.images:
+                if sha256(image).hexdigest() == item.sha256:
+                    self._image = (image, item.symbols[kernel.name])
+                    return ""
+        return f"No native launch: the module does not hold {item.file} as its manifest has it."
+
+    def measure(
+        self, inputs: BenchInputs, *, repetitions: int, budget_s: float, reference: bool
+    ) -> Measurement:
+        """Check the results for some inputs, and time calls with them.
+
+        Parameters
+        ----------
+        repetitions, budget_s
+            How many calls of each kind are timed at most, and for how many seconds.
+        reference
+            Whether to compare with the kernel's reference, where there is one.
+
+        Raises
+        ------
+        CallError
+            The inputs do not fit the function.
+        DeclarationError
+            The reference fails.
+        DeviceError, KernelError
+            The device failed, or the kernel on the CPU.
+        """
+        kernel, agreements = self.kernel, []
+        results = self._results(inputs)
+        given = inputs.given
+        if reference and given is not None and kernel is not None and kernel.reference is not None:
+            wanted = reference_results(kernel, [_copy(value) for value in given])
+            agreements.append(_agreement("the reference", kernel, results, wanted))
+        calls = self._calls(inputs)
+        with ExitStack() as stack:
+            if self._image is not None and given is not None and kernel is not None:
+                context = stack.enter_context(NativeContext())
+                launch, found = _native(context, *self._image, kernel, inputs, self.capability)
+                agreements.append(_agreement("the native launch", kernel, results, found))
+                calls["native"] = _timed(launch.run)
+                calls["kernel"] = launch.kernel_seconds
+            timings = time_in_turn(calls, repetitions, budget_s)
+        dims = inputs.dims
+        known = kernel if kernel is not None and given is not None else None
+        return Measurement(
+            dims,
+            inputs.shapes,
+            timings["call"],
+            timings["invoke"],
+            timings.get("native"),
+            timings.get("kernel"),
+            None if known is None else bytes_moved(known, dims),
+            None if known is None or known.flops is None else evaluate(known.flops, dims),
+            tuple(agreements),
+            sum(value.nbytes for value in inputs.values if isinstance(value, numpy.ndarray)),
+        )
+
+    @property
+    def variant(self) -> str:
+        """The target whose code IREE chooses; empty where the module does not say."""
+        manifest = self.program.manifest
+        if manifest is None:
+            return ""
+        return str(manifest.target_on(self.device.compute_capability) or "")
+
+    @property
+    def dispatches(self) -> int | None:
+        """Launches of a call, at least: of kernels, and of code that IREE generated."""
+        if self.use is None or any(kernel.varies for kernel in self.use.kernels):
+            return None
+        generated = generated_kernels(self._parts, self.function.name, self.device.kind)
+        return sum(kernel.calls for kernel in self.use.kernels) + len(generated)
+
+    @property
+    def capability(self) -> int:
+        """The GPU's compute capability; 0 on the CPU."""
+        return self.device.compute_capability or 0
+
+    def _results(self, inputs: BenchInputs) -> tuple[numpy.ndarray[Any, Any], ...]:
+        """A call with arrays of the host, which checks the inputs."""
+        results = self.function(*inputs.values)
+        several = results if isinstance(results, tuple) else (results,)
+        return tuple(map(numpy.asarray, several))
+
+    def _calls(self, inputs: BenchInputs) -> dict[str, Callable[[], float]]:
+        device = hal_device(self.device.kind)
+        kinds = self.function.type.inputs
+        arguments: list[Any] = []
+        plain = rt.VmVariantList(len(kinds))
+        for value, kind in zip(inputs.values, kinds, strict=True):
+            if kind.sizes is None:
+                arguments.append(value)
+                push_scalar(plain, value, kind.dtype, "a scalar")
+                continue
+            view = to_device(device, numpy.asarray(value), kind.dtype)
+            plain.push_ref(view)
+            arguments.append(rt.DeviceArray(device, view, implicit_host_transfer=False))
+        function, context, vm_function = self.function, self._context, self._vm_function
+        outputs = len(self.function.type.outputs)
+
+        def invoke() -> float:
+            results = rt.VmVariantList(outputs)
+            start = time.perf_counter()
+            context.invoke(vm_function, plain, results)
+            return time.perf_counter() - start
+
+        return {"call": _timed(lambda: function(*arguments)), "invoke": invoke}
+
+
+def _choose(program: Program, name: str | None) -> Function:
+    if name is not None:
+        return program.function(name)
+    if len(program.functions) != 1:
+        raise CallError(
+            f"{sentence(program.label)} has {len(program.functions)} functions: "
+            f"{', '.join(program.functions)}.",
+            expected="one of them to be chosen",
+            next_step="give --function NAME.",
+        )
+    return next(iter(program.functions.values()))
+
+
+def _timed(run: Callable[[], object]) -> Callable[[], float]:
+    def call() -> float:
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    return call
+
+
+def _native(
+    context: NativeContext,
+    image: bytes,
+    symbol: str,
+    kernel: Kernel,
+    inputs: BenchInputs,
+    capability: int,
+) -> tuple[NativeLaunch, tuple[numpy.ndarray[Any, Any], ...]]:
+    """A launch of the object with the same inputs, and the results of the first."""
+    given = dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
+    outputs = output_arrays(kernel, inputs)
+    addresses = {}
+    for buffer in kernel.abi.bindings:
+        array = outputs[buffer.name] if buffer.name in outputs else given[buffer.name]
+        addresses[buffer.name] = context.upload(numpy.asarray(array))
+    numbers: dict[str, Any] = {}
+    for operand in kernel.operands:
+        if isinstance(operand, Struct):
+            numbers[operand.name] = tuple(struct_numbers(operand, given[operand.name]))
+        elif isinstance(operand, Buffer):
+            numbers[operand.name] = int(numpy.size(given.get(operand.name, ())) > 0)
+        elif operand.is_argument:
+            numbers[operand.name] = given[operand.name]
+    launch = NativeLaunch(
+        context,
+        image,
+        symbol,
+        grid=grid_for(kernel, inputs.dims, capability=capability),
+        block=kernel.block,
+        shared_bytes=kernel.dynamic_shared_memory,
+        bindings=[addresses[buffer.name] for buffer in kernel.abi.bindings],
+        constants=constants_of(kernel, inputs.dims, numbers),
+    )
+    launch.run()
+    for name, array in outputs.items():
+        context.download(addresses[name], array)
+    return launch, tuple(outputs[item.name] for item in kernel.outputs)
+
+
+def _agreement(
+    with_what: str,
+    kernel: Kernel,
+    found: tuple[numpy.ndarray[Any, Any], ...],
+    wanted: tuple[numpy.ndarray[Any, Any], ...],
+) -> Agreement:
+    largest, equal = 0.0, True
+    for operand, got, want in zip(kernel.outputs, found, wanted, strict=True):
+        if got.shape != want.shape:
+            problem = f"`{operand.name}` has shape {list(got.shape)} instead of {list(want.shape)}"
+            return Agreement(with_what, False, problem, largest)
+        # Integers of a module are signless; their bits are the same.
+        typed = got.view(operand.dtype.to_numpy()) if got.dtype != want.dtype else got
+        if _bits(typed, want):
+            continue
+        equal = False
+        wrong, difference = compare(operand.dtype, typed, want)
+        largest = max(largest, difference)
+        if wrong:
+            problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
+            return Agreement(with_what, False, problem, largest)
+    return Agreement(with_what, equal, "", largest)
+
+
+def _bits(left: numpy.ndarray[Any, Any], right: numpy.ndarray[Any, Any]) -> bool:
+    """Whether two arrays of one shape are equal bit for bit; NaNs with them."""
+    if left.dtype != right.dtype:
+        return False
+    raw = numpy.dtype(f"u{left.dtype.itemsize}")
+    one, other = (numpy.ascontiguousarray(side).reshape(-1).view(raw) for side in (left, right))
+    return bool(numpy.array_equal(one, other))
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, numpy.ndarray) else value

@@ -1,0 +1,177 @@
+"""What a benchmark calls a function with: random values, or what the user gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, InOut, Out, Struct
+from custom_dispatch.runtime.declaration import FunctionType
+from custom_dispatch.runtime.random_inputs import random_array, random_value, some_number
+
+
+@dataclass(frozen=True, slots=True)
+class BenchInputs:
+    """The values of one call."""
+
+    values: tuple[Any, ...] = field(repr=False)
+    """What the function is called with: arrays and numbers."""
+    dims: Mapping[str, int]
+    """The value of every dim that has one."""
+    given: tuple[Any, ...] | None = field(default=None, repr=False)
+    """What the kernel is called with, where the function is one: a struct is a mapping here."""
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """What each argument is: "1024xf32", or a number."""
+        return tuple(
+            "x".join([*map(str, value.shape), str(value.dtype)])
+            if isinstance(value, numpy.ndarray)
+            else str(value)
+            for value in self.values
+        )
+
+
+def inputs_for_kernel(
+    kernel: Kernel, dims: Mapping[str, int], generator: numpy.random.Generator
+) -> BenchInputs:
+    """Random inputs of a kernel, for the sizes that the dims give.
+
+    Raises
+    ------
+    CallError
+        A dim has no value, or is none of the kernel's; or the arrays do not fit into memory.
+    DeclarationError
+        An expression has no value for these dims.
+    """
+    names = [dim.name for dim in kernel.dims]
+    missing = [name for name in names if name not in dims]
+    unknown = [name for name in dims if name not in names]
+    if missing or unknown:
+        raise CallError(
+            f"Kernel `{kernel.name}` "
+            + (f"needs a value for `{missing[0]}`." if missing else f"has no dim `{unknown[0]}`."),
+            expected=f"values for {', '.join(names)}" if names else "no dims: it has none",
+            next_step="give --dims " + " ".join(f"{name}=1024" for name in names)
+            if names
+            else "leave --dims out.",
+        )
+    grid_for(kernel, dims)
+    _check_memory(kernel, dims)
+    given = tuple(random_value(operand, dims, generator) for operand in kernel.inputs)
+    return BenchInputs(_flat(kernel, given), dict(dims), given)
+
+
+def given_inputs(kernel: Kernel | None, kind: FunctionType, values: Sequence[Any]) -> BenchInputs:
+    """Inputs that the user gave.
+
+    Raises
+    ------
+    CallError
+        Their number is another than the function's, or their sizes do not fit the kernel.
+    """
+    if len(values) != len(kind.inputs):
+        raise CallError(
+            f"{len(values)} inputs are given.",
+            expected=f"{len(kind.inputs)}: {kind}",
+            next_step="give --input once for each argument.",
+        )
+    plain = tuple(values)
+    if kernel is None or any(isinstance(item, Struct) for item in kernel.inputs):
+        return BenchInputs(plain, {})
+    shapes = {
+        operand.name: numpy.shape(value)
+        for operand, value in zip(kernel.inputs, plain, strict=True)
+        if isinstance(operand, Buffer)
+    }
+    return BenchInputs(plain, bind_dims(kernel, shapes), plain)
+
+
+def inputs_for_type(
+    label: str, kind: FunctionType, generator: numpy.random.Generator
+) -> BenchInputs:
+    """Random inputs of a function whose type says all sizes.
+
+    Raises
+    ------
+    CallError
+        It does not.
+    """
+    values: list[Any] = []
+    for index, item in enumerate(kind.inputs):
+        if item.sizes is None:
+            values.append(some_number(item.dtype))
+            continue
+        sizes = tuple(size for size in item.sizes if size is not None)
+        if len(sizes) != len(item.sizes):
+            example = f"{'1024x' * len(item.sizes)}{item.dtype}"
+            raise CallError(
+                f"Argument {index} of `{label}` is {item}: its type does not say its sizes.",
+                expected=f"--input for each argument of {kind}",
+                next_step=f"give --input {example} (random values), or with values: {example}=1.",
+            )
+        values.append(random_array(item.dtype, sizes, generator))
+    return BenchInputs(tuple(values), {})
+
+
+def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
+    """What a kernel must move at least: each `In` and `Out` once, each `InOut` twice."""
+    return sum(
+        _size(operand, dims) * (2 if isinstance(operand, InOut) else 1)
+        for operand in kernel.operands
+        if isinstance(operand, Buffer)
+    )
+
+
+def output_arrays(kernel: Kernel, inputs: BenchInputs) -> dict[str, numpy.ndarray[Any, Any]]:
+    """An array for each result, by operand name: uninitialised, or for an `InOut` what it was."""
+    before = dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
+    shapes = output_shapes(kernel, inputs.dims)
+    return {
+        item.name: numpy.empty(shapes[item.name], item.dtype.to_numpy())
+        if isinstance(item, Out)
+        else numpy.array(before[item.name])
+        for item in kernel.outputs
+    }
+
+
+def _size(operand: Buffer, dims: Mapping[str, int]) -> int:
+    return prod(evaluate(size, dims) for size in operand.shape) * operand.dtype.bytes
+
+
+def _check_memory(kernel: Kernel, dims: Mapping[str, int]) -> None:
+    buffers = [item for item in kernel.operands if isinstance(item, Buffer)]
+    needed = 2 * sum(_size(operand, dims) for operand in buffers)  # on the host, and copied
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        sizes = ", ".join(f"{name} = {value}" for name, value in dims.items())
+        raise CallError(
+            f"Kernel `{kernel.name}` needs {needed} bytes of memory for {sizes}, copies included.",
+            expected=f"at most the {memory} bytes of this machine",
+            next_step="give smaller --dims.",
+        )
+
+
+def _flat(kernel: Kernel, given: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of the module's function: a struct's numbers one by one."""
+    values: list[Any] = []
+    for operand, value in zip(kernel.inputs, given, strict=True):
+        values += struct_numbers(operand, value) if isinstance(operand, Struct) else [value]
+    return tuple(values)
+
+
+def struct_numbers(operand: Struct, value: Mapping[str, Any]) -> list[Any]:
+    """The numbers of a struct, in order."""
+    found: list[Any] = []
+    for item in operand.fields:
+        found += [value[item.name]] if item.count is None else list(value[item.name])
+    return found

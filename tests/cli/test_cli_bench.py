@@ -1,0 +1,157 @@
+"""`custom-dispatch bench`: on the CPU for real; wrong use is a sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cli_harness import CommandLine
+
+import custom_dispatch as cd
+
+QUICK = ("--repetitions", "5", "--seconds", "0.2", "--device", "cpu")
+ADD = """
+import custom_dispatch as cd
+n = cd.dim("n")
+def wrong(x, alpha):
+    return x + alpha + (x.size > 10)
+add = cd.Kernel("add", source="add.cu", operands=[cd.In("x", "f32", [n]), cd.Scalar("alpha", "f32"),
+    cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)], block=64, grid=cd.ceildiv(n, 64), flops=n,
+    reference=wrong)
+spin = cd.Kernel("spin", source="add.cu", block=32, grid=1,
+    operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])])
+"""
+ADD_CU = """
+extern "C" __global__ void add(const float* x, float alpha, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + alpha;
+}
+extern "C" __global__ void spin(const volatile float* x, float* y) {
+  while (x[0] == x[0]) y[0] = 1;
+}
+"""
+
+
+@pytest.fixture
+def adding(work: Path) -> Path:
+    (work / "add.py").write_text(ADD)
+    (work / "add.cu").write_text(ADD_CU)
+    return work
+
+
+def test_a_sweep_is_a_table_a_chart_and_figures(work: Path, cli: CommandLine) -> None:
+    words = ("bench", "simple_mul.py", "--kernel", "simple_mul", "-d", "n=64:4096:x8", *QUICK)
+    outcome = cli(*words, "--plot", "p.svg", "--json", "p.json", "--seed", "7")
+    outcome.succeeded("simple_mul(tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)", "n=512 ")
+    assert "equals the reference" in outcome.out
+    assert "The CPU has no driver to launch kernels with" in outcome.out
+    assert outcome.appeared == {"p.svg", "p.json"}
+    content = json.loads((work / "p.json").read_text())
+    assert content["about"]["seed"] == 7
+    found = content["measurements"]
+    assert [item["dims"] for item in found] == [{"n": 64}, {"n": 512}, {"n": 4096}]
+    assert [item["bytes_moved"] for item in found] == [12 * n for n in (64, 512, 4096)]
+    assert found[0]["native"] is None
+    assert found[0]["invoke"]["calls"] == 5
+    assert 0 < found[0]["invoke"]["median_s"] < 1
+    rate = found[2]["bytes_moved"] / found[2]["invoke"]["median_s"]
+    assert found[2]["bytes_per_second"] == pytest.approx(rate)
+    root = ElementTree.fromstring((work / "p.svg").read_text())  # noqa: S314 - our own
+    points = [
+        (float(item.attrib["data-x"]), float(item.attrib["data-y"]))
+        for group in root.iter("{http://www.w3.org/2000/svg}g")
+        if group.attrib["data-series"] == "IREE alone"
+        for item in group.iter("{http://www.w3.org/2000/svg}circle")
+    ]
+    assert [x for x, _ in points] == [64, 512, 4096]
+    assert [y for _, y in points] == pytest.approx([1e6 * i["invoke"]["median_s"] for i in found])
+
+
+def test_a_function_of_a_model_is_timed_with_inputs_of_swept_sizes(
+    vmfb: Path, cli: CommandLine
+) -> None:
+    words = ("bench", vmfb, "-f", "mixed_invocation", "-d", "n=8:64:x8", *QUICK)
+    outcome = cli(*words, "-i", "{n}xf32", "-i", "{n}xf32=4")
+    outcome.succeeded("8xfloat32 8xfloat32", "64xfloat32", "3 dispatches: ", "not compared")
+
+
+def test_flops_and_a_reference_that_differs(adding: Path, cli: CommandLine) -> None:
+    words = ("bench", "add.py", "--kernel", "add", *QUICK)
+    outcome = cli(*words, "-d", "n=10")
+    outcome.succeeded("equals the reference", "FLOP/s")
+    outcome = cli(*words, "-d", "n=100")
+    assert outcome.status == 2
+    assert "DIFFERS from the reference: `y` differs in 100 of 100 elements" in outcome.out
+    assert "error: `add` DIFFERS from the reference" in outcome.err
+
+
+def test_given_inputs_of_a_kernel_bind_its_dims(adding: Path, cli: CommandLine) -> None:
+    outcome = cli("bench", "add.py", "--kernel", "add", "-i", "9xf32", "-i", "2.5", *QUICK)
+    outcome.succeeded("n=9", "equals the reference")
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("none.vmfb",), ("The module `none.vmfb` does not exist", "next step:")),
+        (("mixed.vmfb", "-f", "g"), ("has no function `g`", "one of mixed_invocation")),
+        (("mixed.vmfb", "--kernel", "simple_mul"), ("--kernel is given for the module",)),
+        (("mixed.vmfb",), ("Argument 0 of `mixed_invocation`", "give --input 1024xf32")),
+        (("mixed.vmfb", "-d", "n=8"), ("--dims is given, and `mixed_invocation` is no kernel",)),
+        (("mixed.vmfb", "-i", "8xf32"), ("1 inputs are given", "expected: 2")),
+        (("mixed.vmfb", *("-i", "8xf32") * 3), ("3 inputs are given",)),
+        (("mixed.vmfb", "-i", "8xf32", "-i", "9xf32"), ("`mixed_invocation` refused the call",)),
+        (("mixed.vmfb", "-i", "8xf32", "-i", "8xi32"), ("has dtype int32",)),
+        (("mixed.vmfb", "-i", "8yf32", "-i", "8xf32"), ("'8yf32' is not an input",)),
+        (("mixed.vmfb", "-d", "n=8", *("-i", "8xf32") * 2), ("`n`, which no --input uses",)),
+        (("simple_mul.py",), ("declares 2 kernels", "give --kernel NAME")),
+        (("simple_mul.py", "--kernel", "none"), ("declares no kernel `none`",)),
+        (("simple_mul.py", "--function", "simple_mul"), ("--function is given for the kernels",)),
+        (("simple_mul.py", "--kernel", "simple_mul"), ("needs a value for `n`", "--dims n=1024")),
+        (("simple_mul.py", "--kernel", "simple_mul", "-d", "n=8,m=2"), ("has no dim `m`",)),
+        (("simple_mul.py", "--kernel", "simple_mul", "-d", "n=0:1"), ("never comes to its end",)),
+        (
+            ("simple_mul.py", "--kernel", "simple_mul", "-d", "n=99999999999999"),
+            ("grid.x = ceildiv(n, 64) is",),
+        ),
+        (
+            ("simple_mul.py", "--kernel", "simple_mul", "-d", "n=100000000000"),
+            ("needs 2400000000000 bytes of memory for n = 100000000000",),
+        ),
+        (
+            ("simple_mul.py", "--kernel", "simple_mul", "-d", "n=8", "--plot", "p.png"),
+            ("A chart cannot be written as `p.png`", "write --plot p.svg"),
+        ),
+        (("simple_mul.py", "--kernel", "simple_mul", "--json", "."), ("it is a directory",)),
+    ],
+)
+def test_wrong_use_is_refused(
+    words: tuple[str, ...], parts: tuple[str, ...], vmfb: Path, cli: CommandLine
+) -> None:
+    cli("bench", *words, "--device", "cpu").refused(*parts)
+
+
+@pytest.mark.skipif(cd.why_not("cuda") is None, reason="there is a GPU")
+def test_without_a_gpu_cuda_is_refused_and_auto_says_why(work: Path, cli: CommandLine) -> None:
+    words = ("bench", "simple_mul.py", "--kernel", "simple_mul", "-d", "n=8")
+    reason = str(cd.why_not("cuda"))
+    cli(*words, "--device", "cuda").refused(reason[:40])
+    cli(*words, "--repetitions", "3").succeeded(reason)
+
+
+def test_a_kernel_that_hangs_is_given_up(adding: Path) -> None:
+    words = ["bench", "add.py", "--kernel", "spin", "-d", "n=4", "--timeout", "6", *QUICK]
+    done = subprocess.run(
+        [sys.executable, "-m", "custom_dispatch", *words],
+        cwd=adding,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "error: The benchmark did not end within 6 seconds." in done.stderr
+    assert "Traceback" not in done.stderr
