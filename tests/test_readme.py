@@ -91,6 +91,12 @@ def test_the_same_with_stock_tools(tmp_path: Path) -> None:
     play("stock-tools", tmp_path)
 
 
+def test_how_fast_it_is(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "mlir", tmp_path / "mlir")
+    play("bench", tmp_path)
+    assert (tmp_path / "simple_mul.svg").read_text().startswith("<svg")
+
+
 def test_cmake_in_your_own_project(tmp_path: Path) -> None:
     skip_unless_cmake_can_build()
     for snippet in SNIPPETS:
@@ -103,7 +109,7 @@ def test_cmake_in_your_own_project(tmp_path: Path) -> None:
 def test_every_snippet_is_run() -> None:
     """A block of code without a comment before it would be shown and never run."""
     assert README.count("\n```") == 2 * len(SNIPPETS)
-    stories = {"own-kernel", "checked", "stock-tools", "own-cmake", "command"}
+    stories = {"own-kernel", "checked", "stock-tools", "own-cmake", "command", "bench"}
     assert {snippet.story for snippet in SNIPPETS} == stories
 
 

@@ -270,7 +270,10 @@ class Bench:
         def invoke() -> float:
             results = rt.VmVariantList(outputs)
             start = time.perf_counter()
-            context.invoke(vm_function, plain, results)
+            try:
+                context.invoke(vm_function, plain, results)
+            except (RuntimeError, ValueError) as error:
+                raise function.translated(error) from error
             return time.perf_counter() - start
 
         return {"call": _timed(lambda: function(*arguments)), "invoke": invoke}
