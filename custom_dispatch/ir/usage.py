@@ -50,8 +50,15 @@ def function_use(data: Mapping[str, Any]) -> FunctionUse:
         It is something else.
     """
     kernels = tuple(
-        KernelUse(str(use["kernel"]), int(use["calls"]), bool(use["varies"]))
+        KernelUse(_word(use["kernel"]), int(use["calls"]), bool(use["varies"]))
         for use in data["kernels"]
     )
     direct = data["direct"]
-    return FunctionUse(str(data["function"]), kernels, None if direct is None else str(direct))
+    return FunctionUse(_word(data["function"]), kernels, None if direct is None else _word(direct))
+
+
+def _word(value: object) -> str:
+    """A text that may be shown on a terminal: a module may hold anything."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError("not a word")
+    return value

@@ -89,7 +89,7 @@ def parts_of(archive: zipfile.ZipFile) -> tuple[ModulePart, ...]:
             kernels = executable.exports if executable is not None else ()
         else:
             kind = "CPU" if magic == _ELF_MAGIC else "data"
-        found.append(ModulePart(info.filename, kind, info.file_size, kernels))
+        found.append(ModulePart(_shown(info.filename), kind, info.file_size, kernels))
     return tuple(found)
 
 
@@ -114,9 +114,13 @@ def read_cuda_executable(content: bytes) -> CudaExecutable | None:
         root = _follow(data, 0)
         names = [_text(data, item, _KERNEL_NAME) for item in _vector(data, root, _EXPORTS)]
         images = [_text(data, item, _IMAGE) for item in _vector(data, root, _MODULES)]
-        return CudaExecutable(tuple(name.decode() for name in names), tuple(images))
+        return CudaExecutable(tuple(_shown(name.decode()) for name in names), tuple(images))
     except (struct.error, ValueError):
         return None
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
 
 
 def _number(data: bytes, offset: int) -> int:

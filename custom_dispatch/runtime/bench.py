@@ -18,6 +18,7 @@ from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.words import constants_of
+from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables, generated_kernels
 from custom_dispatch.runtime.arrays import to_device
 from custom_dispatch.runtime.bench_inputs import (
@@ -272,7 +273,7 @@ class Bench:
             start = time.perf_counter()
             try:
                 context.invoke(vm_function, plain, results)
-            except (RuntimeError, ValueError) as error:
+            except IREE_ERRORS as error:
                 raise function.translated(error) from error
             return time.perf_counter() - start
 
