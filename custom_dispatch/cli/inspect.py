@@ -93,12 +93,25 @@ def _model(file: Path) -> None:
 def _module(content: bytes, file: Path) -> None:
     from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
     from custom_dispatch.runtime.module_file import ModuleFile
+    from custom_dispatch.runtime.report import (
+        FUNCTION_COLUMNS,
+        PART_COLUMNS,
+        function_rows,
+        part_rows,
+        report_functions,
+    )
 
     module = ModuleFile(content, label=f"`{file.name}`")
-    rows = [(name, str(kind)) for name, (kind, _) in module.functions().items()]
     click.echo(f"module {module.name}")
-    show_table(("function", "type"), rows)
     manifest = module.manifest
+    # Code that IREE generated is the same for each kind of device; its names are better on GPUs.
+    kinds = [part.kind.lower() for part in module.parts if part.generated]
+    kind = "cuda" if "cuda" in kinds else "cpu"
+    types = {name: kind for name, (kind, _) in module.functions().items()}
+    functions = report_functions(types, manifest, module.parts, kind)
+    show_table(FUNCTION_COLUMNS, function_rows(functions))
+    if module.parts:
+        show_table(PART_COLUMNS, part_rows(module.parts))
     if manifest is None:
         click.echo(module.why_no_manifest)
         return

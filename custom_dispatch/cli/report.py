@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import click
 
+from custom_dispatch.tables import plain_lines
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.library import Library
-
-_GAP = "  "
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -18,18 +17,8 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if sys.stdout.isatty():
         _show_on_terminal(columns, rows)
     else:
-        for line in _plain_lines(columns, rows):
+        for line in plain_lines(columns, rows):
             click.echo(line)
-
-
-def _plain_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    table = [columns, *(["\\n".join(cell.splitlines()) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append(_GAP.join(cells).rstrip())
-    return lines
 
 
 def _show_on_terminal(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

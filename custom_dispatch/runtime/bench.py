@@ -19,7 +19,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.words import constants_of
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.archive import cuda_executables, generated_kernels
+from custom_dispatch.runtime.archive import cuda_executables
 from custom_dispatch.runtime.arrays import to_device
 from custom_dispatch.runtime.bench_inputs import (
     BenchInputs,
@@ -132,7 +132,6 @@ class Bench:
     ) -> None:
         file = ModuleFile(source, label=label)
         self._source = source
-        self._parts = file.parts
         self.program = Program(file, choose_device(device, file.label, file.manifest))
         self.function = _choose(self.program, function)
         self.device = self.program.device
@@ -236,10 +235,8 @@ class Bench:
     @property
     def dispatches(self) -> int | None:
         """Launches of a call, at least: of kernels, and of code that IREE generated."""
-        if self.use is None or any(kernel.varies for kernel in self.use.kernels):
-            return None
-        generated = generated_kernels(self._parts, self.function.name, self.device.kind)
-        return sum(kernel.calls for kernel in self.use.kernels) + len(generated)
+        reports = {item.name: item for item in self.program.report().functions}
+        return reports[self.function.name].dispatches
 
     @property
     def capability(self) -> int:

@@ -17,6 +17,7 @@ from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
+from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
 
 
 class Program:
@@ -31,6 +32,7 @@ class Program:
         self.device_reason: str = choice.reason
         self.manifest: Manifest | None = file.manifest
         self.label = file.label
+        self._size_bytes, self._parts = file.size_bytes, file.parts
         access = access_to(choice.device.kind)
         with access:
             device = hal_device(choice.device.kind)
@@ -69,6 +71,23 @@ class Program:
                 next_step="correct the function's name.",
             )
         return self._functions[name]
+
+    def report(self) -> ProgramReport:
+        """What it consists of: per function the kernels that it dispatches and how often, per
+        kernel the variant that IREE chooses here and what that takes, and the module's parts.
+
+        Of a module that another tool made it says what can be known, and fails for none.
+        """
+        types = {name: function.type for name, function in self._functions.items()}
+        return ProgramReport(
+            self.label,
+            self.device,
+            self.device_reason,
+            self._size_bytes,
+            self._parts,
+            report_functions(types, self.manifest, self._parts, self.device.kind),
+            report_kernels(self.manifest, self.device),
+        )
 
     def __getattr__(self, name: str) -> Function:
         functions = self.__dict__.get("_functions", {})
