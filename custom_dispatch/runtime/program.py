@@ -11,8 +11,9 @@ from iree import runtime as rt
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to
-from custom_dispatch.runtime.choice import Choice, choose_device
+from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.device import Device, hal_device
+from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.manifest import Manifest
@@ -122,6 +123,15 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
             expected="an object for this device's architecture, or the target cpu",
             next_step="compile it for this device; IREE says:",
             log=text.splitlines()[0],
+        )
+    if "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" in text:
+        driver = driver_state()
+        readable = newest_ptx(driver.cuda_version) if driver.cuda_version else None
+        limit = "" if readable is None else f", which reads PTX up to {readable[0]}.{readable[1]}"
+        return DeviceError(
+            f"{name} holds PTX that is newer than this driver ({driver.description}){limit}.",
+            next_step="update the driver, or build with --ptx-version or --image cubin; IREE says:",
+            log=text,
         )
     if any(word in text for word in _OF_ANOTHER_IREE):
         return DeviceError(

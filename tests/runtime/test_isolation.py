@@ -268,5 +268,21 @@ def test_two_modules_in_many_threads(mixed: CompiledModule) -> None:
         assert all(pool.map(call, range(400)))
 
 
+def test_memory_stays_as_it_is(tmp_path: Path) -> None:
+    """The short form of `benchmarks/soak.py`, whose long one is run by hand."""
+    script = Path(__file__).parents[2] / "benchmarks" / "soak.py"
+    for words in (["build", tmp_path], ["run", tmp_path, "--calls", 10_000]):
+        command = [sys.executable, script, *words]
+        done = subprocess.run(
+            [str(word) for word in command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "10000 calls in" in done.stdout
+
+
 def test_devices_are_made_once_a_process() -> None:
     assert device.hal_device("cpu") is device.hal_device("cpu")

@@ -15,7 +15,7 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import choice, device
+from custom_dispatch.runtime import choice, device, program
 from custom_dispatch.runtime.choice import choose_device
 from custom_dispatch.runtime.driver import DriverState, Gpu
 from custom_dispatch.runtime.module_file import ModuleFile
@@ -106,6 +106,21 @@ def test_a_driver_too_old_for_the_ptx_is_named_with_both_versions(driver_answers
         "`model.vmfb` holds PTX 9.0, and this driver (550.54.15, CUDA 12.4) reads PTX up to 8.4. "
         "Update it to CUDA 13.0, or build with --ptx-version 8.4 or --image cubin."
     )
+
+
+def test_ptx_that_a_driver_refuses_is_explained_though_the_module_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = DriverState(H200.gpus, (12, 4), "", "550.54.15")
+    monkeypatch.setattr(program, "driver_state", lambda: state)
+    text = "INTERNAL; CUDA driver error 'CUDA_ERROR_UNSUPPORTED_PTX_VERSION' (222): ..."
+    error = program._cannot_load("the module", device.devices()[-1], RuntimeError(text))
+    assert error.found == (
+        "The module holds PTX that is newer than this driver (550.54.15, CUDA 12.4), which reads "
+        "PTX up to 8.4."
+    )
+    assert error.next_step.startswith("update the driver, or build with --ptx-version")
+    assert error.log == text
 
 
 def test_a_driver_newer_than_this_package_is_trusted(driver_answers: Any) -> None:
