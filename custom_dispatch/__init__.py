@@ -26,7 +26,7 @@ from custom_dispatch.kernel import (
     minimum,
     where,
 )
-from custom_dispatch.kernel.launch import install_launcher
+from custom_dispatch.kernel.launch import BoundKernel, install_launcher
 
 if TYPE_CHECKING:
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
@@ -90,12 +90,10 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _launch(
-    kernel: Kernel, device: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
+def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     from custom_dispatch.runtime.eager import call
 
-    return call(kernel, device, arguments, keywords)
+    return call(bound.kernel, bound.device, arguments, keywords, store=bound.store)
 
 
 install_launcher(_launch)

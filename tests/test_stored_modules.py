@@ -161,6 +161,21 @@ def test_a_second_process_loads_no_compiler() -> None:
     assert printed[1] == "\n"
 
 
+def test_a_call_may_do_without_the_store(own_store: Path, runs: list[list[str]]) -> None:
+    x = numpy.arange(8, dtype=numpy.float32)
+    kernel = simple_mul.with_launch(name="without_store")
+    fresh = kernel.on("cpu", store=False)
+    numpy.testing.assert_array_equal(fresh(x, x), x * x)
+    first = len(runs)
+    fresh(x, x)
+    assert len(runs) == first > 0  # this process remembers it all the same
+    assert not (own_store / "misses").exists()
+    kernel.on("cpu")(x, x)
+    assert len(runs) > first
+    assert (own_store / "misses").exists()
+    assert kernel.on().device == "auto"
+
+
 def test_a_damaged_module_is_compiled_again(own_store: Path, runs: list[list[str]]) -> None:
     first = cd.compile(None, simple_mul, "cpu")
     for path in (own_store / "entries").rglob("*"):

@@ -186,13 +186,19 @@ class Kernel:
         CallError
             The arguments do not fit the declaration.
         """
-        return launch(self, "auto", arguments, keywords)
+        return launch(BoundKernel(self, "auto"), arguments, keywords)
 
-    def on(self, device: str) -> BoundKernel:
-        """The same kernel, to be called on a device of the caller's choice: "cuda", "cpu", or
-        "cpu:checked", which finds mistakes.
+    def on(self, device: str = "auto", *, store: bool = True) -> BoundKernel:
+        """The same kernel, to be called on a device of the caller's choice.
+
+        Parameters
+        ----------
+        device
+            "auto" for the best there is, "cuda", "cpu", or "cpu:checked", which finds mistakes.
+        store
+            Whether to take from the store what was compiled before, and to keep there what is new.
         """
-        return BoundKernel(self, device)
+        return BoundKernel(self, device, store)
 
     def with_launch(
         self,

@@ -29,9 +29,11 @@ from custom_dispatch.runtime.program import load
 from custom_dispatch.runtime.reference import run_reference
 
 _lock = threading.Lock()
-_functions: dict[tuple[Kernel, str, str], Function] = {}
-_refused: dict[tuple[Kernel, str, str], UnsupportedInstructionError] = {}
-_prepared: dict[tuple[Kernel, str, str], PreparedCall] = {}
+# A kernel, the device, the compiler, and whether the store is used.
+_Key = tuple[Kernel, str, str, bool]
+_functions: dict[_Key, Function] = {}
+_refused: dict[_Key, UnsupportedInstructionError] = {}
+_prepared: dict[_Key, PreparedCall] = {}
 
 
 def _forked() -> None:
@@ -53,6 +55,7 @@ def call(
     *,
     compiler: str = "auto",
     fallback: bool = True,
+    store: bool = True,
 ) -> Any:
     """Run a kernel on arrays.
 
@@ -60,6 +63,8 @@ def call(
     ----------
     fallback
         Whether a kernel's reference may run in its place, where its declaration allows that.
+    store
+        Whether to take from the store what was compiled before, and to keep there what is new.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def call(
     CustomDispatchError
         The kernel cannot be built; see `cd.build`.
     """
-    key = (kernel, device, compiler)
+    key = (kernel, device, compiler, store)
     prepared = _prepared.get(key)
     if prepared is not None and not prepared.usable:
         prepared = None  # what "auto" meant is gone: a lost GPU
@@ -96,7 +101,7 @@ def call(
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
     kind = _kind(device)
     try:
-        function = _function(kernel, kind, compiler)
+        function = _function((kernel, kind, compiler, store))
     except UnsupportedInstructionError as error:
         if not fallback or kernel.fallback is None or kind == CHECKED:
             raise
@@ -237,8 +242,7 @@ def _kind(device: str) -> str:
     return "cuda" if problem is None else "cpu"
 
 
-def _function(kernel: Kernel, kind: str, compiler: str) -> Function:
-    key = (kernel, kind, compiler)
+def _function(key: _Key) -> Function:
     found = _functions.get(key)
     if found is not None:
         return found
@@ -254,12 +258,12 @@ def _function(kernel: Kernel, kind: str, compiler: str) -> Function:
         return _functions[key]
 
 
-def _build(kernel: Kernel, kind: str, compiler: str) -> Function:
+def _build(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
     target = target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
-    module = compile_module(None, kernel, [target], compiler=compiler)
+    module = compile_module(None, kernel, [target], compiler=compiler, store=store)
     program = load(module, device="cuda" if kind == "cuda" else "cpu")
     return program.function(kernel.name)
 
