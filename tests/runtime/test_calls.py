@@ -226,7 +226,7 @@ def test_a_kernel_is_built_for_the_gpu_that_is_here(
 ) -> None:
     gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
     monkeypatch.setattr(eager, "devices", lambda: (gpu,))
-    assert str(eager._target_for_gpu(simple_mul)) == target
+    assert str(eager.target_for_gpu(simple_mul)) == target
 
 
 def test_a_declared_object_is_taken_where_it_fits_the_gpu(
@@ -242,4 +242,4 @@ def test_a_declared_object_is_taken_where_it_fits_the_gpu(
     for capability, target in ((90, "cuda:sm_90a"), (100, "cuda:sm_80")):
         gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
         monkeypatch.setattr(eager, "devices", lambda gpu=gpu: (gpu,))
-        assert str(eager._target_for_gpu(kernel)) == target
+        assert str(eager.target_for_gpu(kernel)) == target
