@@ -146,7 +146,7 @@ class Bench:
         self.native_note = self._find_image()
         hal = rt.create_hal_module(vm_instance(), hal_device(self.device.kind))
         self._context = rt.VmContext(vm_instance(), [hal, file.vm_module])
-        self._vm_function = file.functions()[self.function.name][1]
+        self._vm_function = file.vm_module.lookup_function(self.function.name)
 
     def _find_image(self) -> str:
         """Find the object that IREE runs; else why there is no native launch."""
