@@ -77,8 +77,12 @@ def _devices() -> list[tuple[str, str, str]]:
     present = hardware().gpu_names
     hidden = "" if len(present) <= len(driver.gpus) else _hidden(VISIBLE_DEVICES, listed(present))
     for device in devices():
-        on_cpu = device.kind == "cpu"
-        rows.append((str(device.kind), str(device), _BEST_FOR_CPU if on_cpu else hidden))
+        note = _BEST_FOR_CPU if device.kind == "cpu" else hidden
+        if device.index:
+            shown = os.environ.get(VISIBLE_DEVICES, "").split(",")
+            name = shown[device.index] if len(shown) > device.index else str(device.index)
+            note = f"not used here; with {VISIBLE_DEVICES}={name.strip()} it is the first"
+        rows.append((device.kind, str(device), note))
     return rows
 
 

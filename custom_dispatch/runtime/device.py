@@ -10,7 +10,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime.access import access_to
-from custom_dispatch.runtime.driver import driver_state
+from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state
 from custom_dispatch.runtime.host_cpu import host_cpu
 
 DEVICE_NAMES = ("auto", "cuda", "cpu")
@@ -32,6 +32,8 @@ class Device:
     """A GPU's, as major * 10 + minor."""
     memory_bytes: int | None = None
     """A GPU's memory."""
+    index: int = 0
+    """A GPU's place among those that the driver shows to this process. "cuda" is the first."""
 
     def __str__(self) -> str:
         if self.compute_capability is None:
@@ -43,7 +45,7 @@ class Device:
 def devices() -> tuple[Device, ...]:
     """The devices of this machine, GPUs first. The CPU is always there."""
     gpus = tuple(
-        Device("cuda", gpu.name, gpu.compute_capability, gpu.memory_bytes)
+        Device("cuda", gpu.name, gpu.compute_capability, gpu.memory_bytes, gpu.index)
         for gpu in driver_state().gpus
     )
     return (*gpus, Device("cpu", str(host_cpu())))
@@ -97,10 +99,13 @@ def check_device_name(device: str) -> str:
         It is none.
     """
     if device not in DEVICE_NAMES:
+        index = device.removeprefix("cuda:") if isinstance(device, str) else ""
         raise DeviceError(
             f"{device!r} is not a device.",
             expected=" or ".join(DEVICE_NAMES),
-            next_step="choose one of these; cd.devices() lists what is here.",
+            next_step=f'choose "cuda", and set {VISIBLE_DEVICES}={index} for that GPU.'
+            if index.isdecimal()
+            else "choose one of these; cd.devices() lists what is here.",
         )
     return device
 

@@ -12,7 +12,7 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
-from custom_dispatch.runtime.device import Device, hal_device
+from custom_dispatch.runtime.device import Device, devices, hal_device
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.function import Function
@@ -173,4 +173,15 @@ def load(module: str | os.PathLike[str] | bytes | CompiledModule, device: str = 
     """
     source = module.bytes if isinstance(module, CompiledModule) else module
     file = ModuleFile(source)
-    return Program(file, choose_device(device, sentence(file.label), file.manifest))
+    choice = choose_device(device, sentence(file.label), file.manifest)
+    try:
+        return Program(file, choice)
+    except DeviceError as error:
+        if device != "auto" or choice.device.kind == "cpu" or file.manifest is not None:
+            raise
+        # What a foreign module holds shows when it is loaded.
+        on_gpu = error
+    try:
+        return Program(file, Choice(devices()[-1], on_gpu.found))
+    except DeviceError:
+        raise on_gpu from None

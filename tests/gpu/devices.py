@@ -72,6 +72,9 @@ def build(directory: Path) -> None:
     }"""
     flags = ["--iree-hal-target-device=cuda", "--iree-cuda-target=sm_80"]
     (directory / "empty.vmfb").write_bytes(compile_mlir(source, flags))
+    flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+    flags.append("--iree-llvmcpu-target-cpu=generic")
+    (directory / "foreign_cpu.vmfb").write_bytes(compile_mlir(source, flags))
     for path in sorted(directory.iterdir()):
         print(f"{path.name:20} {path.stat().st_size:8} bytes")
 
@@ -184,6 +187,45 @@ def ptx_too_new_and_not_said(directory: Path) -> str:
     said = refused(lambda: cd.load(directory / "ptx_unsaid.vmfb", "cuda"), "PTX")
     works(cd.load(directory / "fault.vmfb", "cuda"))
     return said
+
+
+@case
+def foreign_modules(directory: Path) -> str:
+    """Without a manifest: what a module holds shows when it is loaded."""
+    program = cd.load(directory / "empty.vmfb")
+    expect(program.device.kind == "cuda", program.device)
+    expect(np.array_equal(program.twice(X), 2 * X), "wrong results")
+    program = cd.load(directory / "foreign_cpu.vmfb")
+    expect(program.device.kind == "cpu", program.device)
+    expect(np.array_equal(program.twice(X), 2 * X), "wrong results")
+    refused(lambda: cd.load(directory / "foreign_cpu.vmfb", "cuda"), "was compiled for other")
+    return program.device_reason
+
+
+@case
+def several_gpus(directory: Path) -> str:
+    """Where there are several: all are listed, and another can be made the first."""
+    gpus = cd.devices()[:-1]
+    expect([gpu.index for gpu in gpus] == list(range(len(gpus))), gpus)
+    if len(gpus) == 1:
+        return "there is one"
+    code = (
+        "import sys, numpy as np, custom_dispatch as cd; gpus = cd.devices()[:-1]; "
+        "x = np.ones(9, np.float32); p = cd.load(sys.argv[1], 'cuda'); "
+        "print(len(gpus), (p.fault(x, 0) == 2).all())"
+    )
+    for index in range(len(gpus)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(directory / "fault.vmfb")],
+            env=os.environ
+            | {"CUDA_VISIBLE_DEVICES": str(index), "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+        expect(done.stdout == "1 True\n", done.stdout + done.stderr)
+    return f"{len(gpus)} GPUs, each by itself"
 
 
 # -- a lost GPU

@@ -12,6 +12,7 @@ import custom_dispatch as cd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gpu.bench import run as run_bench
+from gpu import devices
 from gpu.build import main as build_all
 from gpu.run import run
 
@@ -32,3 +33,10 @@ def test_kernels_in_modules_equal_their_native_launches(tmp_path: Path) -> None:
     rows = run_bench(tmp_path)
     assert len(rows) > 50
     assert [row for row in rows if not row[1]] == []
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cd.why_not("cuda") is not None, reason=f"no GPU: {cd.why_not('cuda')}")
+def test_missing_wrong_and_lost_gpus_are_explained(tmp_path: Path) -> None:
+    devices.build(tmp_path)
+    assert devices.run(tmp_path, []) == 0

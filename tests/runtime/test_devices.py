@@ -14,7 +14,7 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
 from custom_dispatch.runtime import device, driver, hardware, host_cpu
 from custom_dispatch.runtime.choice import newest_ptx
-from custom_dispatch.runtime.driver import DriverState, driver_state
+from custom_dispatch.runtime.driver import DriverState, Gpu, driver_state
 from custom_dispatch.runtime.hardware import Hardware
 
 NOTHING = Hardware("", ())
@@ -232,3 +232,27 @@ def test_the_level_of_this_machine_is_one_that_runs_here() -> None:
     module = cd.compile(None, simple_mul, [f"cpu:{level}"])
     two = np.full(8, 2, np.float32)
     assert (cd.load(module, "cpu").simple_mul(two, two) == 4).all()
+
+
+def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from custom_dispatch.cli import main
+
+    gpus = tuple(Gpu(index, "NVIDIA H200", 90, 140 << 30) for index in range(2))
+    state = DriverState(gpus, (13, 0), "", "580.159.04")
+    for room in (driver, device):
+        monkeypatch.setattr(room, "driver_state", lambda: state)
+    present = Hardware("580.159.04", ("NVIDIA H200",) * 3)
+    monkeypatch.setattr(hardware, "hardware", lambda: present)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
+    assert main(["doctor"]) == 0
+    rows = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
+    gpu = "cuda cuda (NVIDIA H200, sm_90, 140 GiB)"
+    assert "NVIDIA driver 580.159.04, CUDA 13.0 reads PTX up to 9.0" in rows
+    assert (
+        f"{gpu} this machine has 3 GPUs (NVIDIA H200, NVIDIA H200, NVIDIA H200); "
+        "CUDA_VISIBLE_DEVICES is '1,2'" in rows
+    )
+    assert f"{gpu} not used here; with CUDA_VISIBLE_DEVICES=2 it is the first" in rows
+    assert any(row.startswith("IREE's drivers cuda, ") for row in rows)

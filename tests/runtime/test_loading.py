@@ -165,7 +165,9 @@ def test_one_file_holds_the_code_for_every_target(mixed: CompiledModule) -> None
     assert content.count(b"\x7fELF") == 2  # the kernels' CPU half, and that of the compiler's addf
 
 
-def test_a_foreign_module_loads_too() -> None:
+@pytest.fixture(scope="module")
+def foreign() -> bytes:
+    """What plain iree-compile makes for the CPU, without this package."""
     source = b"""func.func @twice(%a: tensor<?xf32>) -> tensor<?xf32> {
       %0 = arith.addf %a, %a : tensor<?xf32>
       return %0 : tensor<?xf32>
@@ -175,9 +177,73 @@ def test_a_foreign_module_loads_too() -> None:
         "--iree-hal-local-target-device-backends=llvm-cpu",
         "--iree-llvmcpu-target-cpu=generic",
     ]
-    program = cd.load(compile_mlir(source, flags), "cpu")
+    return compile_mlir(source, flags)
+
+
+def test_a_foreign_module_loads_too(foreign: bytes) -> None:
+    program = cd.load(foreign, "cpu")
     assert program.manifest is None
     np.testing.assert_array_equal(program.twice(np.ones(3, np.float32)), np.full(3, 2))
+
+
+def test_auto_takes_the_cpu_for_a_foreign_module_that_a_gpu_does_not_run(
+    driver_answers: Any, foreign: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver_answers(H200)
+    assert chosen(ModuleFile(foreign)) == ("cuda", "the module does not say what it holds")
+    here = device.hal_device("cpu")
+
+    def open_device(kind: str) -> Any:
+        if kind == "cuda":  # as IREE's answer to a module for the CPU is
+            raise DeviceError("The module was compiled for other kinds of device than cuda.")
+        return here
+
+    monkeypatch.setattr(program, "hal_device", open_device)
+    loaded = cd.load(foreign)
+    assert loaded.device.kind == "cpu"
+    assert loaded.device_reason == "The module was compiled for other kinds of device than cuda."
+    with pytest.raises(DeviceError, match="other kinds of device than cuda"):
+        cd.load(foreign, "cuda")
+
+
+def test_auto_does_not_hide_that_a_module_for_this_gpu_fails_to_load(
+    driver_answers: Any, mixed: CompiledModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver_answers(H200)
+
+    def open_device(kind: str) -> Any:
+        raise DeviceError(f"IREE could not open the device {kind}.")
+
+    monkeypatch.setattr(program, "hal_device", open_device)
+    with pytest.raises(DeviceError, match="could not open the device cuda"):
+        cd.load(mixed)
+
+
+def test_the_reason_for_a_device_that_was_asked_for(
+    driver_answers: Any, mixed: CompiledModule
+) -> None:
+    assert cd.load(mixed, "cpu").device_reason == "asked for"
+    driver_answers(H200)
+    assert chosen(ModuleFile(mixed.bytes), "cpu") == ("cpu", "asked for")
+    assert chosen(ModuleFile(mixed.bytes), "cuda") == ("cuda", "objects for cuda:sm_90")
+
+
+def test_several_gpus_are_listed_and_the_first_is_used(driver_answers: Any) -> None:
+    gpus = (Gpu(0, "NVIDIA A100", 80, 80 << 30), Gpu(1, "NVIDIA H200", 90, 141 << 30))
+    driver_answers(DriverState(gpus, (13, 0), ""))
+    assert [(item.kind, item.index) for item in cd.devices()] == [
+        ("cuda", 0),
+        ("cuda", 1),
+        ("cpu", 0),
+    ]
+    with pytest.raises(DeviceError, match=r"this GPU \(NVIDIA A100\) is sm_80"):
+        chosen(file_for("cuda:sm_90"), "cuda")
+    with pytest.raises(DeviceError) as caught:
+        cd.why_not("cuda:1")
+    assert str(caught.value) == (
+        "'cuda:1' is not a device.\n  expected: auto or cuda or cpu\n"
+        '  next step: choose "cuda", and set CUDA_VISIBLE_DEVICES=1 for that GPU.'
+    )
 
 
 def test_an_unknown_function_is_answered_with_those_there_are(mixed: CompiledModule) -> None:
