@@ -11,8 +11,8 @@ import custom_dispatch as cd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gpu.bench import run as run_bench
 from gpu import devices
+from gpu.bench import run as run_bench
 from gpu.build import main as build_all
 from gpu.run import run
 
