@@ -32,7 +32,7 @@ _TIMEOUT_SECONDS = 120.0
 # CCCL: what includes it takes half a second and more to read. Other headers are not worth a file.
 _LARGE = re.compile(rb"#[ \t]*include[ \t]*<(?:cub|thrust|cuda)/")
 # Not possessive (`*+`), though that is what is meant: Python before 3.11.5 matches it wrongly.
-_GAP = rb"(?:[ \t\f\v\r\n]|\\\r?\n|//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
+_GAP = rb"(?:[ \t\f\v\r\n]|\\\r?\n|//[^\n]*(?:\n|\Z)|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
 _DIRECTIVE = re.compile(_GAP + rb"(#(?:[^\\\n]|\\[ \t]*\r?\n|\\)*)(?:\n|\Z)")
 # "PCH creation disabled because #line directive encountered": the one behind the source, too late.
 _NO_REMARK = "--diag-suppress=20283"

@@ -3,8 +3,8 @@
     pip install atheris
     python tests/fuzz/readers.py READER [-max_total_time=60]
 
-READER is one of entry, object, ptx, cubin, image, resources, includes. pytest does not collect this
-file; the same promises are tested with Hypothesis beside each reader.
+READER is one of entry, object, ptx, cubin, image, notes, resources, includes. pytest does not
+collect this file; the same promises are tested with Hypothesis beside each reader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ with atheris.instrument_imports(include=["custom_dispatch"]):
     from custom_dispatch.store.codec import from_bytes
     from custom_dispatch.store.entry import key_in, read_entry
     from custom_dispatch.toolchain.cubin import read_cubin
-    from custom_dispatch.toolchain.image import describe_image
+    from custom_dispatch.toolchain.entry_point import read_notes, split_notes
+    from custom_dispatch.toolchain.image import describe_image, fatbin_parts
     from custom_dispatch.toolchain.includes import SearchPath, find_includes
     from custom_dispatch.toolchain.object import Object
     from custom_dispatch.toolchain.precompiled import leading_directives
@@ -59,6 +60,15 @@ def _cubin(data: bytes) -> None:
 def _image(data: bytes) -> None:
     with suppress(CustomDispatchError):
         describe_image(data)
+    with suppress(CustomDispatchError):
+        fatbin_parts(data)
+
+
+def _notes(data: bytes) -> None:
+    code, notes = split_notes(data)
+    assert code + notes == data
+    for part in (data, notes):
+        assert all(entry.symbol for entry in read_notes(part))
 
 
 def _resources(data: bytes) -> None:
@@ -77,6 +87,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "ptx": _ptx,
     "cubin": _cubin,
     "image": _image,
+    "notes": _notes,
     "resources": _resources,
     "includes": _includes,
 }

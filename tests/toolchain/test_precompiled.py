@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -228,6 +229,14 @@ def test_small_headers_are_compiled_here(kernel: Kernels, runs: list[str], write
 )
 def test_the_directives_that_a_source_begins_with(text: str, found: list[str]) -> None:
     assert leading_directives(text.encode()) == tuple(item.encode() for item in found)
+
+
+@pytest.mark.parametrize("text", ["/" * 50_000, "// " * 20_000, "/*" * 20_000, "\\\n" * 20_000])
+def test_no_text_makes_the_search_for_directives_slow(text: str) -> None:
+    # A banner of slashes before code: each of them could end a comment and begin the next.
+    started = time.monotonic()
+    assert leading_directives(f"{text}\nvoid f();".encode()) == ()
+    assert time.monotonic() - started < 5
 
 
 def test_what_is_worth_a_file() -> None:
