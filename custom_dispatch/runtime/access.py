@@ -14,9 +14,11 @@ Three things would otherwise end in a hang, a crash or a message that explains n
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 import time
+import weakref
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
@@ -158,7 +160,20 @@ def access_to(kind: str) -> Access:
     return _accesses.setdefault(kind, Access(kind))
 
 
+def keep_in_forks(holder: object) -> None:
+    """Say that an object holds something of a device: no forked process is to end it.
+
+    Ending it would mean to wait for the device's threads, or to call CUDA.
+    """
+    _holders.add(holder)
+
+
+_holders: weakref.WeakSet[object] = weakref.WeakSet()
+
+
 def _forked() -> None:
+    for holder in list(_holders):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(holder))
     for access in _accesses.values():
         access.end(
             "This program was loaded before the process was forked, and devices do not survive "

@@ -10,7 +10,7 @@ from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
-from custom_dispatch.runtime.access import IREE_ERRORS, access_to
+from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.device import Device, devices, hal_device
 from custom_dispatch.runtime.driver import driver_state
@@ -50,6 +50,8 @@ class Program:
             name: Function(name, kind, context, function, device, access, findings)
             for name, (kind, function) in file.functions().items()
         }
+        for made in self._functions.values():
+            keep_in_forks(made)
 
     @property
     def functions(self) -> Mapping[str, Function]:

@@ -201,6 +201,30 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert (done.stdout, done.returncode) == ("7\n", 0), done.stderr
 
 
+def test_a_forked_process_ends_nothing_of_its_parent(module: Path) -> None:
+    code = """
+import gc, weakref
+program = cd.load(sys.argv[1], "cpu")
+program.mixed_invocation(two, four)
+kept = weakref.ref(program.mixed_invocation)
+dropped = cd.load(sys.argv[1], "cpu")
+there = weakref.ref(dropped.mixed_invocation)
+del dropped
+child = os.fork()
+if child == 0:
+    del program
+    gc.collect()
+    print(kept() is not None, there() is None, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+del program
+gc.collect()
+print(kept() is None)
+"""
+    done = run(code, module)
+    assert (done.stdout, done.returncode) == ("True True\nTrue\n", 0), done.stderr
+
+
 def test_cuda_is_refused_in_a_fork_of_a_process_that_opened_it() -> None:
     code = """
 from custom_dispatch.runtime import driver
