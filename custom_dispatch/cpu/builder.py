@@ -6,9 +6,15 @@ name a user gives ever passes through here: symbols are checked before.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from custom_dispatch.cpu.processor import UNKNOWN
 
 POINTER = "!llvm.ptr"
+
+
+LongFunction = Callable[["Builder", list[str]], str]
+"""Writes operations on values; returns the last one's name."""
 
 
 def int_type(bits: int) -> str:
@@ -61,19 +67,11 @@ class Builder:
 
     def const(self, value: int, bits: int) -> str:
         """An integer constant, taken modulo two to the power of its width."""
-        if bits == 1:
-            return self.value(f"llvm.mlir.constant({'true' if value & 1 else 'false'}) : i1")
-        value &= (1 << bits) - 1
-        if value >> (bits - 1):
-            value -= 1 << bits
-        return self.value(f"llvm.mlir.constant({value} : i{bits}) : i{bits}")
+        return self.value(constant_text(value, bits))
 
     def float_const(self, value: float, type_name: str) -> str:
         """A floating-point constant that is finite."""
-        text = repr(float(value))
-        if "e" in text and "." not in text:
-            text = text.replace("e", ".0e")
-        return self.value(f"llvm.mlir.constant({text} : {type_name}) : {type_name}")
+        return self.value(float_text(value, type_name))
 
     def binary(self, operation: str, a: str, b: str, type_name: str) -> str:
         """An operation on two values of one type, such as ``add`` or ``fmul``."""
@@ -111,6 +109,21 @@ class Builder:
             f"({', '.join(types)}) -> {result}"
         )
 
+    def long_function(
+        self, what: str, arguments: list[str], type_name: str, write: LongFunction
+    ) -> str:
+        """A function of some values of one type that takes many operations.
+
+        Parameters
+        ----------
+        what
+            Its name; the same name is the same function.
+        write
+            Writes it with the builder given, for the values given; returns the result.
+        """
+        del what, type_name
+        return write(self, arguments)
+
     def offset(self, pointer: str, offset: int | str) -> str:
         """A pointer moved by bytes: a constant, or an i64 value."""
         if offset == 0:
@@ -137,6 +150,110 @@ class Builder:
             f"llvm.store {volatile}{value}, {pointer}{atomic} <alignment = {align}> : "
             f"{type_name}, {POINTER}"
         )
+
+
+class FunctionBuilder(Builder):
+    """Collects the lines of a function that has each constant once, at its start.
+
+    Parameters
+    ----------
+    symbol
+        Start of the names of the functions it calls; without one it calls none.
+    """
+
+    def __init__(self, symbol: str = "") -> None:
+        super().__init__()
+        self.symbol = symbol
+        self.functions: dict[str, list[str]] = {}
+        """The functions it calls, by name."""
+        self.entry_lines: list[str] = []
+        """What goes to the start of the function: constants and the places of variables."""
+        self._shared: dict[str, str] = {}
+        self.cast_from: dict[tuple[str, str], str] = {}
+        """What a value was before a bitcast, by its name and the type before."""
+
+    def shared(self, text: str) -> str:
+        """A constant, made once at the start of the function."""
+        if text not in self._shared:
+            self._shared[text] = self.at_entry(text)
+        return self._shared[text]
+
+    def at_entry(self, text: str) -> str:
+        """Write an operation at the start of the function; returns its result's name."""
+        name = self.fresh()
+        self.entry_lines.append(f"    {name} = {text}")
+        return name
+
+    def const(self, value: int, bits: int) -> str:
+        """An integer constant."""
+        return self.shared(constant_text(value, bits))
+
+    def float_const(self, value: float, type_name: str) -> str:
+        """A floating-point constant that is finite."""
+        return self.shared(float_text(value, type_name))
+
+    def long_function(
+        self, what: str, arguments: list[str], type_name: str, write: LongFunction
+    ) -> str:
+        """The same, written once and called."""
+        if not self.symbol:
+            return write(self, arguments)
+        return self.call_function(what, arguments, type_name, FunctionBuilder(), write)
+
+    def call_function(
+        self,
+        what: str,
+        arguments: list[str],
+        type_name: str,
+        body: FunctionBuilder,
+        write: LongFunction,
+    ) -> str:
+        """Call a function; where there is none of that name yet, it is written with `body`."""
+        name = f"{self.symbol}.{what}"
+        if name not in self.functions:
+            body.processor = self.processor
+            given = [f"%a{index}" for index in range(len(arguments))]
+            result = write(body, given)
+            listed = ", ".join(f"{value}: {type_name}" for value in given)
+            head = f"llvm.func internal @{name}({listed}) -> {type_name}"
+            self.functions[name] = [
+                f"  {head} attributes {{no_inline}} {{",
+                *body.entry_lines,
+                *body.lines,
+                f"    llvm.return {result} : {type_name}",
+                "  }",
+            ]
+        types = ", ".join([type_name] * len(arguments))
+        return self.value(f"llvm.call @{name}({', '.join(arguments)}) : ({types}) -> {type_name}")
+
+    def cast(self, operation: str, a: str, source: str, target: str) -> str:
+        """Convert; nothing is written to come back to what a value was before a bitcast."""
+        if operation != "bitcast" or source == target:
+            return super().cast(operation, a, source, target)
+        before = self.cast_from.get((a, target))
+        if before is None:
+            made = super().cast(operation, a, source, target)
+            self.cast_from[(made, source)] = a
+            return made
+        return before
+
+
+def constant_text(value: int, bits: int) -> str:
+    """The operation that makes an integer constant."""
+    if bits == 1:
+        return f"llvm.mlir.constant({'true' if value & 1 else 'false'}) : i1"
+    value &= (1 << bits) - 1
+    if value >> (bits - 1):
+        value -= 1 << bits
+    return f"llvm.mlir.constant({value} : i{bits}) : i{bits}"
+
+
+def float_text(value: float, type_name: str) -> str:
+    """The operation that makes a floating-point constant."""
+    text = repr(float(value))
+    if "e" in text and "." not in text:
+        text = text.replace("e", ".0e")
+    return f"llvm.mlir.constant({text} : {type_name}) : {type_name}"
 
 
 def _passed(arguments: tuple[tuple[str, str], ...]) -> str:

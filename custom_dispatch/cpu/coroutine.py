@@ -16,9 +16,9 @@ from custom_dispatch.cpu.block_memory import (
     IN_WARP,
     BlockMemory,
 )
-from custom_dispatch.cpu.builder import Builder
+from custom_dispatch.cpu.builder import FunctionBuilder
 from custom_dispatch.cpu.frame import Frame
-from custom_dispatch.cpu.liveness import live_after, registers_in, writes
+from custom_dispatch.cpu.liveness import live_after, local_registers, registers_in, writes
 from custom_dispatch.cpu.suspension import suspends
 from custom_dispatch.cpu.thread_function import THREAD, ThreadFunction, make_ids, signature_text
 from custom_dispatch.cpu.waits import Waits
@@ -158,14 +158,15 @@ def step_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
         The block's memory.
     """
     live = live_after(thread.graph, suspends)
-    b = Builder()
+    b = FunctionBuilder(thread.kernel.symbol)
     frame = thread.frame(b, make_ids(("%tid_x", "%tid_y", "%tid_z")))
     coroutine = Coroutine(frame, memory, live)
     frame.coroutine = coroutine
+    frame.local = local_registers(thread.graph, suspends)
     thread.declare(frame)
     place = b.load(memory.place(b, THREAD_NUMBER), "i32", 4)
     entry_lines = len(b.lines)
-    thread.lower_blocks(frame)
+    thread.lower_blocks(frame, b)
     b.block("exit")
     coroutine.finish()
     b.branch("stopped")
@@ -177,8 +178,10 @@ def step_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
     thread.used_globals |= frame.used_globals
     arguments = signature_text((*thread.block_arguments, *THREAD, (THREAD_NUMBER, "i32")))
     return [
+        *(line for lines in b.functions.values() for line in lines),
         f"  llvm.func internal @{thread.kernel.symbol}.step({arguments}, {STATE}: !llvm.ptr) "
         "attributes {always_inline} {",
+        *b.entry_lines,
         *b.lines,
         "  }",
     ]

@@ -23,6 +23,8 @@ class Failure(IntEnum):
     """Checked mode found something, and has said what."""
     NO_MEMORY = 5
     """Checked mode needs more memory than there is."""
+    SPIN = 6
+    """A thread waited in a loop for another one to write memory."""
 
 
 FAILURE = "%failure"

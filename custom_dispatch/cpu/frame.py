@@ -85,6 +85,9 @@ class Frame:
         self.pointer_registers = pointers
         self.globals = globals_
         self._slots: dict[str, tuple[str, int]] = {}
+        self.local: frozenset[str] = frozenset()
+        """Registers that are kept as they are written: nothing reads them elsewhere."""
+        self._held: dict[str, str] = {}
         self.variables: dict[str, str] = {}
         self._parameters = {
             parameter.name: index for index, parameter in enumerate(entry.parameters)
@@ -127,6 +130,9 @@ class Frame:
         bits = TYPE_BITS.get(register.type)
         if bits is None:
             raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+        if register.name in self.local:
+            self._slots[register.name] = ("", bits)
+            return
         slot = f"%{self.slot_prefix}{len(self._slots)}"
         one = self.b.const(1, 32)
         if register.name in self.pointer_registers:
@@ -171,11 +177,16 @@ class Frame:
     def read(self, name: str) -> tuple[str, int]:
         """What a register holds, and its bits; a pointer if it is kept as one."""
         slot, bits = self._slots[name]
+        if name in self._held:
+            return self._held[name], bits
         type_name = POINTER if name in self.pointer_registers else int_type(bits)
         return self.b.value(f"llvm.load {slot} : {POINTER} -> {type_name}"), bits
 
     def write(self, name: str, value: str) -> None:
         """Write a register, with a value of its width or a pointer."""
+        if name in self.local:
+            self._held[name] = value
+            return
         slot, type_name, _ = self.slot(name)
         self.b.line(f"llvm.store {value}, {slot} : {type_name}, {POINTER}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from custom_dispatch.cpu.builder import POINTER
+from custom_dispatch.cpu.builder import POINTER, Builder, LongFunction
 from custom_dispatch.cpu.lane_constants import compare, from_constants, resized
 from custom_dispatch.cpu.lane_distances import DistantBuilder
 from custom_dispatch.cpu.lane_names import NeedsLoopError, vector_of
@@ -33,20 +33,14 @@ class LaneAccess(Protocol):
 class LaneBuilder(DistantBuilder):
     """Collects the lines of a function that runs a warp."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, symbol: str = "") -> None:
+        super().__init__(symbol)
         self.access: LaneAccess | None = None
 
     def const(self, value: int, bits: int) -> str:
         if self.is_raw:
             return self.number(value, bits)
         return self.name(Value("", known=signed(value, bits)))
-
-    def float_const(self, value: float, type_name: str) -> str:
-        text = repr(float(value))
-        if "e" in text and "." not in text:
-            text = text.replace("e", ".0e")
-        return self.shared(f"llvm.mlir.constant({text} : {type_name}) : {type_name}")
 
     def binary(self, operation: str, a: str, b: str, type_name: str) -> str:
         if self.is_raw:
@@ -118,6 +112,8 @@ class LaneBuilder(DistantBuilder):
         if self.is_raw or source == target:
             return super().cast(operation, a, source, target)
         x = self.of(a)
+        if operation == "bitcast":
+            return self._bitcast(a, x, source, target)
         if x.varying and POINTER in (source, target):
             return a  # lanes of pointers are kept as numbers
         if not x.varying:
@@ -132,6 +128,18 @@ class LaneBuilder(DistantBuilder):
         vector = self.vector(a, source)
         kinds = f"{vector_of(source)} to {vector_of(target)}"
         return self.varying(f"llvm.{operation} {vector} : {kinds}")
+
+    def _bitcast(self, a: str, x: Value, source: str, target: str) -> str:
+        """The same bits as another type: written once, and not to come back to what they were."""
+        held = self.base(x, source) if x.is_uniform else self.vector(a, source)
+        kinds = (source, target) if x.is_uniform else (vector_of(source), vector_of(target))
+        made = self.cast_from.get((held, target))
+        if made is None:
+            made = self.once(
+                (f"bitcast to {target}", held), f"llvm.bitcast {held} : {kinds[0]} to {kinds[1]}"
+            )
+            self.cast_from[(made, source)] = held
+        return made if x.is_uniform else self.name(Value(made, varying=True))
 
     def call_intrinsic(self, name: str, arguments: list[str], types: list[str], result: str) -> str:
         if self.is_raw:
@@ -151,6 +159,28 @@ class LaneBuilder(DistantBuilder):
             if is_uniform:
                 return super().call_intrinsic(name, names, kinds, result)
             made = super().call_intrinsic(name, names, kinds, vector_of(result))
+        return self.name(Value(made, varying=True))
+
+    def long_function(
+        self, what: str, arguments: list[str], type_name: str, write: LongFunction
+    ) -> str:
+        if self.is_raw or not self.symbol:
+            return super().long_function(what, arguments, type_name, write)
+        if all(self.of(argument).is_uniform for argument in arguments):
+            scalars = [self.scalar(argument, type_name) for argument in arguments]
+            with self.raw():
+                return super().long_function(what, scalars, type_name, write)
+        vectors = [self.vector(argument, type_name) for argument in arguments]
+
+        def lanes(builder: Builder, given: list[str]) -> str:
+            assert isinstance(builder, LaneBuilder)  # noqa: S101 - made just below
+            names = [builder.name(Value(name, varying=True)) for name in given]
+            return builder.vector(write(builder, names), type_name)
+
+        with self.raw():
+            made = self.call_function(
+                f"{what}.lanes", vectors, vector_of(type_name), LaneBuilder(), lanes
+            )
         return self.name(Value(made, varying=True))
 
     def offset(self, pointer: str, offset: int | str) -> str:

@@ -88,9 +88,8 @@ class LaneFrame(Frame):
         self.access = LaneMemory(builder, kernel.symbol)
         self.forms = forms
         self.final = final
-        self._local = local
+        self.local = local
         self._kept = lasting
-        self._held: dict[str, str] = {}
         self.changed = False
         """Whether a form was widened."""
         self.blended: frozenset[str] = frozenset()
@@ -103,6 +102,7 @@ class LaneFrame(Frame):
         """Where the state of a warp that stops has room for a scalar."""
         self._bits: dict[str, int] = {}
         self._places: dict[str, tuple[str, str, str, str]] = {}
+        self._writes: dict[str, int] = {}
 
     # ---- declaring
 
@@ -118,7 +118,7 @@ class LaneFrame(Frame):
     def _declare(self, name: str, bits: int) -> None:
         self._bits[name] = bits
         self._places[name] = ("", "", "", "")
-        if not self.final or name in self._local:
+        if not self.final or name in self.local:
             return
         form = self.forms.get(name, UNSET_FORM)
         place = stride = valid = shadow = ""
@@ -128,7 +128,7 @@ class LaneFrame(Frame):
             valid = self._variable("i1", lasts=lasts)
             shadow = self._lasting(f"shadow {name}", 8)
         if form.factors:
-            stride = self._variable("i64" if scalar == POINTER else scalar, lasts=lasts)
+            stride = self._variable(self.stride_type(name), lasts=lasts)
         if form.rank == UNIFORM or (form.rank == DISTANT and form.multiple):
             place = self._variable(scalar, lasts=lasts)
         elif form.rank not in (UNSET, DISTANT):
@@ -173,12 +173,16 @@ class LaneFrame(Frame):
         """The type of one lane of a register."""
         return POINTER if name in self.pointer_registers else int_type(self._bits[name])
 
+    def stride_type(self, name: str) -> str:
+        """The type of what its lanes are apart."""
+        return int_type(self._bits[name])
+
     def width(self, name: str) -> int:
         return self._bits[name]
 
     def form(self, name: str) -> Form:
         """The form of a register."""
-        if name in self._local:
+        if name in self.local:
             held = self._held.get(name)
             return UNSET_FORM if held is None else form_of(self.lanes.of(held))
         return self.forms.get(name, UNSET_FORM)
@@ -206,15 +210,27 @@ class LaneFrame(Frame):
         place, stride, valid, shadow = self._places[name]
         with b.raw():
             if form.rank == UNIFORM:
-                return b.value(f"llvm.load {place} : {POINTER} -> {scalar}")
+                return self._load(place, scalar)
             if form.rank == DISTANT:
-                base = b.value(f"llvm.load {place} : {POINTER} -> {scalar}") if place else ""
-                is_valid = b.value(f"llvm.load {valid} : {POINTER} -> i1") if valid else ""
-                step = "i64" if scalar == POINTER else scalar
-                by = b.value(f"llvm.load {stride} : {POINTER} -> {step}") if stride else ""
+                base = self._load(place, scalar) if place else ""
+                is_valid = self._load(valid, "i1") if valid else ""
+                by = self._load(stride, self.stride_type(name)) if stride else ""
                 return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
-            lanes = b.value(f"llvm.load {place} : {POINTER} -> {vector_of(scalar)}")
+            lanes = self._load(place, vector_of(scalar))
         return b.name(Value(lanes, varying=True))
+
+    def _load(self, place: str, type_name: str) -> str:
+        """What is in a register's place, asked for once from write to write in a basic block."""
+        key = (place, f"after write {self._writes.get(place, 0)}")
+        return self.lanes.once(key, f"llvm.load {place} : {POINTER} -> {type_name}")
+
+    def _put(self, value: str, place: str, type_name: str) -> None:
+        """Write to a register's place."""
+        b = self.lanes
+        with b.raw():
+            b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+        self._writes[place] = number = self._writes.get(place, 0) + 1
+        b.kept((place, f"after write {number}"), value)
 
     def _distant(
         self, form: Form, scalars: tuple[str, str], valid: str, shadow: str, scalar: str
@@ -238,7 +254,7 @@ class LaneFrame(Frame):
         return replace(held, top=-1, valid=valid, lanes=lanes)
 
     def write(self, name: str, value: str) -> None:
-        if name in self._local:
+        if name in self.local:
             self._held[name] = value
             return
         form, held = self.form(name), self.lanes.of(value)
@@ -277,7 +293,9 @@ class LaneFrame(Frame):
             lanes = b.vector(self._merged(name, value), scalar)
         with b.raw():
             b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
-            b.line(f"llvm.store {b.const(0, 1)}, {valid} : i1, {POINTER}")
+        with b.scope():
+            self._put(b.number(0, 1), valid, "i1")
+        with b.raw():
             b.branch(after)
             b.block(after)
 
@@ -290,22 +308,16 @@ class LaneFrame(Frame):
         place, stride, valid, shadow = self._places[name]
         held = b.of(value)
         if form.rank == UNIFORM:
-            text = b.scalar(value, scalar)
-            with b.raw():
-                b.line(f"llvm.store {text}, {place} : {scalar}, {POINTER}")
+            self._put(b.scalar(value, scalar), place, scalar)
         elif form.rank != DISTANT:
-            text = b.vector(value, scalar)
-            with b.raw():
-                b.line(f"llvm.store {text}, {place} : {vector_of(scalar)}, {POINTER}")
+            self._put(b.vector(value, scalar), place, vector_of(scalar))
         else:
             if place:
-                base = b.scalar(b.name(Value(held.base, known=held.known)), scalar)
-                with b.raw():
-                    b.line(f"llvm.store {base}, {place} : {scalar}, {POINTER}")
+                self._put(
+                    b.scalar(b.name(Value(held.base, known=held.known)), scalar), place, scalar
+                )
             if stride:
-                step = "i64" if scalar == POINTER else scalar
-                with b.raw():
-                    b.line(f"llvm.store {held.stride}, {stride} : {step}, {POINTER}")
+                self._put(held.stride, stride, self.stride_type(name))
             if valid:
                 self._store_check(held, (valid, shadow), scalar)
 
@@ -314,7 +326,7 @@ class LaneFrame(Frame):
         valid, shadow = places
         with b.raw():
             is_valid = held.valid or b.const(1, 1)
-            b.line(f"llvm.store {is_valid}, {valid} : i1, {POINTER}")
+            self._put(is_valid, valid, "i1")
             if not held.valid or held.lanes is None:
                 return
             wrong, after = b.fresh_label("wrong"), b.fresh_label("right")

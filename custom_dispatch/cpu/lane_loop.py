@@ -7,12 +7,13 @@ loop ends and the next begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.lane_builder import LaneBuilder
 from custom_dispatch.cpu.lane_frame import LaneFrame
-from custom_dispatch.cpu.lane_memory import element
+from custom_dispatch.cpu.lane_memory import LaneMemory, each_lane, element
 from custom_dispatch.cpu.lane_names import vector_of
 from custom_dispatch.cpu.lane_values import LANES, UNIFORM, UNSET, Value
 from custom_dispatch.cpu.liveness import reads, registers_of, written_registers
@@ -20,9 +21,64 @@ from custom_dispatch.cpu.special_registers import Ids
 from custom_dispatch.cpu.waits import Waits
 from custom_dispatch.ptx import Instruction, Operand
 
+Lowering = Callable[[Frame, Instruction], None]
+
 
 class NoWarpFormError(Exception):
     """The kernel cannot be run warp by warp; its threads can still be run one by one."""
+
+
+def lower_in_turn(
+    frame: LaneFrame, instruction: Instruction, ids: LaneIds, lowering: Lowering
+) -> None:
+    """Lower an instruction for one active lane after the other."""
+    arrays: dict[str, str] = {}
+    scalars: dict[str, str] = {}
+    read, written = reads(instruction), written_registers(instruction)
+    for register in registers_of([instruction]):
+        name = register.name
+        form = frame.form(name)
+        if form.rank == UNIFORM and name not in written and frame.place(name)[0]:
+            scalars[name] = frame.place(name)[0]
+            continue
+        size = _size(frame, name)
+        arrays[name] = place = frame.access.place(f"operand{len(arrays)} {size}", size)
+        if form.rank != UNSET and (name in read or frame.merging or name in frame.blended):
+            spread(frame, name, place)
+    loop = LaneLoop(frame, instruction, ids, frame.access)
+    loop.write(lowering, arrays, scalars, frame.variables)
+    for name in sorted(written):
+        gather(frame, name, arrays[name])
+    frame.used_globals |= loop.frame.used_globals
+
+
+def _size(frame: LaneFrame, name: str) -> int:
+    """The bytes of a lane of a register in memory."""
+    return max(frame.width(name) // 8, 1)
+
+
+def spread(frame: LaneFrame, name: str, place: str) -> None:
+    """Write the lanes of a register to an array."""
+    b, scalar = frame.lanes, frame.type_of(name)
+    vector = b.vector(frame.read(name)[0], scalar)
+    with b.raw():
+        kind = vector_of(scalar)
+        if scalar == "i1":
+            vector = b.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
+            kind = vector_of("i8")
+        b.store(vector, place, kind, 64)
+
+
+def gather(frame: LaneFrame, name: str, place: str) -> None:
+    """Read the lanes of a register from an array."""
+    b, scalar = frame.lanes, frame.type_of(name)
+    with b.raw():
+        if scalar == "i1":
+            held = b.load(place, vector_of("i8"), 64)
+            vector = b.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
+        else:
+            vector = b.load(place, vector_of(scalar), 64)
+    frame.write(name, b.name(Value(vector, varying=True)))
 
 
 class LaneLoop(Waits):
@@ -36,20 +92,26 @@ class LaneLoop(Waits):
         What is lowered.
     ids
         Which thread a lane is.
+    access
+        Where the loop is written, with the active lanes there.
     """
 
-    def __init__(self, frame: LaneFrame, instruction: Instruction, ids: LaneIds) -> None:
-        super().__init__(frame.lanes)
-        self._lanes: LaneBuilder = frame.lanes
+    def __init__(
+        self, frame: LaneFrame, instruction: Instruction, ids: LaneIds, access: LaneMemory
+    ) -> None:
+        super().__init__(access.b)
+        self._lanes: LaneBuilder = access.b
+        self._access = access
         self._warp = frame
         self._instruction = instruction
         self._ids = ids
-        self._lane = ""
-        self._labels: tuple[str, str, str] = ("", "", "")
-        self._group = self._votes = ""
-        self._arrays: dict[str, tuple[str, int]] = {}
+        self._lane = self._group = self._votes = ""
+        self._loop: AbstractContextManager[str] = nullcontext("")
+        self._arrays: dict[str, str] = {}
+        self._scalars: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
         self.frame = Frame(
-            frame.lanes,
+            access.b,
             frame.entry,
             frame.kernel,
             frame.ids,
@@ -60,95 +122,49 @@ class LaneLoop(Waits):
         self.frame.coroutine = self
         self.frame.current = instruction
 
-    def begin(self) -> None:
-        """Put the registers into arrays, and begin the loop."""
-        warp = self._warp
-        read = reads(self._instruction)
-        written = written_registers(self._instruction)
-        for register in registers_of([self._instruction]):
-            name = register.name
-            size = max(warp.width(name) // 8, 1)
-            form = warp.form(name)
-            if form.rank == UNIFORM and name not in written and warp.place(name)[0]:
-                continue
-            place = warp.access.place(f"operand{len(self._arrays)} {size}", size)
-            self._arrays[name] = (place, size)
-            if form.rank != UNSET and (name in read or warp.merging or name in warp.blended):
-                self._spread(name, place)
-        self._open()
+    def write(
+        self,
+        lowering: Lowering,
+        arrays: dict[str, str],
+        scalars: dict[str, str],
+        variables: dict[str, str],
+    ) -> None:
+        """Write the loop.
 
-    def _spread(self, name: str, place: str) -> None:
-        b, warp = self._lanes, self._warp
-        scalar = warp.type_of(name)
-        vector = b.vector(warp.read(name)[0], scalar)
-        with b.raw():
-            kind = vector_of(scalar)
-            if scalar == "i1":
-                vector = b.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
-                kind = vector_of("i8")
-            b.store(vector, place, kind, 64)
-
-    def end(self) -> None:
-        """End the loop, and read back what was written."""
-        self._close()
-        b, warp = self._lanes, self._warp
-        for name in sorted(written_registers(self._instruction)):
-            place, _ = self._arrays[name]
-            scalar = warp.type_of(name)
-            with b.raw():
-                if scalar == "i1":
-                    held = b.load(place, vector_of("i8"), 64)
-                    vector = b.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
-                else:
-                    vector = b.load(place, vector_of(scalar), 64)
-            warp.write(name, b.name(Value(vector, varying=True)))
+        Parameters
+        ----------
+        arrays, scalars
+            Where registers are, by name: those of all lanes, and those that hold the same for all.
+        variables
+            The warp's variables.
+        """
+        self._arrays, self._scalars, self._variables = arrays, scalars, variables
+        with self._lanes.scope():
+            self._open()
+            with self._lanes.raw():
+                lowering(self.frame, self._instruction)
+            self._close()
 
     def _open(self) -> None:
-        with self._lanes.raw():
-            self._open_loop()
-
-    def _open_loop(self) -> None:
-        b = self._lanes
-        head, body, after = (b.fresh_label(name) for name in ("lane", "active", "lanes"))
-        following = b.fresh_label("next_lane")
-        self._labels = (head, following, after)
-        self._lane = b.fresh()
-        b.branch(head, (b.const(0, 32), "i32"))
-        b.block(head, (self._lane, "i32"))
-        mask = self._warp.access.mask
-        bit = b.resize(b.binary("lshr", mask, self._lane, "i32"), 32, 1)
-        b.cond_branch(bit, body, following)
-        b.block(body)
-        places = {
-            name: element(b, place, self._lane, size)
-            for name, (place, size) in self._arrays.items()
-        }
-        slots: dict[str, tuple[str, int]] = {}
-        for register in registers_of([self._instruction]):
-            name = register.name
-            place = places[name] if name in places else self._warp.place(name)[0]
-            slots[name] = (place, self._warp.width(name))
-        variables = {name: self._variable(handle) for name, handle in self._warp.variables.items()}
-        self.frame.rebind(slots, variables)
-        self.frame.ids = self._ids.of_lane(b, self._lane)
+        b, warp = self._lanes, self._warp
+        self._loop = each_lane(b, self._access.mask)
+        self._lane = self._loop.__enter__()
+        with b.raw():
+            slots = {
+                name: (element(b, place, self._lane, _size(warp, name)), warp.width(name))
+                for name, place in self._arrays.items()
+            }
+            slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
+            variables = {name: self._variable(handle) for name, handle in self._variables.items()}
+            self.frame.rebind(slots, variables)
+            self.frame.ids = self._ids.of_lane(b, self._lane)
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
         return element(self._lanes, value.base, self._lane, value.distances[1])
 
     def _close(self) -> None:
-        with self._lanes.raw():
-            self._close_loop()
-
-    def _close_loop(self) -> None:
-        b = self._lanes
-        head, following, after = self._labels
-        b.branch(following)
-        b.block(following)
-        onward = b.binary("add", self._lane, b.const(1, 32), "i32")
-        more = b.icmp("ult", onward, b.const(LANES, 32), "i32")
-        b.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
-        b.block(after)
+        self._loop.__exit__(None, None, None)
 
     # ---- meeting
 
@@ -170,7 +186,7 @@ class LaneLoop(Waits):
         keep: Iterable[Operand] = (),
     ) -> None:
         del instruction, keep
-        b, access = self._lanes, self._warp.access
+        b, access = self._lanes, self._access
         groups = access.place("groups", 4)
         b.store(mask, element(b, groups, self._lane, 4), "i32", 4)
         for index, word in enumerate(words):
@@ -186,11 +202,11 @@ class LaneLoop(Waits):
         self._open()
 
     def _shown(self, word: int) -> str:
-        return self._warp.access.place(f"shown{word}", 4)
+        return self._access.place(f"shown{word}", 4)
 
     def group(self) -> str:
         b = self._lanes
-        groups = self._warp.access.place("groups", 4)
+        groups = self._access.place("groups", 4)
         mask = b.load(element(b, groups, self._lane, 4), "i32", 4)
         everyone = b.icmp("eq", mask, b.const(0, 32), "i32")
         together = b.binary("and", mask, self._group, "i32")
@@ -225,6 +241,11 @@ class LaneIds:
         self._block = block
         self._first = first
         self._ids = ids
+
+    @property
+    def first(self) -> str:
+        """The number of the warp's first thread, an i32."""
+        return self._first
 
     def of_lane(self, b: LaneBuilder, lane: str) -> Ids:
         """The ids of one lane, in code for one lane."""

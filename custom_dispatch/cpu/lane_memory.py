@@ -8,7 +8,7 @@ place one wins; PTX leaves open which (PTX ISA 9.0, section 8, "Memory Consisten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from custom_dispatch.cpu.builder import POINTER, Builder
@@ -16,6 +16,11 @@ from custom_dispatch.cpu.lane_builder import LaneBuilder
 from custom_dispatch.cpu.lane_names import vector_of
 from custom_dispatch.cpu.lane_parts import Part, load_parts, store_parts
 from custom_dispatch.cpu.lane_values import LANES, Value
+
+MASK = "%mask"
+"""The argument of a function of lanes that holds the active ones, an i32."""
+_ADDRESSES, _VALUES = "%addresses", "%values"
+_ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 
 
 @contextmanager
@@ -95,8 +100,10 @@ class LaneMemory:
         """Whether they all are, an i1."""
         self.everyone = False
         """Whether they are known to be."""
-        self.functions: dict[str, list[str]] = {}
-        """The functions in which lanes take turns, by name."""
+        self.functions = builder.functions
+        """The functions in which lanes take turns, among others, by name."""
+        self._named: dict[tuple[str, ...], str] = {}
+        self._moving: dict[str, str] = {}
         self._places: dict[str, str] = {}
 
     def place(self, key: str, size: int) -> str:
@@ -110,6 +117,22 @@ class LaneMemory:
             )
             self._places[key] = name
         return self._places[key]
+
+    def function(self, what: str, arguments: Sequence[tuple[str, str]], body: list[str]) -> str:
+        """The name of a function with these arguments, as (name, type), and lines."""
+        listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
+        text = (f"({listed}) attributes {{no_inline}} {{", *body)
+        name = f"{self._symbol}.{what}"
+        if name in self.functions:
+            name += f".{len(self.functions)}"
+        name = self._named.setdefault(text, name)
+        self.functions[name] = [
+            f"  llvm.func internal @{name}{text[0]}",
+            *body,
+            "    llvm.return",
+            "  }",
+        ]
+        return name
 
     def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
         b = self.b
@@ -282,10 +305,12 @@ class LaneMemory:
         self, what: str, arrays: tuple[str, str], type_name: str, align: int, how: str
     ) -> None:
         name = "_".join(part for part in (what, type_name, str(align), how) if part)
-        name = f"{self._symbol}.{name}"
-        if name not in self.functions:
-            self.functions[name] = _in_turn(name, what, type_name, align, how)
         b = self.b
+        if name not in self._moving:
+            self._moving[name] = self.function(
+                name, _ARGUMENTS, _in_turn(what, type_name, align, how)
+            )
+        name = self._moving[name]
         with b.raw():
             b.line(
                 f"llvm.call @{name}({self.mask}, {', '.join(arrays)}) : "
@@ -293,25 +318,18 @@ class LaneMemory:
             )
 
 
-def _in_turn(name: str, what: str, type_name: str, align: int, how: str) -> list[str]:
-    """A function in which each lane of a mask loads or stores by itself."""
+def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
+    """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = LaneBuilder()
     size = _bytes(type_name)
-    with each_lane(b, "%mask") as lane:
-        place = b.load(element(b, "%addresses", lane, 8), POINTER, 8)
-        part = element(b, "%values", lane, size)
+    with each_lane(b, MASK) as lane:
+        place = b.load(element(b, _ADDRESSES, lane, 8), POINTER, 8)
+        part = element(b, _VALUES, lane, size)
         if what == "load":
             b.store(b.load(place, type_name, align, how), part, type_name, size)
         else:
             b.store(b.load(part, type_name, size), place, type_name, align, how)
-    return [
-        f"  llvm.func internal @{name}(%mask: i32, %addresses: {POINTER}, %values: {POINTER}) "
-        "attributes {no_inline} {",
-        *b.entry_lines,
-        *b.lines,
-        "    llvm.return",
-        "  }",
-    ]
+    return [*b.entry_lines, *b.lines]
 
 
 def _bytes(type_name: str) -> int:

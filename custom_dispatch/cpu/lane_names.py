@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.builder import POINTER, FunctionBuilder, constant_text
 from custom_dispatch.cpu.lane_values import LANES, Distances, Value, signed
 
 _NAME: Final = re.compile(r"%[\w~]+")
@@ -28,16 +28,13 @@ def vector_of(type_name: str) -> str:
     return f"vector<{LANES}x{'i64' if type_name == POINTER else type_name}>"
 
 
-class LaneNames(Builder):
+class LaneNames(FunctionBuilder):
     """Collects the lines of a function that runs a warp."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.entry_lines: list[str] = []
-        """What goes to the start of the function: constants and the places of variables."""
+    def __init__(self, symbol: str = "") -> None:
+        super().__init__(symbol)
         self.block_start = 0
         """The number of lines before the basic block's first."""
-        self._shared: dict[str, str] = {}
         self.is_raw = False
         """Whether code for one thread is written, in which names are SSA names."""
         self._known: dict[str, Value] = {}
@@ -80,9 +77,7 @@ class LaneNames(Builder):
 
     def number(self, value: int, bits: int) -> str:
         """The SSA name of a constant."""
-        if bits == 1:
-            return self.shared(f"llvm.mlir.constant({'true' if value & 1 else 'false'}) : i1")
-        return self.shared(f"llvm.mlir.constant({signed(value, bits)} : i{bits}) : i{bits}")
+        return self.shared(constant_text(value, bits))
 
     def vector(self, name: str, type_name: str) -> str:
         """The SSA name of a value's lanes as a vector; of pointers, as numbers."""
@@ -146,22 +141,14 @@ class LaneNames(Builder):
         return self.name(Value(self.emit(text), varying=True))
 
     def once(self, key: tuple[str, str], text: str) -> str:
-        """A scalar that is made once as long as it can be used."""
+        """An SSA value that is made once as long as it can be used."""
         if key not in self._scalars:
             self._scalars[key] = self.emit(text)
         return self._scalars[key]
 
-    def shared(self, text: str) -> str:
-        """A constant, made once at the start of the function."""
-        if text not in self._shared:
-            self._shared[text] = self.at_entry(text)
-        return self._shared[text]
-
-    def at_entry(self, text: str) -> str:
-        """Write an operation at the start of the function; returns its result's name."""
-        name = self.fresh()
-        self.entry_lines.append(f"    {name} = {text}")
-        return name
+    def kept(self, key: tuple[str, str], name: str) -> None:
+        """Let `once` give an SSA value that there is."""
+        self._scalars[key] = name
 
     def cached(self, key: str, text: str) -> str:
         """A varying value that is made once as long as it can be used."""

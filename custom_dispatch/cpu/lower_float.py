@@ -34,7 +34,12 @@ def lower_float(frame: Frame, instruction: Instruction) -> None:
     if ftz and base != "ex2":  # whose result for them is 1 in any case
         values = [flushed(frame.b, value, type_name) for value in values]
     if type_name == "f64" and (rounding != "rn" or base == "fma"):
-        value = rounded_f64(frame.b, base, values, rounding, fused=frame.kernel.processor.fused)
+        value = frame.b.long_function(
+            f"{base}_{rounding}_f64",
+            values,
+            "f64",
+            lambda b, given: rounded_f64(b, base, given, rounding, fused=b.processor.fused),
+        )
     elif rounding != "rn":
         value = directed_f32(frame.b, base, values, rounding)
     else:

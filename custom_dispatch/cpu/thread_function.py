@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
-from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.builder import POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.checks import Checks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.failure import FAILURE
@@ -19,9 +19,10 @@ from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block, Graph, opcode_base
 from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.instruction_table import lowering_of
-from custom_dispatch.cpu.liveness import registers_of
+from custom_dispatch.cpu.liveness import local_registers, registers_of
 from custom_dispatch.cpu.monitor import CONTEXT
 from custom_dispatch.cpu.special_registers import Ids
+from custom_dispatch.cpu.spins import SpinCounter, find_spins
 from custom_dispatch.cpu.suspension import suspends
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Instruction, Variable
@@ -96,6 +97,8 @@ class ThreadFunction:
         self.used_globals: set[str] = set()
         self.memory = memory
         self.checks = checks
+        self.spins = find_spins(graph)
+        """The loops in which it may wait. Checked mode counts accesses instead."""
 
     @property
     def block_arguments(self) -> Signature:
@@ -122,7 +125,11 @@ class ThreadFunction:
             waits_in_vain = any(suspends(i) for i in instructions)
         else:
             waits_in_vain = memory.suspends and not memory.lockstep
-        return waits_in_vain or any(opcode_base(i) in ("trap", ASSERTION) for i in instructions)
+        return (
+            waits_in_vain
+            or bool(self.spins.asking)
+            or any(opcode_base(i) in ("trap", ASSERTION) for i in instructions)
+        )
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
         """A frame of this kernel for other functions than the thread's."""
@@ -141,12 +148,13 @@ class ThreadFunction:
             Whether it takes one argument more, ``%in_range``: true promises that the branch at the
             end of the first block is not taken.
         """
-        builder = Builder()
+        builder = FunctionBuilder(self.kernel.symbol)
         ids = make_ids(("%tid_x", "%tid_y", "%tid_z"))
         frame = self.frame(builder, ids)
+        frame.local = local_registers(self.graph, lambda _: False)
         self.declare(frame)
         builder.branch("b0")
-        self.lower_blocks(frame, promise="%in_range" if guarded else "")
+        self.lower_blocks(frame, builder, promise="%in_range" if guarded else "")
         builder.block("exit")
         builder.line("llvm.return")
         self.used_globals |= frame.used_globals
@@ -154,8 +162,10 @@ class ThreadFunction:
         if guarded:
             arguments += ", %in_range: i1"
         return [
+            *(line for lines in builder.functions.values() for line in lines),
             f"  llvm.func internal @{self.kernel.symbol}.thread({arguments}) "
             "attributes {always_inline} {",
+            *builder.entry_lines,
             *builder.lines,
             "  }",
         ]
@@ -170,16 +180,23 @@ class ThreadFunction:
         for variable in self.entry.variables:
             self._declare(frame, variable)
 
-    def lower_blocks(self, frame: Frame, promise: str = "") -> None:
+    def lower_blocks(self, frame: Frame, builder: FunctionBuilder, promise: str = "") -> None:
         """Lower every basic block, as ``^b0`` and so on; a thread's end is ``^exit``.
 
         Parameters
         ----------
+        frame, builder
+            Its registers, and the frame's builder.
         promise
             An i1 that promises, when true, that the first block's branch is not taken.
         """
+        counter = None
+        if self.checks is None:
+            counter = SpinCounter(builder, self.spins)
         for index, block in enumerate(self.graph.blocks):
             frame.b.block(f"b{index}")
+            if counter is not None:
+                counter.begin(index)
             self._block(frame, index, block, "" if index else promise)
 
     def _declare(self, frame: Frame, variable: Variable) -> None:

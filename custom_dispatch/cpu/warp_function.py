@@ -24,14 +24,13 @@ from custom_dispatch.cpu.graph import Graph, opcode_base
 from custom_dispatch.cpu.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.lane_values import LANES, Form
 from custom_dispatch.cpu.liveness import live_after, live_before, local_registers, written_once
+from custom_dispatch.cpu.spins import asks_memory
 from custom_dispatch.cpu.suspension import is_barrier
 from custom_dispatch.cpu.thread_function import ThreadFunction
 from custom_dispatch.cpu.warp_pass import WarpPass
 from custom_dispatch.cpu.warp_plan import WarpPlan
-from custom_dispatch.ptx import Instruction
 
 _MAX_PASSES = 40
-_ORDERED = frozenset({"volatile", "relaxed", "acquire"})
 
 
 def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
@@ -103,17 +102,9 @@ def _may_spin(graph: Graph, divergent: frozenset[int]) -> bool:
     asks = {
         index
         for index, block in enumerate(graph.blocks)
-        if any(_asks_memory(instruction) for instruction in block.instructions)
+        if any(asks_memory(instruction) for instruction in block.instructions)
     }
     return bool(asks) and any(asks & loop_through(graph, index) for index in divergent)
-
-
-def _asks_memory(instruction: Instruction) -> bool:
-    """Whether an instruction is one that a thread may wait by."""
-    base, *modifiers = instruction.parts
-    if base == "atom":
-        return "cas" in modifiers or "exch" in modifiers
-    return base == "ld" and not _ORDERED.isdisjoint(modifiers)
 
 
 def _whole_blocks(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from custom_dispatch.cpu.builder import POINTER
-from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block
 from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.lane_builder import LaneBuilder
+from custom_dispatch.cpu.lane_call import call_in_turn, can_call
 from custom_dispatch.cpu.lane_frame import LaneFrame, NotYetError
-from custom_dispatch.cpu.lane_loop import LaneIds, LaneLoop, NoWarpFormError
+from custom_dispatch.cpu.lane_loop import LaneIds, Lowering, NoWarpFormError, lower_in_turn
 from custom_dispatch.cpu.lane_memory import Conditionally
 from custom_dispatch.cpu.lane_names import NeedsLoopError
 from custom_dispatch.cpu.lane_values import FULL, LANES, Value
 from custom_dispatch.cpu.liveness import written_registers
+from custom_dispatch.cpu.spins import SpinCounter
 from custom_dispatch.cpu.thread_function import make_ids, signature_text
 from custom_dispatch.cpu.warp_branches import WarpBranches
 from custom_dispatch.cpu.warp_plan import WarpPlan
@@ -34,8 +33,6 @@ _WITH_CARRY = ("addc", "subc", "madc")
 _LONG_BLOCK = 400
 """Operations of a basic block beyond which it is cut."""
 
-Lowering = Callable[[Frame, Instruction], None]
-
 
 class WarpPass:
     """Lowers a kernel once, with what is known so far.
@@ -49,7 +46,7 @@ class WarpPass:
     def __init__(self, plan: WarpPlan) -> None:
         thread = plan.thread
         self.plan = plan
-        self.b = LaneBuilder()
+        self.b = LaneBuilder(thread.kernel.symbol)
         block_ids = make_ids(("", "", ""))
         self._ids = LaneIds(thread.kernel.block, FIRST, block_ids)
         self.frame = LaneFrame(
@@ -72,6 +69,8 @@ class WarpPass:
         self.frame.coroutine = self.waits
         self.frame.place_scalar = self.waits.place_scalar
         self._zero = self._branches.variable()
+        with self.b.raw():
+            self._spins = SpinCounter(self.b, thread.spins)
         self._cuts = 0
 
     @property
@@ -156,6 +155,8 @@ class WarpPass:
     def _block(self, index: int, block: Block) -> None:
         b, frame, branch = self.b, self.frame, block.branch
         self._branches.begin(index)
+        with b.raw():
+            self._spins.begin(index)
         frame.merging = False
         for instruction in block.instructions:
             if instruction is not branch:
@@ -244,13 +245,8 @@ class WarpPass:
             for name in sorted(written_registers(instruction)):
                 frame.write(name, stand_in)
             return
-        loop = LaneLoop(frame, instruction, self._ids)
-        with b.scope():
-            loop.begin()
-            with b.raw():
-                lowering(loop.frame, instruction)
-            loop.end()
-        frame.used_globals |= loop.frame.used_globals
+        lower = call_in_turn if can_call(frame, instruction) else lower_in_turn
+        lower(frame, instruction, self._ids, lowering)
 
 
 def _has_effects(instruction: Instruction) -> bool:

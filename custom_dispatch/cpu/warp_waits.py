@@ -151,7 +151,7 @@ class WarpWaits(Waits):
                 if place:
                     parts.append((place, scalar, size))
                 if stride:
-                    parts.append((stride, "i64" if scalar == POINTER else scalar, size))
+                    parts.append((stride, frame.stride_type(name), size))
                 if valid:
                     parts.append((valid, "i1", 1))
             else:

@@ -44,6 +44,11 @@ _FAILURES: dict[int, tuple[str, str]] = {
         "there is not enough memory to run a block in cpu:checked",
         "use a smaller block, or less shared memory.",
     ),
+    Failure.SPIN: (
+        "a thread waits in a loop for another one to write memory, and on the CPU warps run one "
+        "after another",
+        _CHECK,
+    ),
 }
 
 

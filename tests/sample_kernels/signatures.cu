@@ -41,7 +41,7 @@ extern "C" __global__ void axpby(double* y, double a, const double* x, double b,
   if (i < count) y[i] = a * x[i] - b * z[i];
 }
 
-struct Padded { char tag; double weight; short shift; int factor; unsigned char last; };
+struct Padded { signed char tag; double weight; short shift; int factor; unsigned char last; };
 
 extern "C" __global__ void padded_struct(Padded p, const double* x, double* y, int count) {
   const int i = INDEX;
