@@ -7,11 +7,19 @@ have not ended. `bar.red` sums up a predicate on the way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from custom_dispatch.cpu.block_memory import BARRIER_BYTES, BARRIERS, BlockMemory
+from custom_dispatch.cpu.block_memory import (
+    AT_BARRIER,
+    BARRIER_BYTES,
+    BARRIERS,
+    RUNNING,
+    BlockMemory,
+)
 from custom_dispatch.cpu.builder import Builder
-from custom_dispatch.cpu.structure import fold, loop
+from custom_dispatch.cpu.structure import fold, loop, when
 
 WAITING: Final = 0
 """Field of a barrier: the threads that wait."""
@@ -80,3 +88,19 @@ def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
         return [b.binary("or", carried[0], bit, "i32")]
 
     return fold(b, b.const(BARRIERS, 32), [(zero, "i32")], check)[0]
+
+
+@contextmanager
+def each_released(b: Builder, memory: BlockMemory, free: str) -> Iterator[tuple[str, str]]:
+    """Let those go on that wait at barriers whose bits are set, and write code for each: for its
+    number, and that of the barrier.
+    """
+    with loop(b, b.const(memory.units, 32)) as number:
+        status = b.load(memory.status(b, number), "i32", 4)
+        subject = b.load(memory.subject(b, number), "i32", 4)
+        shift = b.binary("and", subject, b.const(31, 32), "i32")
+        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
+        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
+        with when(b, b.binary("and", at, open_, "i1")):
+            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+            yield number, subject

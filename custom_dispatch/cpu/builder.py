@@ -184,6 +184,14 @@ class FunctionBuilder(Builder):
         self.entry_lines.append(f"    {name} = {text}")
         return name
 
+    def variable(self, type_name: str, start: str = "") -> str:
+        """A variable on the stack: a pointer to it. It is zero at first, or as the value given."""
+        count = self.shared(constant_text(1, 32))
+        place = self.at_entry(f"llvm.alloca {count} x {type_name} : (i32) -> {POINTER}")
+        value = start or self.shared(f"llvm.mlir.zero : {type_name}")
+        self.entry_lines.append(f"    llvm.store {value}, {place} : {type_name}, {POINTER}")
+        return place
+
     def const(self, value: int, bits: int) -> str:
         """An integer constant."""
         return self.shared(constant_text(value, bits))

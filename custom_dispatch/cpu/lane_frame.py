@@ -145,14 +145,7 @@ class LaneFrame(Frame):
 
     def _variable(self, type_name: str, *, lasts: bool) -> str:
         """A variable in the warp's state, or one on the stack that is zero at first."""
-        b = self.lanes
-        if lasts:
-            return self.place_scalar()
-        count = b.number(1, 32)
-        place = b.at_entry(f"llvm.alloca {count} x {type_name} : (i32) -> {POINTER}")
-        zero = b.shared(f"llvm.mlir.zero : {type_name}")
-        b.entry_lines.append(f"    llvm.store {zero}, {place} : {type_name}, {POINTER}")
-        return place
+        return self.place_scalar() if lasts else self.lanes.variable(type_name)
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
         unit = max(align, 16)

@@ -53,6 +53,30 @@ def element(b: Builder, array: str, lane: str, size: int) -> str:
     return b.offset(array, wide)
 
 
+def either(
+    b: LaneBuilder,
+    condition: str,
+    yes: Callable[[], str],
+    no: Callable[[], str],
+    type_name: str = "",
+) -> str:
+    """Write code that goes one of two ways, by an i1; returns what came of it, if of a type."""
+    one, other, after = (b.fresh_label(name) for name in ("one_way", "other_way", "either"))
+    result = b.fresh() if type_name else ""
+    with b.raw():
+        b.cond_branch(condition, one, other)
+    for label, write in ((one, yes), (other, no)):
+        with b.raw():
+            b.block(label)
+        with b.scope():
+            value = write()
+        with b.raw():
+            b.branch(after, *([(value, type_name)] if type_name else []))
+    with b.raw():
+        b.block(after, *([(result, type_name)] if type_name else []))
+    return result
+
+
 class Conditionally:
     """Writes code that runs if an i1 holds, as a context."""
 
@@ -153,7 +177,8 @@ class LaneMemory:
         def in_turn() -> str:
             return self._load_in_turn(pointer, type_name, align, how)
 
-        return self._varying(self._either(self._fast(value), type_name, together, in_turn))
+        kind = vector_of(type_name)
+        return self._varying(either(b, self._fast(value), together, in_turn, kind))
 
     def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
         b = self.b
@@ -170,20 +195,16 @@ class LaneMemory:
         if self.everyone and not place.valid:
             self._store_together(value, place, parts, type_name, align)
             return
-        fast, slow, after = (b.fresh_label(name) for name in ("together", "in_turn", "stored"))
-        condition = self._fast(place)
-        with b.raw():
-            b.cond_branch(condition, fast, slow)
-            b.block(fast)
-        with b.scope():
+
+        def together() -> str:
             self._store_together(value, place, parts, type_name, align)
-        with b.raw():
-            b.branch(after)
-            b.block(slow)
-        self._store_in_turn(value, pointer, type_name, align, how)
-        with b.raw():
-            b.branch(after)
-            b.block(after)
+            return ""
+
+        def in_turn() -> str:
+            self._store_in_turn(value, pointer, type_name, align, how)
+            return ""
+
+        either(b, self._fast(place), together, in_turn)
 
     # ---- inside
 
@@ -196,29 +217,6 @@ class LaneMemory:
             if not place.valid:
                 return self.full
             return self.b.binary("and", self.full, place.valid, "i1")
-
-    def _either(
-        self, condition: str, type_name: str, yes: Callable[[], str], no: Callable[[], str]
-    ) -> str:
-        """One of two ways to the same vector."""
-        b = self.b
-        fast, slow, after = (b.fresh_label(name) for name in ("together", "in_turn", "loaded"))
-        vector = vector_of(type_name)
-        result = b.fresh()
-        with b.raw():
-            b.cond_branch(condition, fast, slow)
-            b.block(fast)
-        with b.scope():
-            value = yes()
-        with b.raw():
-            b.branch(after, (value, vector))
-            b.block(slow)
-        with b.scope():
-            value = no()
-        with b.raw():
-            b.branch(after, (value, vector))
-            b.block(after, (result, vector))
-        return result
 
     def _last(self, name: str, value: Value, type_name: str) -> str:
         """What the last active lane holds."""

@@ -13,7 +13,6 @@ from custom_dispatch.cpu.coroutine import step_function
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.entry_function import entry_function
 from custom_dispatch.cpu.graph import build_graph
-from custom_dispatch.cpu.guard import find_guard
 from custom_dispatch.cpu.inline_calls import inline_calls
 from custom_dispatch.cpu.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.liveness import symbols_in
@@ -153,7 +152,7 @@ def _functions(thread: ThreadFunction) -> list[str]:
             memory.check_size(thread.entry)
         return step + scheduler_function(thread, memory)
     memory.check_size(thread.entry)
-    guard = find_guard(thread.graph)
+    guard = thread.guard
     functions = thread.text(guarded=guard is not None)
     if guard is not None:
         functions += whole_function(thread, guard)
@@ -162,8 +161,7 @@ def _functions(thread: ThreadFunction) -> list[str]:
 
 def _is_plain_loop(thread: ThreadFunction) -> bool:
     """Whether LLVM makes vectors of the loop over a block's threads, the best there is."""
-    guard = find_guard(thread.graph)
-    return guard is not None and can_vectorise(thread.entry, thread.graph, thread.pointers)
+    return thread.guard is not None and can_vectorise(thread.entry, thread.graph, thread.pointers)
 
 
 def _by_warps(thread: ThreadFunction) -> list[str] | None:

@@ -11,9 +11,8 @@ all on from it.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.barriers import clear_barriers, release_barriers, turn_over
+from custom_dispatch.cpu.barriers import clear_barriers, each_released, release_barriers, turn_over
 from custom_dispatch.cpu.block_memory import (
-    AT_BARRIER,
     DONE,
     FINISHED,
     IN_WARP,
@@ -133,16 +132,9 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
     if thread.checks is not None:
         thread.checks.converged(b, free)
         thread.checks.barriers_met(b, free, alive.get())
-    with loop(b, threads) as number:
-        status = b.load(memory.status(b, number), "i32", 4)
-        subject = b.load(memory.subject(b, number), "i32", 4)
-        shift = b.binary("and", subject, b.const(31, 32), "i32")
-        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
-        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
-        with when(b, b.binary("and", at, open_, "i1")):
-            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
-            if thread.checks is not None:
-                thread.checks.leave(b, number, subject)
+    with each_released(b, memory, free) as (number, barrier):
+        if thread.checks is not None:
+            thread.checks.leave(b, number, barrier)
     if thread.checks is not None:
         thread.checks.barriers_left(b, free)
     b.branch("round")

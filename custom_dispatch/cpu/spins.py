@@ -111,13 +111,11 @@ class SpinCounter:
     def _declare(self) -> None:
         """Put the count where it begins; where a thread has failed already, others fail at once."""
         b = self._b
-        one, nothing = b.const(1, 32), b.const(0, 32)
-        none, most = b.const(0, 64), b.const(MOST_TURNS, 64)
-        self._turns = b.at_entry(f"llvm.alloca {one} x i64 : (i32) -> {POINTER}")
+        nothing, none, most = b.const(0, 32), b.const(0, 64), b.const(MOST_TURNS, 64)
         failure = b.at_entry(f"llvm.load {FAILURE} : {POINTER} -> i32")
         failed = b.at_entry(f'llvm.icmp "ne" {failure}, {nothing} : i32')
         self._start = b.at_entry(f"llvm.select {failed}, {most}, {none} : i1, i64")
-        b.entry_lines.append(f"    llvm.store {self._start}, {self._turns} : i64, {POINTER}")
+        self._turns = b.variable("i64", self._start)
 
     def begin(self, index: int) -> None:
         """A block begins. It is written for one thread, or for a warp as a whole."""

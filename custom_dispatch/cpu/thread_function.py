@@ -17,6 +17,7 @@ from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.failure import FAILURE
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block, Graph, opcode_base
+from custom_dispatch.cpu.guard import find_guard
 from custom_dispatch.cpu.inline_calls import ASSERTION
 from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.liveness import local_registers, registers_of
@@ -97,6 +98,8 @@ class ThreadFunction:
         self.used_globals: set[str] = set()
         self.memory = memory
         self.checks = checks
+        self.guard = find_guard(graph)
+        """The bounds check at its start."""
         self.spins = find_spins(graph)
         """The loops in which it may wait. Checked mode counts accesses instead."""
 

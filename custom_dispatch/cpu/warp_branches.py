@@ -6,7 +6,6 @@ lanes would pass ones that wait at an earlier block, those go first.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.builder import POINTER
 from custom_dispatch.cpu.graph import Block, opcode_base
 from custom_dispatch.cpu.lane_frame import LaneFrame
 from custom_dispatch.cpu.lane_values import FULL
@@ -32,17 +31,9 @@ class WarpBranches:
         self._b = frame.lanes
         self.divergent: set[int] = set()
         """The blocks at whose ends lanes were found to go apart."""
-        self.active, self.alive = self.variable(), self.variable()
+        self.active, self.alive = self._b.variable("i32"), self._b.variable("i32")
         """Where the bits of the active lanes are, and of those that have not ended."""
-        self._pending = {stop: self.variable() for stop in sorted(plan.divergence.stops)}
-
-    def variable(self) -> str:
-        """An i32 on the stack, zero at first."""
-        b = self._b
-        one, zero = b.number(1, 32), b.number(0, 32)
-        place = b.at_entry(f"llvm.alloca {one} x i32 : (i32) -> {POINTER}")
-        b.entry_lines.append(f"    llvm.store {zero}, {place} : i32, {POINTER}")
-        return place
+        self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
 
     def begin(self, index: int) -> None:
         """Begin a block, and activate the lanes that come to it."""

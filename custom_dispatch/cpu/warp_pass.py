@@ -68,7 +68,7 @@ class WarpPass:
         self.waits = WarpWaits(self.frame, plan.memory, plan.live_after, cells)
         self.frame.coroutine = self.waits
         self.frame.place_scalar = self.waits.place_scalar
-        self._zero = self._branches.variable()
+        self._zero = self.b.variable("i32")
         with self.b.raw():
             self._spins = SpinCounter(self.b, thread.spins)
         self._cuts = 0

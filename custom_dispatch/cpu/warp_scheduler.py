@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.barriers import clear_barriers, release_barriers, turn_over
-from custom_dispatch.cpu.block_memory import AT_BARRIER, FINISHED, RUNNING, BlockMemory
+from custom_dispatch.cpu.barriers import (
+    clear_barriers,
+    each_released,
+    release_barriers,
+    turn_over,
+)
+from custom_dispatch.cpu.block_memory import FINISHED, RUNNING, BlockMemory
 from custom_dispatch.cpu.builder import Builder
 from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.structure import Cell, loop, when
@@ -75,14 +80,8 @@ def _release(b: Builder, memory: BlockMemory, alive: Cell) -> None:
     free = release_barriers(b, memory, alive.get())
     b.cond_branch(b.icmp("eq", free, zero, "i32"), "deadlock", "release")
     b.block("release")
-    with loop(b, b.const(memory.units, 32)) as number:
-        status = b.load(memory.status(b, number), "i32", 4)
-        subject = b.load(memory.subject(b, number), "i32", 4)
-        shift = b.binary("and", subject, b.const(31, 32), "i32")
-        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
-        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
-        with when(b, b.binary("and", at, open_, "i1")):
-            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    with each_released(b, memory, free):
+        pass
     b.branch("round")
     b.block("deadlock")
     b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)

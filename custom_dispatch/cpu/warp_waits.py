@@ -13,7 +13,7 @@ from custom_dispatch.cpu.block_memory import AT_BARRIER, DONE, FINISHED, BlockMe
 from custom_dispatch.cpu.builder import POINTER
 from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.lane_frame import LaneFrame
-from custom_dispatch.cpu.lane_memory import each_lane, element
+from custom_dispatch.cpu.lane_memory import each_lane, either, element
 from custom_dispatch.cpu.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
 from custom_dispatch.cpu.liveness import registers_in, writes
@@ -64,18 +64,19 @@ class WarpWaits(Waits):
         del align  # lanes' parts are as large as a multiple of it
         start = self._local_bytes
         self._local_bytes = -(-(start + LANES * size) // 64) * 64
-        self._grow(self._local_bytes)
-        b = self._lanes
-        text = f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8"
-        return b.at_entry(text), start
+        return self._part(start), start
 
     def place_scalar(self) -> str:
         """Eight bytes of the warp's state."""
         start = self._local_bytes
         self._local_bytes += 8
+        return self._part(start)
+
+    def _part(self, start: int) -> str:
+        """A pointer to the part of the warp's state that was taken last."""
         self._grow(self._local_bytes)
-        b = self._lanes
-        return b.at_entry(f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8")
+        text = f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8"
+        return self._lanes.at_entry(text)
 
     def _grow(self, size: int) -> None:
         self.state_bytes = max(self.state_bytes, -(-size // 64) * 64)
@@ -271,24 +272,15 @@ class WarpWaits(Waits):
         if not source.is_known:
             return self.seen(b.select(came, lane, self.lane(), "i32"), word)
         own = self.lane()
-        bits = self._everyone(came)
-        full = b.fresh_label("all_came"), b.fresh_label("some_came"), b.fresh_label("fetched")
-        result = b.fresh()
-        kind = vector_of("i32")
-        with b.raw():
-            b.cond_branch(bits, full[0], full[1])
-            b.block(full[0])
-        with b.scope():
-            value = self._permuted(shown, [n % LANES for n in source.constants()])
-        with b.raw():
-            b.branch(full[2], (value, kind))
-            b.block(full[1])
-        with b.scope():
-            value = self._looked_up(shown, b.select(came, lane, own, "i32"))
-        with b.raw():
-            b.branch(full[2], (value, kind))
-            b.block(full[2], (result, kind))
-        return self._varying(result)
+
+        def permuted() -> str:
+            return self._permuted(shown, [n % LANES for n in source.constants()])
+
+        def looked_up() -> str:
+            return self._looked_up(shown, b.select(came, lane, own, "i32"))
+
+        everyone = self._everyone(came)
+        return self._varying(either(b, everyone, permuted, looked_up, vector_of("i32")))
 
     def _everyone(self, condition: str) -> str:
         """Whether an i1 holds for all active lanes."""
