@@ -25,7 +25,9 @@ from custom_dispatch.cli.options import (
 @include_option
 @image_option
 @ptx_version_option
-@click.option("--report", is_flag=True, help="Show registers, spills, shared memory, occupancy.")
+@click.option(
+    "--report", is_flag=True, help="Show registers, spills, shared memory, occupancy, sizes."
+)
 @click.option("--fail-on-spill", is_flag=True, help="Refuse a kernel that spills registers.")
 def build(
     kernels: tuple[str, ...],

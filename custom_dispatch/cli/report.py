@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from custom_dispatch.tables import plain_lines
+from custom_dispatch.tables import bytes_text, plain_lines
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.library import Library
 
@@ -56,10 +56,12 @@ def resource_cells(resources: KernelResources | None, dynamic_shared_bytes: int 
 
 
 def show_resources(library: Library) -> None:
-    """Print what each kernel takes of the machine for each target, and the occupancy."""
+    """Print what each kernel takes of the machine for each target, and the objects' sizes."""
     rows = []
     for report in library.report():
         cells = resource_cells(report.resources, report.dynamic_shared_bytes)
         full = "-" if report.occupancy is None else str(report.occupancy)
         rows.append((report.kernel, report.target.symbol, *cells, full))
     show_table(("kernel", "arch", *RESOURCE_COLUMNS, "occupancy"), rows)
+    sizes = [(item.file_name, item.kind, bytes_text(len(item.data))) for item in library.objects]
+    show_table(("object", "kind", "size"), sizes)

@@ -46,6 +46,9 @@ def test_build_report_shows_registers(cli: CommandLine) -> None:
     row = next(line for line in outcome.out.splitlines() if line.startswith("simple_mul_inplace"))
     assert row.split()[1] == "sm_90"
     assert int(row.split()[2]) > 0
+    last = outcome.out.splitlines()[-1].split()
+    assert last[:2] == ["simple_mul_sm_90.ptx", "ptx"]
+    assert (float(last[2]), last[3]) > (1.0, "KiB")
 
 
 def test_build_for_the_cpu_alone_says_that_there_is_no_file(cli: CommandLine) -> None:

@@ -14,9 +14,11 @@ import pytest
 from cuda_sources import SCALE, Write, skip_without_gcc
 
 import custom_dispatch as cd
-from custom_dispatch.errors import SourceError
+from custom_dispatch import process
+from custom_dispatch.errors import SourceError, ToolTimeoutError
+from custom_dispatch.files import SCRATCH_SUFFIX
 from custom_dispatch.store import StoreWarning
-from custom_dispatch.toolchain import stored, validate
+from custom_dispatch.toolchain import ptxas, stored, validate
 from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
@@ -193,6 +195,23 @@ def test_whatever_is_asked_for_differently_is_compiled(
     assert counts["compiled"] == len(asked)
 
 
+def test_another_entry_or_another_name_of_a_field_is_compiled(
+    declare: Declare, write: Write, counts: Counts
+) -> None:
+    pair = 'struct Pair { float a, b; };\nextern "C" __global__ void %s(Pair p, float* y) {}\n'
+    source = write("pair.cu", pair % "one" + (pair % "two").partition("\n")[2])
+
+    def build(entry: str, *names: str) -> None:
+        struct = cd.Struct("p", **dict.fromkeys(names, "f32"))
+        operands = [struct, cd.Out("y", "f32", [8])]
+        cd.build(declare(source=source, entry=entry, operands=operands, grid=1), "cuda:sm_80")
+
+    for _ in range(2):
+        for asked in (("one", "a", "b"), ("two", "a", "b"), ("one", "a", "c")):
+            build(*asked)
+    assert counts["compiled"] == 3
+
+
 def test_another_ptxas_checks_again(
     declare: Declare, write: Write, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +365,23 @@ def test_after_a_kill_the_next_build_is_right(
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert start(four_kernels).communicate(timeout=120)[0] == right
+
+
+def test_a_program_that_hangs_is_ended_and_leaves_nothing_wrong(
+    declare: Declare, write: Write, own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = declare(source=write("scale.cu"))
+
+    def hang(arguments: Any, **keywords: Any) -> process.Completed:
+        sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
+        return process.run(sleeping, **(keywords | {"timeout_seconds": 0.3}))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ptxas, "run", hang)
+        with pytest.raises(ToolTimeoutError, match="did not finish within 0.3 seconds"):
+            cd.build(kernel, "cuda:sm_80")
+    assert not list(own_store.rglob(f"*{SCRATCH_SUFFIX}"))
+    assert data(cd.build(kernel, "cuda:sm_80")) == data(cd.build(kernel, "cuda:sm_80", store=False))
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere", "/dev/null/store"])
