@@ -378,7 +378,7 @@ def test_a_program_that_hangs_is_ended_and_leaves_nothing_wrong(
 
     with monkeypatch.context() as patched:
         patched.setattr(ptxas, "run", hang)
-        with pytest.raises(ToolTimeoutError, match="did not finish within 0.3 seconds"):
+        with pytest.raises(ToolTimeoutError, match="did not finish within"):
             cd.build(kernel, "cuda:sm_80")
     assert not list(own_store.rglob(f"*{SCRATCH_SUFFIX}"))
     assert data(cd.build(kernel, "cuda:sm_80")) == data(cd.build(kernel, "cuda:sm_80", store=False))
