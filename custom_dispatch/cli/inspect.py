@@ -121,7 +121,8 @@ def _module(content: bytes, file: Path) -> None:
     click.echo(f"kernels: {', '.join(manifest.kernels)}")
     click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
     if manifest.cpu_architecture:
-        click.echo(f"CPU architecture: {manifest.cpu_architecture}")
+        more = f" with {' '.join(manifest.cpu_features)}" if manifest.cpu_features else ""
+        click.echo(f"CPU architecture: {manifest.cpu_architecture}{more}")
     show_table(
         ("object", "target", "PTX ISA", "origin", "sha256"),
         [

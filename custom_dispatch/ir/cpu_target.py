@@ -99,11 +99,20 @@ def processor_of(executable_target: str) -> Processor:
     architecture = found[1] if found else ""
     if architecture == "arm_64":
         return Processor(architecture, fused=True, wide_atomics=True, halves=True)
-    listed = _FEATURES.search(executable_target)
-    features = listed[1].split(",") if listed else []
+    features = features_of(executable_target)
     return Processor(
         architecture,
-        fused="+fma" in features,
-        wide_atomics="+cx16" in features,
-        halves="+f16c" in features,
+        fused="fma" in features,
+        wide_atomics="cx16" in features,
+        halves="f16c" in features,
     )
+
+
+def features_of(executable_target: str) -> tuple[str, ...]:
+    """The features that an executable target's code may use beyond its architecture's, in LLVM's
+    names. One that is listed twice is as the last says.
+    """
+    listed = _FEATURES.search(executable_target)
+    said = listed[1].split(",") if listed else []
+    used = {item[1:]: item[0] == "+" for item in said if item}
+    return tuple(sorted(name for name, on in used.items() if on))

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
-from custom_dispatch.ir.cpu_target import cpu_executable_target, processor_of
+from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
@@ -30,7 +30,7 @@ SYMBOL_PREFIX = "custom_dispatch_"
 MANIFEST_KEY = "custom_dispatch.manifest"
 """The key, in a function's `iree.reflection`, under which a module says what was built in."""
 MANIFEST_VERSION = 2
-"""Version 1 has neither "made_by" nor "sources"."""
+"""Version 1 has neither "made_by", "sources" nor "cpu_features"."""
 
 
 def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
@@ -141,6 +141,7 @@ def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[Fu
         content["sources"] = sources
     if library.cpu_target is not None:
         content["cpu_architecture"] = library.cpu_target.cpu_architecture
+        content["cpu_features"] = features_of(cpu_executable_target(library.cpu_target))
     return json.dumps(content, separators=(",", ":"))
 
 

@@ -15,6 +15,7 @@ from custom_dispatch.runtime.device import (
     devices,
 )
 from custom_dispatch.runtime.driver import driver_state
+from custom_dispatch.runtime.host_cpu import host_cpu
 from custom_dispatch.runtime.manifest import Manifest
 
 # The CUDA version whose drivers are the first to read a PTX ISA version (PTX ISA, "Release Notes",
@@ -149,6 +150,12 @@ def why_not_cpu(label: str, manifest: Manifest | None) -> str | None:
         return (
             f"{label} holds code for {built} CPUs, and this machine's is {here}. Compile it on "
             f"such a machine, or with the target {target}."
+        )
+    cpu = host_cpu()
+    if lacking := cpu.lacks(manifest.cpu_features):
+        return (
+            f"{label} holds CPU code that uses {', '.join(lacking)}, and this machine's CPU "
+            f"({cpu.name}) does not have that. Compile it with the target cpu, or cpu:{cpu.level}."
         )
     return None
 

@@ -17,6 +17,54 @@ _LEVELS = {
     "x86-64-v4": {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"},
 }
 
+# Features that compilers use unasked, as LLVM names them, by Linux's names where those are others
+# (llvm/lib/Target/X86/X86.td; Linux, as above).
+_LINUX_NAMES = {
+    "sse3": "pni",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+    "bmi": "bmi1",
+    "lzcnt": "abm",
+    "pclmul": "pclmulqdq",
+    "sha": "sha_ni",
+    "avxvnni": "avx_vnni",
+    "avx512vbmi2": "avx512_vbmi2",
+    "avx512vnni": "avx512_vnni",
+    "avx512bitalg": "avx512_bitalg",
+    "avx512vpopcntdq": "avx512_vpopcntdq",
+    "avx512bf16": "avx512_bf16",
+    "avx512fp16": "avx512_fp16",
+    "avx512vp2intersect": "avx512_vp2intersect",
+}
+_SAME_NAMES = frozenset(
+    [
+        "adx",
+        "aes",
+        "avx",
+        "avx2",
+        "avx512bw",
+        "avx512cd",
+        "avx512dq",
+        "avx512f",
+        "avx512ifma",
+        "avx512vbmi",
+        "avx512vl",
+        "bmi2",
+        "cx16",
+        "f16c",
+        "fma",
+        "fma4",
+        "gfni",
+        "movbe",
+        "popcnt",
+        "sse4a",
+        "ssse3",
+        "vaes",
+        "vpclmulqdq",
+        "xop",
+    ]
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HostCpu:
@@ -28,6 +76,16 @@ class HostCpu:
     level: str
     """The highest target for a whole class of CPUs whose code runs on it: "x86-64-v3", "aarch64".
     The target cpu:host may use more."""
+    flags: frozenset[str] = frozenset()
+    """Its features as Linux names them; empty where it does not tell."""
+
+    def lacks(self, features: Iterable[str]) -> tuple[str, ...]:
+        """Those of LLVM's features that it does not have, as far as that is known."""
+        if not self.flags:
+            return ()
+        linux = {name: _LINUX_NAMES.get(name, name) for name in features}
+        known = {name: flag for name, flag in linux.items() if flag != name or name in _SAME_NAMES}
+        return tuple(name for name, flag in known.items() if flag not in self.flags)
 
     def __str__(self) -> str:
         return f"{self.name}, {self.cores} core{'s' if self.cores > 1 else ''}, {self.level}"
@@ -46,8 +104,8 @@ def host_cpu() -> HostCpu:
         fields.setdefault(key.strip(), value.strip())
     machine = platform.machine()
     name = fields.get("model name") or platform.processor() or machine
-    level = _level(machine, fields.get("flags", "").split())
-    return HostCpu(name, len(os.sched_getaffinity(0)), level)
+    flags = frozenset(fields.get("flags", "").split())
+    return HostCpu(name, len(os.sched_getaffinity(0)), _level(machine, flags), flags)
 
 
 def _level(machine: str, features: Iterable[str]) -> str:

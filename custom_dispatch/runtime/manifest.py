@@ -68,6 +68,8 @@ class Manifest:
     """The versions of the packages that linked it, by name."""
     sources: tuple[ModuleSource, ...] = ()
     """What was compiled from source, where the module says so."""
+    cpu_features: tuple[str, ...] = ()
+    """What its CPU code may use beyond what every CPU of its architecture has, in LLVM's names."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -132,6 +134,7 @@ def parse_manifest(text: str) -> Manifest | None:
             tuple(_table(kernel) for kernel in content["kernels"]),
             _words(content.get("made_by", {})),
             tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
+            tuple(map(_word, _list(content.get("cpu_features", [])))),
         )
     # Whatever else such text leads to: a file may hold anything.
     except (*_UNREADABLE, DeclarationError):

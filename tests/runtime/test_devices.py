@@ -12,7 +12,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import device, driver, hardware, host_cpu
+from custom_dispatch.runtime import choice, device, driver, hardware, host_cpu
 from custom_dispatch.runtime.choice import newest_ptx
 from custom_dispatch.runtime.driver import DriverState, Gpu, driver_state
 from custom_dispatch.runtime.hardware import Hardware
@@ -256,3 +256,35 @@ def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
     )
     assert f"{gpu} not used here; with CUDA_VISIBLE_DEVICES=2 it is the first" in rows
     assert any(row.startswith("IREE's drivers cuda, ") for row in rows)
+
+
+def test_cpu_code_for_a_better_cpu_is_refused_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end the process with SIGILL."""
+    module = cd.compile(None, simple_mul, ["cpu:x86-64-v4"])
+    v3 = host_cpu._LEVELS["x86-64-v2"] | host_cpu._LEVELS["x86-64-v3"] | {"pni"}
+    here = host_cpu.HostCpu("An old CPU", 2, "x86-64-v3", frozenset(v3))
+    monkeypatch.setattr(choice, "host_cpu", lambda: here)
+    said = (
+        "The module holds CPU code that uses avx512bw, avx512cd, avx512dq, avx512f, avx512vl, and "
+        "this machine's CPU (An old CPU) does not have that. Compile it with the target cpu, or "
+        "cpu:x86-64-v3."
+    )
+    assert cd.why_not("cpu", module) == said
+    with pytest.raises(DeviceError) as caught:
+        cd.load(module, "cpu")
+    assert str(caught.value) == said
+    assert cd.why_not("cpu", cd.compile(None, simple_mul, ["cpu:x86-64-v3"])) is None
+    assert cd.why_not("cpu", cd.compile(None, simple_mul, ["cpu"])) is None
+
+
+def test_code_for_this_cpu_runs_on_it() -> None:
+    """LLVM's features and Linux's names for them agree: nothing that is here is missed."""
+    module = cd.compile(None, simple_mul, ["cpu:host"])
+    assert cd.why_not("cpu", module) is None
+    manifest = cd.load(module, "cpu").manifest
+    assert manifest is not None
+    cpu = host_cpu.host_cpu()
+    assert cpu.lacks(["avx512f", "fma"]) == tuple(
+        name for name in ("avx512f", "fma") if name not in cpu.flags
+    )
+    assert host_cpu.HostCpu("unknown", 1, "x86-64").lacks(["avx512f"]) == ()
