@@ -324,10 +324,11 @@ def refused_launch(directory: Path) -> str:
 def out_of_memory(directory: Path) -> str:
     program = cd.load(directory / "fault.vmfb", "cuda")
     works(program)
-    memory = cd.devices()[0].memory_bytes or 0
-    size = min(int(memory * 0.6) // 4, 2**31 - 64)
+    size = 1 << 30  # 4 GiB of f32
+    x = _on_gpu(size)
+    count = (cd.devices()[0].memory_bytes or 0) // (4 * size) + 2
     try:
-        kept = [program.fault(_on_gpu(size), 0) for _ in range(40)]
+        kept = [program.fault(x, 0) for _ in range(count)]
     except cd.CustomDispatchError as error:
         said = str(error).splitlines()[0]
     else:
