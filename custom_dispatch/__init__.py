@@ -31,7 +31,14 @@ from custom_dispatch.kernel.launch import BoundKernel, install_launcher
 if TYPE_CHECKING:
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
     from custom_dispatch.compiled import CompiledModule
-    from custom_dispatch.runtime import Program, devices, load, why_not
+    from custom_dispatch.runtime import (
+        DeviceArray,
+        Program,
+        Submission,
+        devices,
+        load,
+        why_not,
+    )
     from custom_dispatch.toolchain.build import build
     from custom_dispatch.toolchain.library import Library
 
@@ -40,6 +47,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CompiledModule",
     "CustomDispatchError",
+    "DeviceArray",
     "In",
     "InOut",
     "Kernel",
@@ -48,6 +56,7 @@ __all__ = [
     "Program",
     "Scalar",
     "Struct",
+    "Submission",
     "Target",
     "build",
     "ceildiv",
@@ -66,8 +75,10 @@ __all__ = [
 # Public names that live in rooms which load IREE or a CUDA compiler.
 _LAZY = {
     "CompiledModule": "custom_dispatch.compiled",
+    "DeviceArray": "custom_dispatch.runtime",
     "Library": "custom_dispatch.toolchain.library",
     "Program": "custom_dispatch.runtime",
+    "Submission": "custom_dispatch.runtime",
     "build": "custom_dispatch.toolchain.build",
     "compile": "custom_dispatch.compilation",
     "devices": "custom_dispatch.runtime",

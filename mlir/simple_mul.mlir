@@ -97,7 +97,7 @@ func.func private @custom_dispatch_body_of_simple_mul(%lhs: tensor<?xf32>, %rhs:
   func.return %product_new : tensor<?xf32>
 }
 
-util.func public @"simple_mul$async"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> (!hal.buffer_view) attributes {iree.abi.stub, inlining_policy = #util.inline.never, iree.reflection = {iree.abi.declaration = "async func @simple_mul$async(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", iree.abi.model = "coarse-fences"}} {
+util.func public @"simple_mul$async"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> (!hal.buffer_view) attributes {iree.abi.stub, inlining_policy = #util.inline.never, iree.reflection = {iree.abi.declaration = "async func @simple_mul$async(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", iree.abi.model = "coarse-fences", custom_dispatch.inputs = "lhs,rhs", custom_dispatch.stateless = "true"}} {
   %v = hal.buffer_view.dim<%input0 : !hal.buffer_view>[0] : index
   %tensor = hal.tensor.import wait(%wait) => %input0 "input0" : !hal.buffer_view -> tensor<?xf32>{%v}
   %v_1 = hal.buffer_view.dim<%input1 : !hal.buffer_view>[0] : index
@@ -180,7 +180,7 @@ func.func private @custom_dispatch_dispatch_of_simple_mul(%lhs: tensor<?xf32>, %
   func.return %product_new : tensor<?xf32>
 }
 
-util.func public @"simple_mul$into"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %storage0: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> () attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "async func @simple_mul$into(%input0: tensor<?xf32>, %input1: tensor<?xf32>, %input2: tensor<?xf32>) -> ()", iree.abi.model = "coarse-fences"}} {
+util.func public @"simple_mul$into"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %storage0: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> () attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "async func @simple_mul$into(%input0: tensor<?xf32>, %input1: tensor<?xf32>, %input2: tensor<?xf32>) -> ()", iree.abi.model = "coarse-fences", custom_dispatch.updated = ""}} {
   %v = hal.buffer_view.dim<%input0 : !hal.buffer_view>[0] : index
   %tensor = hal.tensor.import wait(%wait) => %input0 "input0" : !hal.buffer_view -> tensor<?xf32>{%v}
   %v_1 = hal.buffer_view.dim<%input1 : !hal.buffer_view>[0] : index
@@ -243,7 +243,7 @@ func.func private @custom_dispatch_body_of_simple_mul_inplace(%lhs: tensor<?xf32
   func.return %rhs_new : tensor<?xf32>
 }
 
-util.func public @"simple_mul_inplace$async"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> (!hal.buffer_view) attributes {iree.abi.stub, inlining_policy = #util.inline.never, iree.reflection = {iree.abi.declaration = "async func @simple_mul_inplace$async(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", iree.abi.model = "coarse-fences"}} {
+util.func public @"simple_mul_inplace$async"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> (!hal.buffer_view) attributes {iree.abi.stub, inlining_policy = #util.inline.never, iree.reflection = {iree.abi.declaration = "async func @simple_mul_inplace$async(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", iree.abi.model = "coarse-fences", custom_dispatch.inputs = "lhs,rhs", custom_dispatch.stateless = "true"}} {
   %v = hal.buffer_view.dim<%input0 : !hal.buffer_view>[0] : index
   %tensor = hal.tensor.import wait(%wait) => %input0 "input0" : !hal.buffer_view -> tensor<?xf32>{%v}
   %v_1 = hal.buffer_view.dim<%input1 : !hal.buffer_view>[0] : index
@@ -317,7 +317,7 @@ func.func private @custom_dispatch_dispatch_of_simple_mul_inplace(%lhs: tensor<?
   func.return %rhs_new : tensor<?xf32>
 }
 
-util.func public @"simple_mul_inplace$into"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> () attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "async func @simple_mul_inplace$into(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> ()", iree.abi.model = "coarse-fences"}} {
+util.func public @"simple_mul_inplace$into"(%input0: !hal.buffer_view, %input1: !hal.buffer_view, %wait: !hal.fence, %signal: !hal.fence) -> () attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "async func @simple_mul_inplace$into(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> ()", iree.abi.model = "coarse-fences", custom_dispatch.updated = "1"}} {
   %v = hal.buffer_view.dim<%input0 : !hal.buffer_view>[0] : index
   %tensor = hal.tensor.import wait(%wait) => %input0 "input0" : !hal.buffer_view -> tensor<?xf32>{%v}
   %v_1 = hal.buffer_view.dim<%input1 : !hal.buffer_view>[0] : index

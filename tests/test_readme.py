@@ -180,3 +180,15 @@ def test_the_architecture_names_every_room_and_only_files_that_exist() -> None:
     assert rooms == set(layers)
     for name in re.findall(r"`([\w/]+\.py)`", text):
         assert (ROOT / "custom_dispatch" / name).is_file() or name == "compile.py", name
+
+
+def test_the_page_on_calls_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs/calling.md").read_text()
+    code = re.findall(r"<!-- run -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert len(code) == 4
+    exec(compile("\n".join(code), "docs/calling.md", "exec"), {"__name__": "calling"})  # noqa: S102
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["[ 0.  3.  6.  9. 12. 15. 18. 21.]"] * 2
+    assert printed[2] == "DeviceArray(8xf32 on cpu) [ 0.  9. 18.]"
+    assert printed[3] == "252.0"
+    assert printed[-1] == printed[0]

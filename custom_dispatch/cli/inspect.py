@@ -107,7 +107,7 @@ def _module(content: bytes, file: Path) -> None:
     # Code that IREE generated is the same for each kind of device; its names are better on GPUs.
     kinds = [part.kind.lower() for part in module.parts if part.generated]
     kind = "cuda" if "cuda" in kinds else "cpu"
-    types = {name: kind for name, (kind, _) in module.functions().items()}
+    types = {name: points.type for name, points in module.functions().items()}
     functions = report_functions(types, manifest, module.parts, kind)
     show_table(FUNCTION_COLUMNS, function_rows(functions))
     if module.parts:

@@ -185,6 +185,7 @@ def link(
         }
         kernels = {kernel.name: kernel for kernel in used}
         functions = kernel_uses(module, set(kernels))
+        stateless = not has_effects(module, list(wrappers))
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
@@ -201,7 +202,7 @@ def link(
             put_in_front(module, preflight)
         keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used, functions))
-        open_to_callers(module)
+        open_to_callers(module, stateless=stateless)
         _verify(module)
     return LinkedModel(module, tuple(used))
 

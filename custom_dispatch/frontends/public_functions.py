@@ -22,8 +22,13 @@ _REFLECTION = "iree.reflection"
 _ABI = "iree.abi"
 
 
-def open_to_callers(module: ir.Module) -> None:
+def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
     """Replace every public function by the functions through which it is called from outside.
+
+    Parameters
+    ----------
+    stateless
+        Whether no call leaves anything behind.
 
     Functions whose interface somebody has chosen already stay as they are, and so do those with
     other arguments or results than tensors and numbers.
@@ -42,7 +47,9 @@ def open_to_callers(module: ir.Module) -> None:
         while body in names:
             body += "_"
         dialect = op.name.partition(".")[0]
-        interface = Interface(name, body, inputs, outputs, dialect, _take_reflection(op))
+        interface = Interface(
+            name, body, inputs, outputs, dialect, _take_reflection(op), stateless=stateless
+        )
         _make_private(module, op, body)
         written.append((op, interface))
     for op, interface in written:

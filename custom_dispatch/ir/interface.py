@@ -25,6 +25,13 @@ ASYNC = "$async"
 """What the names of functions end with that return before their work is done."""
 INTO = "$into"
 """What the names of functions end with that write into buffers they are given."""
+NAMES_KEY = "custom_dispatch.inputs"
+"""The key in the reflection of `f$async` under which its arguments' names stand, with commas."""
+STATELESS_KEY = "custom_dispatch.stateless"
+"""The key there that says that calls leave nothing behind."""
+UPDATED_KEY = "custom_dispatch.updated"
+"""The key in the reflection of `f$into` under which stands for each result the position of the
+argument whose buffer it is, or nothing, with commas between."""
 
 _VIEW = "!hal.buffer_view"
 _FENCE = "!hal.fence"
@@ -59,6 +66,10 @@ class Interface:
     """Of the body: "func" or "util"."""
     reflection: str = ""
     """Further entries of its reflection, as `key = "value"`."""
+    names: tuple[str, ...] = ()
+    """Its arguments' names, where they have some."""
+    stateless: bool = False
+    """Whether calls leave nothing behind: then they may overtake each other."""
 
     def write(self) -> str:
         """The waiting and the other function as text."""
@@ -170,6 +181,7 @@ class IntoInterface:
         body.line("util.return")
         taken = (*outer.inputs, *(item for _, item in given))
         declared = _declaration("async", outer.name + INTO, taken, ())
+        updated = ",".join("" if index is None else str(index) for index in self.updated)
         parameters = [
             (name, item.passed) for name, item in zip(arguments, outer.inputs, strict=True)
         ] + [(name, _VIEW) for name, _ in given]
@@ -178,7 +190,7 @@ class IntoInterface:
             [*parameters, (wait, _FENCE), (signal, _FENCE)],
             (),
             f"iree.reflection = {{iree.abi.declaration = {quote(declared)}, "
-            'iree.abi.model = "coarse-fences"}',
+            f'iree.abi.model = "coarse-fences", {UPDATED_KEY} = {quote(updated)}}}',
             body,
         )
 
@@ -348,6 +360,10 @@ def _reflection(interface: Interface, model: str) -> str:
     entries = [f"iree.abi.declaration = {quote(declared)}"]
     if model == "async":
         entries.append('iree.abi.model = "coarse-fences"')
+        if interface.names:
+            entries.append(f"{NAMES_KEY} = {quote(','.join(interface.names))}")
+        if interface.stateless:
+            entries.append(f'{STATELESS_KEY} = "true"')
     elif interface.reflection:
         entries.append(interface.reflection)
     return f"iree.reflection = {{{comma(entries)}}}"

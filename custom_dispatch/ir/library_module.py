@@ -73,6 +73,8 @@ def _callable(wrapper: Wrapper, reflection: str) -> list[str]:
         _values(input_types(kernel, signature), signature.inputs),
         _values(output_types(kernel, signature), signature.outputs),
         reflection=reflection,
+        names=tuple(operand.name for operand in kernel.arguments),
+        stateless=True,
     )
     updated = tuple(
         kernel.arguments.index(operand) if isinstance(operand, InOut) else None

@@ -2,8 +2,20 @@
 
 from custom_dispatch.runtime.choice import why_not
 from custom_dispatch.runtime.device import Device, devices
+from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.program import Program, load
 from custom_dispatch.runtime.report import ProgramReport
+from custom_dispatch.runtime.submission import Submission
 
-__all__ = ["Device", "Function", "Program", "ProgramReport", "devices", "load", "why_not"]
+__all__ = [
+    "Device",
+    "DeviceArray",
+    "Function",
+    "Program",
+    "ProgramReport",
+    "Submission",
+    "devices",
+    "load",
+    "why_not",
+]

@@ -54,15 +54,38 @@ def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
     shape = view.shape
     if 0 in shape:
         return numpy.empty(tuple(shape), kind.to_numpy())
+    there = mapped(view, kind)
+    if there is not None:
+        # It would keep the buffer alive, and change with it: it is copied.
+        return numpy.array(there, copy=True)
     buffer = view.get_buffer()
-    # A mapped array would keep the buffer alive, and change with it: it is copied.
-    if buffer.memory_type() & _VISIBLE and buffer.allowed_usage() & _MAPPABLE:
-        raw = view.map().asarray(shape, _raw_dtype(kind))
-        return numpy.array(raw, copy=True).view(kind.to_numpy())
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
     raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
     raw = rt.DeviceArray(device, raw_view).to_host()
     return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
+
+
+def mapped(view: Any, kind: ElementType) -> HostArray | None:
+    """A buffer view as a numpy array that cannot be written; None where the host does not see it.
+
+    What writes it must be done. The array keeps the buffer alive.
+    """
+    shape = view.shape
+    if 0 in shape:
+        return numpy.empty(tuple(shape), kind.to_numpy())
+    buffer = view.get_buffer()
+    if not buffer.memory_type() & _VISIBLE or not buffer.allowed_usage() & _MAPPABLE:
+        return None
+    raw = view.map().asarray(shape, _raw_dtype(kind))
+    array: HostArray = raw.view(kind.to_numpy())
+    array.flags.writeable = False
+    return array
+
+
+def bytes_of(view: Any, kind: ElementType) -> HostArray:
+    """The elements of a buffer view on the CPU, to be written: as integers of their size."""
+    array: HostArray = view.map().asarray(view.shape, _raw_dtype(kind))
+    return array
 
 
 @functools.cache

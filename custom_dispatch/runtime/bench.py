@@ -30,9 +30,10 @@ from custom_dispatch.runtime.bench_inputs import (
 from custom_dispatch.runtime.check import compare
 from custom_dispatch.runtime.choice import choose_device
 from custom_dispatch.runtime.device import hal_device
-from custom_dispatch.runtime.function import Function, push_scalar
+from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
+from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.program import Program
 from custom_dispatch.runtime.reference import reference_results
 from custom_dispatch.runtime.timing import Timing, time_in_turn

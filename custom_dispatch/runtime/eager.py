@@ -23,7 +23,10 @@ from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import CHECKED, check_device_name, device_problem, devices
-from custom_dispatch.runtime.function import Function, host_array, number_for
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.incoming import check_array, read_array, shape_of
+from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
 from custom_dispatch.runtime.reference import run_reference
@@ -79,10 +82,15 @@ def call(
     prepared = _prepared.get(key)
     if prepared is not None and not prepared.usable:
         prepared = None  # what "auto" meant is gone: a lost GPU
+    signature = None
     if prepared is not None and not keywords:
-        signature = prepared.signature_of(arguments)
+        signature, arguments = prepared.read(arguments)
         if signature in prepared.checked:
             return _as_declared(kernel, prepared.run(arguments))
+    keywords = dict(keywords)
+    # An operand may have that name.
+    is_operand = any(operand.name == "out" for operand in kernel.inputs)
+    out = None if is_operand else keywords.pop("out", None)
     values = _match_arguments(kernel, arguments, keywords)
     checked = [
         _check_value(kernel, operand, value)
@@ -91,7 +99,7 @@ def call(
     dims = bind_dims(
         kernel,
         {
-            operand.name: value.shape
+            operand.name: shape_of(value)
             for operand, value in zip(kernel.inputs, checked, strict=True)
             if isinstance(operand, Buffer)
         },
@@ -106,11 +114,15 @@ def call(
         if not fallback or kernel.fallback is None or kind == CHECKED:
             raise
         return run_reference(kernel, values, checked, dims, error)
+    if out is not None:
+        given = {id(read): value for read, value in zip(checked, values, strict=True)}
+        # The caller's own objects: `out` may be one of them.
+        return function(*(given.get(id(item), item) for item in flat), out=out)
     results = function(*flat)
     if prepared is None:
         prepared = _prepared[key] = PreparedCall(kernel, function)
-    if not keywords:
-        prepared.remember(arguments)
+    elif not keywords:
+        prepared.remember(signature)
     return _as_declared(kernel, results)
 
 
@@ -161,8 +173,9 @@ def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
         return _struct_values(operand, value, what)
     if value is None and operand.optional:
         return numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
-    sizes = (None,) * operand.rank
-    return host_array(value, ValueType(operand.dtype, sizes), what)
+    array = read_array(value, what)
+    check_array(array, ValueType(operand.dtype, (None,) * operand.rank), what)
+    return array
 
 
 def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, ...]:
@@ -263,7 +276,15 @@ def _build(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
     from custom_dispatch.compilation import compile as compile_module
 
     target = target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
-    module = compile_module(None, kernel, [target], compiler=compiler, store=store)
+    module = compile_module(
+        None,
+        kernel,
+        [target],
+        compiler=compiler,
+        store=store,
+        # On the CPU, what takes longer to compile would gain nothing.
+        asynchronous=kind == "cuda",
+    )
     program = load(module, device="cuda" if kind == "cuda" else "cpu")
     return program.function(kernel.name)
 
@@ -293,6 +314,8 @@ def _as_declared(kernel: Kernel, results: Any) -> Any:
 
 
 def _typed(operand: Buffer, result: Any) -> Any:
+    if isinstance(result, DeviceArray):
+        return result.typed(operand.dtype)
     wanted = operand.dtype.to_numpy()
     if not isinstance(result, numpy.ndarray) or result.dtype == wanted:
         return result

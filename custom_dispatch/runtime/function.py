@@ -2,122 +2,252 @@
 
 from __future__ import annotations
 
-import math
-import re
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
 from iree import runtime as rt
 
 from custom_dispatch.cpu.failure import Failure
-from custom_dispatch.errors import (
-    CallError,
-    CustomDispatchError,
-    DeviceError,
-    KernelError,
-    sentence,
-)
+from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
-from custom_dispatch.runtime.arrays import to_device, to_host
+from custom_dispatch.runtime.arrays import to_host
+from custom_dispatch.runtime.cuda_order import wait_for_stream, wait_for_users
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.failures import failure_of, is_out_of_memory, translate_failure
 from custom_dispatch.runtime.findings import Findings
+from custom_dispatch.runtime.flight import Flight, Order, is_submitting_thread, keep_until_done
+from custom_dispatch.runtime.incoming import Array, Needs, check_array, place, read_array
+from custom_dispatch.runtime.module_file import EntryPoints
+from custom_dispatch.runtime.numbers import push_scalar
+from custom_dispatch.runtime.open_device import OpenDevice
+from custom_dispatch.runtime.outgoing import Destinations
+from custom_dispatch.runtime.submission import Submission, ThreadFlight
 
-_KERNEL_CHECK = re.compile(r"(INVALID_ARGUMENT|FAILED_PRECONDITION); (kernel `[^`]+`: .*?);?\s*$")
-# What IREE's two CPU drivers say of a workgroup that returns a number: see `cpu/failure.py`.
-_FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
-_CHECK = "compile it for cpu:checked, which names the line, thread and block."
-_FAILURES: dict[int, tuple[str, str]] = {
-    Failure.TRAP: ("a kernel executed `trap`", _CHECK),
-    Failure.ASSERTION: ("an assertion of a kernel did not hold", _CHECK),
-    Failure.DEADLOCK: (
-        "the threads of a kernel's block wait for each other at different barriers, or for lanes "
-        "of their warp that never come",
-        _CHECK,
-    ),
-    Failure.FINDING: (
-        "cpu:checked found something in a kernel, and another call has reported it",
-        "see the error of the other call.",
-    ),
-    Failure.NO_MEMORY: (
-        "there is not enough memory to run a block in cpu:checked",
-        "use a smaller block, or less shared memory.",
-    ),
-    Failure.SPIN: (
-        "a thread waits in a loop for another one to write memory, and on the CPU warps run one "
-        "after another",
-        _CHECK,
-    ),
-}
+_NEEDS_NOTHING = Needs()
+
+
+def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] | None:
+    """What is asked of an array that needs no further look: its type, its rank, and its shape.
+
+    None for what is no tensor, or has both sizes that are known and others.
+    """
+    if kind.sizes is None:
+        return None
+    known = tuple(size for size in kind.sizes if size is not None)
+    if known and len(known) < len(kind.sizes):
+        return None
+    return kind.dtype, len(kind.sizes), known if len(known) == len(kind.sizes) else None
 
 
 class Function:
     """A function of a loaded module.
 
-    Call it with numpy arrays, anything that offers DLPack on the CPU, or IREE device arrays.
-    Results are numpy arrays, or device arrays when an argument was one.
+    Call it with numpy arrays, or with arrays that are on the device already: results of other
+    calls, and what offers DLPack (PyTorch, CuPy, JAX), which is not copied. Results are numpy
+    arrays if all arguments were, and else `DeviceArray`s.
     """
 
     def __init__(
         self,
         name: str,
-        kind: FunctionType,
+        points: EntryPoints,
         context: Any,
-        function: Any,
-        device: Any,
-        access: Access,
+        device: OpenDevice,
+        order: Order,
         findings: Findings | None = None,
     ) -> None:
         self.name = name
-        self.access = access
-        self._findings = findings
-        self.type = kind
+        self.type: FunctionType = points.type
+        self.open_device = device
+        self.access: Access = device.access
+        self._points = points
         self._context = context
-        self._function = function
-        self.device = device
+        self._order = order
+        self._findings = findings
+        self._inputs = tuple(
+            (kind, f"argument {index} of `{name}`") for index, kind in enumerate(self.type.inputs)
+        )
+        plain = [found for kind in self.type.inputs if (found := _plain(kind)) is not None]
+        self._plain = plain if len(plain) == len(self._inputs) else []
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Run the function.
+    @property
+    def device(self) -> Any:
+        """IREE's device."""
+        return self.open_device.hal
+
+    def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
+        """Run the function, and wait for it.
+
+        Parameters
+        ----------
+        *arguments, **named
+            Arrays and numbers. They have names in a module of kernels: those of its operands.
+        out
+            An array to write the result into, or a tuple of them: returned in its place.
 
         Raises
         ------
         CallError
-            The arguments do not fit: their number, dtype, rank or sizes.
+            The arguments do not fit: their number, dtype, rank, sizes or device.
         DeviceError
             The device failed.
         KernelError
             A kernel failed on the CPU.
         """
-        if len(arguments) != len(self.type.inputs):
+        with self.access:
+            if out is not None:
+                return self._call_into(self._in_order(arguments, named), out)
+            inputs = rt.VmVariantList(len(arguments) + 2)
+            if not named and self._push_plain(inputs, arguments):
+                return self._run(inputs, _NEEDS_NOTHING, True)
+            if named or len(arguments) != len(self._inputs):
+                arguments = self._in_order(arguments, named)
+            inputs = rt.VmVariantList(len(arguments) + 2)
+            needs = Needs()
+            on_device = self._push(inputs, arguments, needs)
+            return self._run(inputs, needs, on_device)
+
+    def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
+        """Begin to run the function, and return at once.
+
+        Calls of a program take effect in the order in which they are submitted; numpy arrays are
+        read before this returns, and other arrays must not be changed until the call is done.
+
+        Parameters
+        ----------
+        *arguments, out, **named
+            As for a call.
+
+        Returns
+        -------
+        Submission
+            Wait for it with `.result()`, or `await` it.
+
+        Raises
+        ------
+        CallError, DeviceError
+            As for a call, where it is known at once.
+        """
+        with self.access:
+            arguments = self._in_order(arguments, named)
+            into = None if out is None else self._destinations(out, arguments)
+            if into is not None and self._points.into is not None and into.direct:
+                flight = self._start_into(arguments, into)
+                keep_until_done(flight)
+                return Submission(flight, lambda: out, None)
+            if self._points.asynchronous is None or out is not None:
+                return self._submit_to_thread(arguments, out)
+            inputs = rt.VmVariantList(len(arguments) + 2)
+            needs = Needs()
+            on_device = self._push(inputs, arguments, needs)
+            outputs, flight = self._start(self._points.asynchronous, inputs, needs)
+            keep_until_done(flight)
+            arrays = self._results(outputs, flight, True)
+            return Submission(flight, lambda: arrays if on_device else _to_host(arrays), arrays)
+
+    def _submit_to_thread(self, arguments: tuple[Any, ...], out: Any) -> Submission:
+        """Run a function that can only be waited for, in the thread that this program has."""
+        kept = tuple(
+            numpy.array(value) if isinstance(value, numpy.ndarray) else value for value in arguments
+        )
+        future = self._order.thread().submit(functools.partial(self, *kept, out=out))
+        flight = ThreadFlight(future)
+        self._order.last = flight
+        return Submission(flight, future.result, None)
+
+    # -- arguments
+
+    def _in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        names = self._points.names
+        values = list(arguments)
+        if named and not names:
             raise CallError(
-                f"`{self.name}` is called with {len(arguments)} arguments.",
-                expected=f"{len(self.type.inputs)}: {self.type}",
+                f"`{self.name}` is called with the keyword `{next(iter(named))}`.",
+                expected=f"arguments by position: their names are not known here; {self.type}",
+                next_step="pass them in order.",
+            )
+        rest = dict(named)
+        for name in names[len(values) :]:
+            if name not in rest:
+                break
+            values.append(rest.pop(name))
+        if rest:
+            name = next(iter(rest))
+            problem = "twice" if name in names[: len(arguments)] else "by keyword"
+            raise CallError(
+                f"`{self.name}` is given `{name}` {problem}.",
+                expected=f"{self.name}({', '.join(names)})",
                 next_step="correct the call.",
             )
-        with self.access:
-            return self._call(arguments)
+        if len(values) != len(self._inputs):
+            raise CallError(
+                f"`{self.name}` is called with {len(values)} arguments.",
+                expected=f"{len(self._inputs)}: {self.type}",
+                next_step="correct the call.",
+            )
+        return tuple(values)
 
-    def _call(self, arguments: tuple[Any, ...]) -> Any:
-        inputs = rt.VmVariantList(len(arguments))
+    def _push_plain(self, inputs: Any, arguments: Sequence[Any]) -> bool:
+        """Add arguments that are arrays on the device, and done; return whether all of them are."""
+        if not arguments or len(arguments) != len(self._plain):
+            return False
+        device = self.open_device
+        for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
+            if (
+                type(argument) is not DeviceArray
+                or argument.element_type is not dtype
+                or (len(argument.shape) != rank if shape is None else argument.shape != shape)
+                or not argument.is_done_on(device)
+            ):
+                return False
+            inputs.push_ref(argument.view)
+        return True
+
+    def _push(self, inputs: Any, arguments: Sequence[Any], needs: Needs) -> bool:
+        """Add arguments to a call; return whether one of them is not numpy's."""
         on_device = False
-        for index, (argument, kind) in enumerate(zip(arguments, self.type.inputs, strict=True)):
-            what = f"argument {index} of `{self.name}`"
-            if kind.sizes is None:
+        for argument, (kind, what) in zip(arguments, self._inputs, strict=True):
+            sizes = kind.sizes
+            if sizes is None:
                 push_scalar(inputs, argument, kind.dtype, what)
-            elif isinstance(argument, rt.DeviceArray):
-                on_device = True
-                inputs.push_ref(argument._buffer_view)
-            else:
-                array = host_array(argument, kind, what)
-                try:
-                    inputs.push_ref(to_device(self.device, array, kind.dtype))
-                except IREE_ERRORS as error:
-                    raise self.translated(error) from error
-        return self.run(inputs, on_device=on_device)
+                continue
+            array = read_array(argument, what)
+            check_array(array, kind, what)
+            on_device = self.push_array(inputs, array, kind.dtype, what, needs) or on_device
+        return on_device
 
-    def run(self, inputs: Any, *, on_device: bool) -> Any:
+    def push_array(
+        self, inputs: Any, array: Array, kind: ElementType, what: str, needs: Needs
+    ) -> bool:
+        """Add an array that was checked to a call; return whether it is not numpy's.
+
+        Parameters
+        ----------
+        needs
+            Takes what must be over before the array is read.
+        """
+        needs.of(array)
+        try:
+            inputs.push_ref(place(self.open_device, array, kind, what))
+        except IREE_ERRORS as error:
+            raise self.translated(error) from error
+        return type(array) is not numpy.ndarray
+
+    # -- running
+
+    def run(self, inputs: Any, needs: Needs, *, on_device: bool) -> Any:
         """Run the function on IREE's own values, which are right in number and type.
+
+        Parameters
+        ----------
+        inputs
+            With room for two more.
+        needs
+            What must be over before they are read.
 
         Raises
         ------
@@ -125,35 +255,137 @@ class Function:
             As for a call.
         """
         with self.access:
-            return self._run(inputs, on_device)
+            return self._run(inputs, needs, on_device)
 
-    def _run(self, inputs: Any, on_device: bool) -> Any:
-        kinds = self.type.outputs
-        outputs = rt.VmVariantList(len(kinds))
+    def _run(self, inputs: Any, needs: Needs, on_device: bool) -> Any:
+        is_cuda = self.open_device.is_cuda
+        if is_cuda and self._points.asynchronous is not None:
+            outputs, flight = self._start(self._points.asynchronous, inputs, needs)
+            flight.wait()
+        else:
+            if is_cuda:
+                self._wait_for_others(needs)
+            if needs.flights or self._order.last is not None:
+                for before in (*needs.flights, *self._before()):
+                    before.wait()
+            outputs = self._invoke(self._points.waiting, inputs)
+        return self._results(outputs, None, on_device)
+
+    def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
+        """Call a function with fences; return its results, which are there when the call is."""
+        device = self.open_device
+        if device.is_cuda:
+            self._wait_for_others(needs)
+        fences = []
+        for before in (*needs.flights, *self._before()):
+            if isinstance(before, ThreadFlight):
+                before.wait()
+            else:
+                fences.append(before.fence())
+        flight = Flight(device, inputs, self.translated)
+        reached = device.reached if not fences else fences[0]
+        inputs.push_ref(reached if len(fences) < 2 else rt.HalFence.join(fences))
+        inputs.push_ref(flight.fence())
         try:
-            self._context.invoke(self._function, inputs, outputs)
+            outputs = self._invoke(function, inputs)
+        except CustomDispatchError as error:
+            flight.fail(error)
+            raise
+        self._order.last = flight
+        return outputs, flight
+
+    def _wait_for_others(self, needs: Needs) -> None:
+        """Wait for the work of other libraries on the GPU, which IREE's fences do not know."""
+        wait_for_users()
+        if needs.other_libraries:
+            wait_for_stream()
+
+    def _before(self) -> tuple[Flight | ThreadFlight, ...]:
+        """The call of this program that is to take effect before the next."""
+        last = self._order.last
+        if last is None or is_submitting_thread():
+            return ()
+        if last.done():
+            self._order.last = None
+            return ()
+        if self._points.stateless and not isinstance(last, ThreadFlight):
+            return ()
+        return (last,)
+
+    def _invoke(self, function: Any, inputs: Any) -> Any:
+        outputs = rt.VmVariantList(len(self.type.outputs))
+        try:
+            try:
+                self._context.invoke(function, inputs, outputs)
+            except IREE_ERRORS as error:
+                if not is_out_of_memory(error):
+                    raise
+                # What is kept for later calls, of sizes that this one has no use for, goes first.
+                self.device.allocator.trim()
+                outputs = rt.VmVariantList(len(self.type.outputs))
+                self._context.invoke(function, inputs, outputs)
         except IREE_ERRORS as error:
             raise self.translated(error) from error
+        return outputs
+
+    # -- results
+
+    def _results(self, outputs: Any, flight: Flight | None, on_device: bool) -> Any:
+        kinds = self.type.outputs
         if len(kinds) == 1:
-            return self._result(outputs, 0, kinds[0], on_device)
+            return self._result(outputs, 0, kinds[0], flight, on_device)
         results = (
-            self._result(outputs, index, kind, on_device) for index, kind in enumerate(kinds)
+            self._result(outputs, index, kind, flight, on_device)
+            for index, kind in enumerate(kinds)
         )
         return tuple(results) or None
 
-    def _result(self, outputs: Any, index: int, kind: ValueType, on_device: bool) -> Any:
+    def _result(
+        self, outputs: Any, index: int, kind: ValueType, flight: Flight | None, on_device: bool
+    ) -> Any:
         if kind.sizes is None:
             return outputs.get_variant(index)
         view = outputs.get_as_object(index, rt.HalBufferView)
         if on_device:
-            return rt.DeviceArray(self.device, view, implicit_host_transfer=True)
+            return DeviceArray(self.open_device, view, kind.dtype, flight)
         try:
             return to_host(self.device, view, kind.dtype)
         except IREE_ERRORS as error:
             raise self.translated(error) from error
 
+    # -- results into arrays of the caller
+
+    def _destinations(self, out: Any, arguments: Sequence[Any]) -> Destinations:
+        return Destinations(self.open_device, self.name, self.type, out, arguments, self._points)
+
+    def _call_into(self, arguments: tuple[Any, ...], out: Any) -> Any:
+        into = self._destinations(out, arguments)
+        if self._points.into is not None and into.direct:
+            self._start_into(arguments, into).wait()
+            return out
+        inputs = rt.VmVariantList(len(arguments) + 2)
+        needs = Needs()
+        self._push(inputs, arguments, needs)
+        results = self.run(inputs, needs, on_device=True)
+        into.fill(results if isinstance(results, tuple) else (results,), self.translated)
+        return out
+
+    def _start_into(self, arguments: tuple[Any, ...], into: Destinations) -> Flight:
+        needs = into.needs
+        given = list(arguments)
+        for result, position in enumerate(self._points.updated):
+            if position is not None:
+                given[position] = into.updated(result, given[position], self.translated)
+        inputs = rt.VmVariantList(len(given) + len(into.storages) + 2)
+        self._push(inputs, given, needs)
+        for storage in into.storages:
+            inputs.push_ref(storage)
+        return self._start(self._points.into, inputs, needs)[1]
+
     def translated(self, error: Exception) -> CustomDispatchError:
         """What a failure of IREE means to the caller."""
+        if isinstance(error, CustomDispatchError):
+            return error
         found = None
         if self._findings is not None and failure_of(error) == Failure.FINDING:
             found = self._findings.take()
@@ -164,193 +396,7 @@ class Function:
         return f"Function({self.name}: {self.type})"
 
 
-def failure_of(error: Exception) -> int:
-    """The number that a kernel returned which failed on the CPU (`cpu/failure.py`), else 0."""
-    failed = _FAILURE.search(str(error))
-    return 0 if failed is None else int(failed[1])
-
-
-def translate_failure(name: str, error: Exception) -> CallError | DeviceError | KernelError:
-    """What an IREE failure means to the caller."""
-    text = str(error)
-    failure = failure_of(error)
-    if failure in _FAILURES:
-        found, next_step = _FAILURES[failure]
-        return KernelError(f"`{name}` failed on the CPU: {found}.", next_step=next_step)
-    check = _KERNEL_CHECK.search(text.replace("\n", " "))
-    if check is not None:
-        return CallError(
-            f"`{name}` refused the call: {check[2]}.",
-            next_step="pass arrays whose sizes fit the kernel's declaration.",
-        )
-    if "INVALID_ARGUMENT" in text and "mismatch" in text:
-        return CallError(
-            f"`{name}` refused an argument.",
-            next_step="correct the argument; IREE says:",
-            log=text.split("; while")[0],
-        )
-    return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
-
-
-def push_scalar(inputs: Any, argument: Any, kind: ElementType, what: str) -> None:
-    """Add a number to a call's inputs.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
-    """
-    value = scalar_value(argument, kind, what, signless=True)
-    (inputs.push_float if kind.is_float else inputs.push_int)(value)
-
-
-def number_for(value: Any, scalar: Scalar, what: str) -> float | int:
-    """A number for a kernel's scalar, as the declared type holds it.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
-    """
-    number = scalar_value(value, scalar.dtype, what)
-    if scalar.dtype.is_float and scalar.dtype.bits < 32:
-        # Rounded once, from what was given: it is passed as f32, and would be rounded to that
-        # first.
-        return float(numpy.asarray(number).astype(scalar.dtype.to_numpy()))
-    return number
-
-
-def scalar_value(
-    value: Any, kind: ElementType, what: str, *, signless: bool = False
-) -> float | int:
-    """A number for a scalar argument.
-
-    Parameters
-    ----------
-    signless
-        Take an integer of either signedness, and return it as the signed one of the same bits:
-        what a model's integer types mean.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
-    """
-    try:
-        number = float(value) if kind.is_float else int(value)
-        exact = kind.is_float or number == value
-    except (TypeError, ValueError, OverflowError):
-        exact = False
-        number = 0
-    if not exact or isinstance(value, str):
-        raise CallError(
-            f"{sentence(what)} is {value!r}.",
-            expected=f"a number for {kind}",
-            next_step="pass a Python or numpy number.",
-        )
-    if kind.is_float:
-        if kind.bits <= 32 and math.isfinite(number):
-            with numpy.errstate(over="ignore"):
-                held = bool(numpy.isfinite(numpy.asarray(number).astype(kind.to_numpy())))
-            if not held:
-                raise _out_of_range(what, value, kind)
-        return number
-    low, high = _integer_range(kind)
-    if signless and kind.name != "bool":
-        low, high = -(2 ** (kind.bits - 1)), 2**kind.bits - 1
-    if not low <= number <= high:
-        raise _out_of_range(what, value, kind)
-    wraps = signless and kind.name != "bool" and number >= 2 ** (kind.bits - 1)
-    return int(number) - (2**kind.bits if wraps else 0)
-
-
-def _integer_range(kind: ElementType) -> tuple[int, int]:
-    if kind.name == "bool":
-        return 0, 1
-    if kind.name[0] == "u":
-        return 0, 2**kind.bits - 1
-    return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
-
-
-def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
-    return CallError(
-        f"{sentence(what)} is {value!r}, which {kind} does not hold.",
-        expected=f"a value of type {kind}",
-        next_step="pass a smaller value, or declare a larger type.",
-    )
-
-
-def host_array(value: Any, kind: ValueType, what: str) -> numpy.ndarray[Any, Any]:
-    """A numpy array for a tensor argument, of exactly its dtype, rank and static sizes.
-
-    Raises
-    ------
-    CallError
-        It is none, or differs in one of them. Nothing is converted silently.
-    """
-    array = as_numpy(value, what)
-    check_dtype(array.dtype, kind.dtype, what)
-    sizes = kind.sizes or ()
-    if array.ndim != len(sizes):
-        raise CallError(
-            f"{sentence(what)} has shape {list(array.shape)}, which is rank {array.ndim}.",
-            expected=f"rank {len(sizes)}: {kind}",
-            next_step="reshape the array.",
-        )
-    for axis, (size, actual) in enumerate(zip(sizes, array.shape, strict=True)):
-        if size is not None and size != actual:
-            raise CallError(
-                f"{sentence(what)} has size {actual} in dimension {axis}.",
-                expected=f"{size}: {kind}",
-                next_step="pass an array of that size.",
-            )
-    return array
-
-
-def as_numpy(value: Any, what: str) -> numpy.ndarray[Any, Any]:
-    """A numpy view of an array, without copying what is on the host already.
-
-    Raises
-    ------
-    CallError
-        It is no array, or is on a GPU.
-    """
-    if isinstance(value, numpy.ndarray):
-        return value
-    if isinstance(value, numpy.generic):
-        return numpy.asarray(value)
-    if isinstance(value, rt.DeviceArray):
-        return numpy.asarray(value.to_host())
-    if hasattr(value, "__dlpack__"):
-        try:
-            return numpy.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise CallError(
-                f"{sentence(what)} cannot be read as an array: {error}.",
-                expected="a dense array in host memory",
-                next_step="move it to the CPU and make it contiguous first.",
-            ) from error
-    raise CallError(
-        f"{sentence(what)} is {type(value).__name__}.",
-        expected="a numpy array, or one that offers DLPack",
-        next_step="make it an array with the declared dtype: numpy.asarray(value, dtype=...).",
-    )
-
-
-def check_dtype(found: numpy.dtype[Any], kind: ElementType, what: str) -> None:
-    """Require a dtype; for integers any signedness of the same size.
-
-    Raises
-    ------
-    CallError
-        It is another.
-    """
-    wanted = kind.to_numpy()
-    same_integer = found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
-    if found == wanted or same_integer:
-        return
-    raise CallError(
-        f"{sentence(what)} has dtype {found}.",
-        expected=f"{wanted} ({kind})",
-        next_step=f'convert it: array.astype("{wanted}").',
-    )
+def _to_host(results: Any) -> Any:
+    if isinstance(results, tuple):
+        return tuple(map(_to_host, results))
+    return results.to_host() if isinstance(results, DeviceArray) else results

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import zipfile
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from iree import runtime as rt
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.ir.findings import FINDINGS_FUNCTION
+from custom_dispatch.ir.interface import ASYNC, INTO, NAMES_KEY, STATELESS_KEY, UPDATED_KEY
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
@@ -32,6 +34,25 @@ _DECLARATION = "iree.abi.declaration"
 def vm_instance() -> Any:
     """IREE's VM, made once a process."""
     return rt.VmInstance()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoints:
+    """The functions of a module through which one of its functions is called: `ir/interface.py`."""
+
+    type: FunctionType
+    waiting: Any
+    """IREE's function that returns when the work is done."""
+    asynchronous: Any | None
+    """The one that takes fences, if there is one."""
+    into: Any | None
+    """The one that takes the buffers to write as well, if there is one."""
+    names: tuple[str, ...] = ()
+    """The arguments' names, where they have some."""
+    updated: tuple[int | None, ...] = ()
+    """For `into`: for each result, the argument whose buffer it is."""
+    stateless: bool = False
+    """Whether calls leave nothing behind."""
 
 
 class ModuleFile:
@@ -106,16 +127,31 @@ class ModuleFile:
             if name.startswith(FINDINGS_FUNCTION)
         )
 
-    def functions(self) -> dict[str, tuple[FunctionType, Any]]:
-        """The functions that can be called with arrays: their types and VM functions, by name."""
+    def functions(self) -> dict[str, EntryPoints]:
+        """The functions that can be called with arrays, by name."""
         found = {}
         for name, function in self._functions.items():
-            if name.startswith(FINDINGS_FUNCTION):
+            if name.startswith(FINDINGS_FUNCTION) or name.endswith((ASYNC, INTO)):
                 continue
             kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
             if kind is not None:
-                found[name] = (kind, function)
+                found[name] = self._entry_points(name, kind, function)
         return found
+
+    def _entry_points(self, name: str, kind: FunctionType, function: Any) -> EntryPoints:
+        said = self._reflections.get(name + ASYNC, {})
+        names = tuple(said[NAMES_KEY].split(",")) if NAMES_KEY in said else ()
+        updated = self._reflections.get(name + INTO, {}).get(UPDATED_KEY, "").split(",")
+        is_ours = said.get("iree.abi.model") == "coarse-fences"
+        return EntryPoints(
+            kind,
+            function,
+            self._functions.get(name + ASYNC) if is_ours else None,
+            self._functions.get(name + INTO) if len(updated) == len(kind.outputs) else None,
+            names,
+            tuple(int(index) if index.isdigit() else None for index in updated),
+            said.get(STATELESS_KEY) == "true",
+        )
 
 
 def _refused(label: str, text: str) -> ModuleFileError:

@@ -16,7 +16,11 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.arrays import copy_to_device
-from custom_dispatch.runtime.function import Function, number_for, push_scalar
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.incoming import Needs, read_array
+from custom_dispatch.runtime.numbers import number_for, push_scalar
 
 Signature = tuple[object, ...]
 
@@ -45,44 +49,58 @@ class PreparedCall:
         """Whether the device still works."""
         return not self._function.access.problem
 
-    def remember(self, arguments: tuple[Any, ...]) -> None:
-        """Say that a call with these arguments was checked."""
-        signature = self.signature_of(arguments)
+    def remember(self, signature: Signature | None) -> None:
+        """Say that a call with arguments of this signature was checked."""
         if signature is not None and len(self.checked) < _MOST_SIGNATURES:
             self.checked.add(signature)
 
-    def signature_of(self, arguments: tuple[Any, ...]) -> Signature | None:
-        """What the checks of arrays ask; None where a call is out of the ordinary."""
+    def read(self, arguments: tuple[Any, ...]) -> tuple[Signature | None, tuple[Any, ...]]:
+        """What the checks of arrays ask, and the arguments with other libraries' arrays read.
+
+        The signature is None where a call is out of the ordinary.
+        """
         if not self._plain or len(arguments) != len(self._inputs):
-            return None
+            return None, arguments
         parts: list[object] = []
-        for scalar, argument in zip(self._inputs, arguments, strict=True):
+        values = []
+        for scalar, value, what in zip(self._inputs, arguments, self._whats, strict=True):
             if scalar is not None:
+                values.append(value)
                 continue
-            if type(argument) is not numpy.ndarray or not argument.ndim:
-                return None
-            if not argument.flags.c_contiguous:
-                return None
-            parts.append(argument.shape)
-            parts.append(argument.dtype)
-        return tuple(parts)
+            if type(value) is numpy.ndarray:
+                if not value.ndim or not value.flags.c_contiguous:
+                    return None, arguments
+                parts += (value.shape, value.dtype)
+            elif type(value) is DeviceArray:
+                parts += (value.shape, value.element_type)
+            elif hasattr(value, "__dlpack__"):
+                value = read_array(value, what)
+                if not isinstance(value, ForeignArray):
+                    return None, arguments
+                parts += (value.shape, value.dtype_name)
+            else:
+                return None, arguments
+            values.append(value)
+        return tuple(parts), tuple(values)
 
     def run(self, arguments: tuple[Any, ...]) -> Any:
-        """Call with arguments whose signature was checked."""
-        with self._function.access:
-            return self._run(arguments)
-
-    def _run(self, arguments: tuple[Any, ...]) -> Any:
+        """Call with arguments that `read` gave, whose signature was checked."""
         function = self._function
-        inputs = rt.VmVariantList(len(arguments))
-        for scalar, argument, kind, what in zip(
-            self._inputs, arguments, self._types, self._whats, strict=True
-        ):
-            if scalar is None:
-                try:
-                    inputs.push_ref(copy_to_device(function.device, argument, kind))
-                except IREE_ERRORS as error:
-                    raise function.translated(error) from error
-            else:
-                push_scalar(inputs, number_for(argument, scalar, what), kind, what)
-        return function.run(inputs, on_device=False)
+        with function.access:
+            inputs = rt.VmVariantList(len(arguments) + 2)
+            needs = Needs()
+            on_device = False
+            for scalar, value, kind, what in zip(
+                self._inputs, arguments, self._types, self._whats, strict=True
+            ):
+                if scalar is not None:
+                    push_scalar(inputs, number_for(value, scalar, what), kind, what)
+                elif type(value) is numpy.ndarray:
+                    try:
+                        inputs.push_ref(copy_to_device(function.device, value, kind))
+                    except IREE_ERRORS as error:
+                        raise function.translated(error) from error
+                else:
+                    on_device = True
+                    function.push_array(inputs, value, kind, what, needs)
+            return function.run(inputs, needs, on_device=on_device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from iree import runtime as rt
 
@@ -12,12 +13,18 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
+from custom_dispatch.runtime.cuda_order import wait_for_stream
 from custom_dispatch.runtime.device import Device, devices, hal_device
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.findings import Findings
+from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
+from custom_dispatch.runtime.open_device import open_device
 from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
 
 
@@ -46,9 +53,11 @@ class Program:
             except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error
+        opened = self._open_device = open_device(choice.device.kind, device, access)
+        order = Order()
         self._functions = {
-            name: Function(name, kind, context, function, device, access, findings)
-            for name, (kind, function) in file.functions().items()
+            name: Function(name, points, context, opened, order, findings)
+            for name, points in file.functions().items()
         }
         for made in self._functions.values():
             keep_in_forks(made)
@@ -91,6 +100,30 @@ class Program:
             report_functions(types, self.manifest, self._parts, self.device.kind),
             report_kernels(self.manifest, self.device),
         )
+
+    def to_device(self, array: Any) -> DeviceArray:
+        """An array on the program's device, to be passed to calls without being copied again.
+
+        Parameters
+        ----------
+        array
+            A numpy array, or one that offers DLPack. What is on the device already is not copied.
+
+        Raises
+        ------
+        CallError
+            It is no array, or of a dtype that kernels do not take.
+        """
+        what = "the array"
+        read = read_array(array, what)
+        if isinstance(read, DeviceArray):
+            return read
+        kind = dtype_of(read, what)
+        device = self._open_device
+        with device.access:
+            if isinstance(read, ForeignArray) and device.is_cuda:
+                wait_for_stream()
+            return DeviceArray(device, place(device, read, kind, what), kind)
 
     def __getattr__(self, name: str) -> Function:
         functions = self.__dict__.get("_functions", {})

@@ -15,7 +15,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError
-from custom_dispatch.runtime import eager
+from custom_dispatch.runtime import DeviceArray, eager
 from custom_dispatch.runtime.device import hal_device
 
 ONES = np.ones(8, np.float32)
@@ -59,7 +59,7 @@ def test_an_update_in_place_leaves_the_callers_device_array_as_it_is(
     device = hal_device("cpu")
     lhs, rhs = (rt.asdevicearray(device, np.full(8, value, np.float32)) for value in (2, 5))
     result = program.simple_mul_inplace(lhs, rhs)
-    assert isinstance(result, rt.DeviceArray)
+    assert isinstance(result, DeviceArray)
     np.testing.assert_array_equal(result.to_host(), np.full(8, 10, np.float32))
     np.testing.assert_array_equal(rhs.to_host(), np.full(8, 5, np.float32))
 
@@ -131,8 +131,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("is given `lhs` twice", "by position or by keyword"),
     ),
     "unknown keyword": (
-        lambda: simple_mul.on("cpu")(ONES, out=ONES),
-        ("has no input `out`", "simple_mul(lhs, rhs)"),
+        lambda: simple_mul.on("cpu")(ONES, product=ONES),
+        ("has no input `product`", "simple_mul(lhs, rhs)"),
     ),
     "no array": (
         lambda: simple_mul.on("cpu")([1.0], ONES),

@@ -135,6 +135,6 @@ def test_a_module_that_is_no_archive_has_no_parts() -> None:
 
 def test_without_parts_nothing_is_said_of_generated_code(mixed: CompiledModule) -> None:
     file = ModuleFile(mixed.bytes)
-    types = {name: kind for name, (kind, _) in file.functions().items()}
+    types = {name: points.type for name, points in file.functions().items()}
     (function,) = report_functions(types, file.manifest, (), "cuda")
     assert (function.generated, function.dispatches) == ((), 2)

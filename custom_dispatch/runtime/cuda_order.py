@@ -1,0 +1,93 @@
+"""Order between IREE and other users of the GPU.
+
+IREE works on a stream of its own, which it tells nobody, and its Python calls take no events. So
+what other libraries have under way is waited for on the host, here:
+
+- Before an array of theirs is read: `__dlpack__` has ordered it before the default stream, and that
+  stream is waited for.
+- After an array of ours was given away: its memory is used again as soon as nobody holds it, and
+  the other library may still read it by then (PyTorch lets go of a tensor when its work is queued,
+  not when it is done). From then on, calls wait for the stream that asked for the array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from custom_dispatch.errors import DeviceError
+
+_LIBRARY = "libcuda.so.1"
+_LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
+"""CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
+DLPack numbers them so too, and they are never destroyed."""
+_NOT_READY = 600
+_given_to: set[int] = set()
+_ANYBODY = -1
+
+
+def note_export(stream: int | None) -> None:
+    """Say that an array on the GPU was given to another library.
+
+    Parameters
+    ----------
+    stream
+        The one that DLPack's `__dlpack__` was called with: None stands for the default stream.
+    """
+    known = (_LEGACY_STREAM, _PER_THREAD_STREAM)
+    # Another stream may be destroyed, and must not be asked for then.
+    _given_to.add(_LEGACY_STREAM if stream is None else stream if stream in known else _ANYBODY)
+
+
+def wait_for_users() -> None:
+    """Wait for what other libraries do with arrays that they were given, if they were given any."""
+    if _ANYBODY in _given_to:
+        _within_context(lambda driver: driver.cuCtxSynchronize())
+    else:
+        for stream in tuple(_given_to):
+            wait_for_stream(stream)
+
+
+def wait_for_stream(stream: int = _LEGACY_STREAM) -> None:
+    """Wait until everything that was ordered before a stream is done."""
+
+    def wait(driver: Any) -> int:
+        handle = ctypes.c_void_p(stream)
+        status: int = driver.cuStreamQuery(handle)
+        return driver.cuStreamSynchronize(handle) if status == _NOT_READY else status
+
+    _within_context(wait)
+
+
+def _within_context(wait: Callable[[Any], int]) -> None:
+    driver = _driver()
+    status = driver.cuCtxPushCurrent_v2(_context())
+    if status == 0:
+        status = wait(driver)
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    if status != 0:
+        name = ctypes.c_char_p()
+        driver.cuGetErrorName(status, ctypes.byref(name))
+        said = (name.value or b"error %d" % status).decode("ascii", "replace")
+        raise DeviceError(
+            f"The GPU's work for another library has failed: {said}.",
+            next_step="start a new process; run it under compute-sanitizer to find the place.",
+        )
+
+
+@functools.cache
+def _driver() -> Any:
+    return ctypes.CDLL(_LIBRARY)
+
+
+@functools.cache
+def _context() -> ctypes.c_void_p:
+    """The first GPU's primary context, which IREE and the CUDA runtime share. It is kept."""
+    driver = _driver()
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    driver.cuInit(0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    return context

@@ -1,0 +1,200 @@
+"""A call on its way: when it is done, and what became of it.
+
+A call ends when its semaphore says so. On a GPU the host asks over and over at first: a thread that
+sleeps is woken 5 us later on a bare machine and 250 us later on a virtual one
+(docs/iree-notes.md), and CUDA's own synchronisation spins for this reason too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from iree import runtime as rt
+
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.open_device import OpenDevice
+
+_SPIN_S = 0.05
+"""Beyond this, what a sleeping thread adds is less than a hundredth."""
+_QUERIES = 512
+_NAP_NS = 100_000_000
+"""How often a sleeping thread looks for Ctrl-C."""
+
+
+class Flight:
+    """A call that was handed to a device.
+
+    Parameters
+    ----------
+    kept
+        What must live until it is done: its arguments.
+    translate
+        What a failure of IREE means to the caller.
+    """
+
+    __slots__ = ("_device", "_error", "_kept", "_over", "_semaphore", "_translate")
+
+    def __init__(
+        self, device: OpenDevice, kept: Any, translate: Callable[[Exception], Exception]
+    ) -> None:
+        self._device = device
+        self._semaphore = device.hal.create_semaphore(0)
+        self._kept = kept
+        self._translate = translate
+        self._over = False
+        self._error: Exception | None = None
+
+    def fence(self) -> Any:
+        """The fence that is reached when the call is done."""
+        return rt.HalFence.create_at(self._semaphore, 1)
+
+    def fail(self, error: Exception) -> None:
+        """Say that the call was never made, so that whoever waits for it does not wait on."""
+        self._semaphore.fail(str(error)[:1000])
+        self._end(error)
+
+    def done(self) -> bool:
+        """Whether the call is over, well or not."""
+        if self._over:
+            return True
+        try:
+            reached: bool = self._semaphore.query() >= 1
+        except IREE_ERRORS as error:
+            self._end(error)
+            return True
+        if reached:
+            self._end(None)
+        return reached
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the call is done.
+
+        Parameters
+        ----------
+        timeout
+            How long at most, in seconds.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+
+        Raises
+        ------
+        CallError, DeviceError, KernelError
+            It failed.
+        """
+        if not self._over:
+            self._wait(timeout)
+        if self._error is not None:
+            raise self._error
+        return self._over
+
+    def _wait(self, timeout: float | None) -> None:
+        self._device.access.check()  # in a forked process nobody would ever signal
+        latest = None if timeout is None else time.perf_counter() + timeout
+        try:
+            if self._device.is_cuda and self._spin(latest):
+                self._end(None)
+                return
+            while True:
+                nap = _NAP_NS
+                if latest is not None:
+                    nap = min(nap, max(0, int((latest - time.perf_counter()) * 1e9)))
+                if self._semaphore.wait(1, timeout=nap):
+                    self._end(None)
+                    return
+                if latest is not None and time.perf_counter() >= latest:
+                    return
+        except IREE_ERRORS as error:
+            self._end(error)
+
+    def _spin(self, latest: float | None) -> bool:
+        query = self._semaphore.query
+        end = time.perf_counter() + _SPIN_S
+        if latest is not None:
+            end = min(end, latest)
+        while True:
+            for _ in range(_QUERIES):
+                if query() >= 1:
+                    return True
+            if time.perf_counter() > end:
+                return False
+            # Other threads of Python may run. To sleep, be it for no time, would take 50 us: the
+            # timer slack of Linux.
+            select.select((), (), (), 0)
+
+    def _end(self, error: Exception | None) -> None:
+        if error is not None and self._error is None:
+            self._error = self._translate(error)
+        self._kept = None
+        self._over = True
+
+
+class Order:
+    """In which order the calls of a program take effect: each waits for the one before."""
+
+    __slots__ = ("_thread", "last")
+
+    def __init__(self) -> None:
+        self.last: Any = None
+        """The call that was submitted last, until it is found to be done."""
+        self._thread: ThreadPoolExecutor | None = None
+
+    def thread(self) -> ThreadPoolExecutor:
+        """The thread that makes calls which can only be waited for."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "custom_dispatch", initializer=_mark_thread)
+        return self._thread
+
+
+_thread = threading.local()
+
+
+def _mark_thread() -> None:
+    _thread.submits = True
+
+
+def is_submitting_thread() -> bool:
+    """Whether this is a thread that makes submitted calls, one after the other."""
+    return getattr(_thread, "submits", False)
+
+
+_under_way: deque[Flight] = deque()
+
+
+def keep_until_done(flight: Flight) -> None:
+    """Keep a call's arguments alive, whether or not anybody waits for it."""
+    while _under_way and _under_way[0].done():
+        _under_way.popleft()
+    _under_way.append(flight)
+
+
+def _wait_for_all() -> None:
+    """Let no call outlive the interpreter, whose memory it may read."""
+    while _under_way:
+        flight = _under_way.popleft()
+        if flight._error is None:
+            try:
+                flight.wait(timeout=30)
+            except Exception:  # noqa: BLE001, S112 - nobody is left to be told
+                continue
+
+
+def _forked() -> None:
+    """Leave the parent's calls to the parent."""
+    _of_the_parent.extend(_under_way)
+    _under_way.clear()
+
+
+_of_the_parent: list[Flight] = []
+atexit.register(_wait_for_all)
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,260 @@
+"""Arrays on their way into a call: read from whatever they are, checked, put on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy
+from iree import runtime as rt
+
+from custom_dispatch.errors import CallError, sentence
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.runtime import dlpack
+from custom_dispatch.runtime.arrays import HostArray, hal_element_type, to_device
+from custom_dispatch.runtime.declaration import ValueType
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.flight import Flight
+from custom_dispatch.runtime.open_device import OpenDevice
+
+Array: TypeAlias = "HostArray | DeviceArray | ForeignArray | rt.DeviceArray"
+
+_CPU_ALIGNMENT = 64
+"""What IREE's CPU devices require of buffers (IREE_HAL_HEAP_BUFFER_ALIGNMENT)."""
+_CUDA_ALIGNMENT = 16
+"""The widest access that compilers make of an address they take to be aligned (ld.global.v4)."""
+
+
+def read_array(value: Any, what: str) -> Array:
+    """An array as one of the kinds that calls know, without copying it.
+
+    Raises
+    ------
+    CallError
+        It is none.
+    """
+    if isinstance(value, numpy.ndarray | DeviceArray | rt.DeviceArray | ForeignArray):
+        return value
+    if isinstance(value, numpy.generic):
+        return numpy.asarray(value)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        try:
+            return ForeignArray(value)
+        except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+            raise CallError(
+                f"{sentence(what)} cannot be read as an array: {error}.",
+                expected="an array that offers DLPack",
+                next_step="pass a plain copy of it: one that needs no gradient, is dense, and can "
+                "be written.",
+            ) from error
+    raise CallError(
+        f"{sentence(what)} is {type(value).__name__}.",
+        expected="a numpy array, or one that offers DLPack",
+        next_step="make it an array with the declared dtype: numpy.asarray(value, dtype=...).",
+    )
+
+
+def is_on_host(array: Array) -> bool:
+    """Whether an array is numpy's own: results of a call of such arrays are so too."""
+    return isinstance(array, numpy.ndarray)
+
+
+def shape_of(array: Array) -> tuple[int, ...]:
+    """An array's sizes."""
+    return tuple(array.shape)
+
+
+def dtype_of(array: Array, what: str) -> ElementType:
+    """An array's element type.
+
+    Raises
+    ------
+    CallError
+        Kernels have none such.
+    """
+    if isinstance(array, DeviceArray):
+        return array.element_type
+    if isinstance(array, ForeignArray):
+        found, kind = array.dtype_name, array.dtype
+    else:
+        found = str(array.dtype)
+        kind = next((k for k in ELEMENT_TYPES.values() if k.numpy_name == found), None)
+    if kind is None:
+        raise CallError(
+            f"{sentence(what)} has dtype {found}.",
+            expected=", ".join(ELEMENT_TYPES),
+            next_step="convert it to one of these.",
+        )
+    return kind
+
+
+def check_array(array: Array, kind: ValueType, what: str) -> None:
+    """Require a tensor's dtype, rank and static sizes. Nothing is converted silently.
+
+    Raises
+    ------
+    CallError
+        It differs in one of them.
+    """
+    check_dtype(array, kind.dtype, what)
+    sizes = kind.sizes or ()
+    shape = shape_of(array)
+    if len(shape) != len(sizes):
+        raise CallError(
+            f"{sentence(what)} has shape {list(shape)}, which is rank {len(shape)}.",
+            expected=f"rank {len(sizes)}: {kind}",
+            next_step="reshape the array.",
+        )
+    for axis, (size, actual) in enumerate(zip(sizes, shape, strict=True)):
+        if size is not None and size != actual:
+            raise CallError(
+                f"{sentence(what)} has size {actual} in dimension {axis}.",
+                expected=f"{size}: {kind}",
+                next_step="pass an array of that size.",
+            )
+
+
+def check_dtype(array: Array, kind: ElementType, what: str) -> None:
+    """Require a dtype; for integers any signedness of the same size.
+
+    Raises
+    ------
+    CallError
+        It is another.
+    """
+    if isinstance(array, ForeignArray):
+        found: Any = array.dtype_name
+        same = array.dtype is not None and _same(array.dtype, kind)
+    elif isinstance(array, DeviceArray):
+        found = array.element_type
+        same = _same(array.element_type, kind)
+    else:
+        found = array.dtype
+        wanted = kind.to_numpy()
+        same = found == wanted or (
+            found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
+        )
+    if not same:
+        name = kind.to_numpy()
+        raise CallError(
+            f"{sentence(what)} has dtype {found}.",
+            expected=f"{name} ({kind})",
+            next_step=f'convert it: array.astype("{name}").',
+        )
+
+
+def _same(found: ElementType, wanted: ElementType) -> bool:
+    integers = "bool" not in (found.name, wanted.name) and {found.name[0], wanted.name[0]} <= set(
+        "iu"
+    )
+    return found == wanted or (integers and found.bits == wanted.bits)
+
+
+def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any:
+    """Put an array of the right dtype on a device; return the `HalBufferView`.
+
+    What is on the device already is not copied; `Needs.of` says what it waits for.
+
+    Raises
+    ------
+    CallError
+        It is on another device, or laid out in a way that the device does not read.
+    """
+    if isinstance(array, numpy.ndarray):
+        return to_device(device.hal, array, kind)
+    if isinstance(array, rt.DeviceArray):
+        return array._buffer_view
+    if isinstance(array, DeviceArray):
+        if array.open_device is not device and array.device != device.kind:
+            raise _elsewhere(what, array.device, device, "array.to_host()")
+        return array.view
+    if array.device[0] in dlpack.ON_HOST:
+        direct = not device.is_cuda and _fits(array, _CPU_ALIGNMENT)
+        if not direct:
+            return to_device(device.hal, array.to_numpy().view(kind.to_numpy()), kind)
+        return array.hand_over(device.hal, int(hal_element_type(kind)))
+    if array.device[0] not in dlpack.ON_CUDA or not device.is_cuda:
+        there = "cuda" if array.device[0] in dlpack.ON_CUDA else f"device {array.device}"
+        raise _elsewhere(what, there, device, "a copy on the CPU: tensor.cpu()")
+    return _place_on_gpu(device, array, kind, what)
+
+
+@dataclass(slots=True)
+class Needs:
+    """What must be over before a call may read its arguments."""
+
+    flights: list[Flight] = field(default_factory=list)
+    """The calls that compute some of them."""
+    other_libraries: bool = False
+    """Whether some of them are other libraries' arrays on the GPU."""
+
+    def of(self, array: Array) -> None:
+        """Add an array's."""
+        if isinstance(array, DeviceArray):
+            flight = array.flight
+            if flight is not None:
+                self.flights.append(flight)
+            else:
+                array.wait()  # done, it may have failed
+        elif isinstance(array, ForeignArray) and array.device[0] in dlpack.ON_CUDA:
+            self.other_libraries = True
+
+
+def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any | None:
+    """As `place`, for an array that is to be written; None where only a copy can be placed.
+
+    Raises
+    ------
+    CallError
+        As `place`; or it cannot be written.
+    """
+    if isinstance(array, numpy.ndarray):
+        if not array.flags.writeable:
+            raise CallError(
+                f"{sentence(what)} cannot be written.",
+                expected="an array that can be",
+                next_step="pass another one, or a copy.",
+            )
+        return None
+    if (
+        isinstance(array, ForeignArray)
+        and array.device[0] in dlpack.ON_HOST
+        and (device.is_cuda or not _fits(array, _CPU_ALIGNMENT))
+    ):
+        return None
+    return place(device, array, kind, what)
+
+
+def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, what: str) -> Any:
+    if array.device[1] != device.dlpack[1]:
+        raise _elsewhere(what, f"cuda:{array.device[1]}", device, "a copy on the first GPU")
+    if 0 in array.shape:
+        return to_device(device.hal, numpy.empty(array.shape, kind.to_numpy()), kind)
+    if not array.contiguous:
+        raise CallError(
+            f"{sentence(what)} has gaps between its elements, or another order than that of its "
+            "dimensions.",
+            expected="a contiguous array",
+            next_step="pass a contiguous copy: tensor.contiguous().",
+        )
+    if array.address % _CUDA_ALIGNMENT:
+        raise CallError(
+            f"{sentence(what)} begins at an address that is no multiple of {_CUDA_ALIGNMENT} "
+            "bytes: it is a part of another array.",
+            expected="an aligned array",
+            next_step="pass a copy: tensor.clone().",
+        )
+    return array.hand_over(device.hal, int(hal_element_type(kind)))
+
+
+def _fits(array: ForeignArray, alignment: int) -> bool:
+    return array.contiguous and not array.address % alignment and 0 not in array.shape
+
+
+def _elsewhere(what: str, where: str, device: OpenDevice, instead: str) -> CallError:
+    return CallError(
+        f"{sentence(what)} is on {where}, and the program runs on {device}.",
+        expected=f"an array on {device} or in host memory",
+        next_step=f"pass {instead}, or load the program on the other device.",
+    )

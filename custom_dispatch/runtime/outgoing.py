@@ -1,0 +1,153 @@
+"""Results on their way into arrays that the caller gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.arrays import bytes_of
+from custom_dispatch.runtime.cuda_order import wait_for_stream
+from custom_dispatch.runtime.declaration import FunctionType
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.flight import Flight
+from custom_dispatch.runtime.incoming import (
+    Array,
+    Needs,
+    check_array,
+    place,
+    place_storage,
+    read_array,
+    shape_of,
+)
+from custom_dispatch.runtime.module_file import EntryPoints
+from custom_dispatch.runtime.open_device import OpenDevice
+
+Translate = Callable[[Exception], Exception]
+
+
+class Destinations:
+    """The arrays that a call is to write its results into.
+
+    Raises
+    ------
+    CallError
+        They do not fit the function's results.
+    """
+
+    def __init__(
+        self,
+        device: OpenDevice,
+        name: str,
+        kind: FunctionType,
+        out: Any,
+        arguments: Sequence[Any],
+        points: EntryPoints,
+    ) -> None:
+        self._device = device
+        self._kinds = [(item.dtype, item.sizes) for item in kind.outputs]
+        given = out if isinstance(out, tuple) else (out,)
+        if len(given) != len(kind.outputs) or any(item.sizes is None for item in kind.outputs):
+            raise CallError(
+                f"`{name}` is given {len(given)} arrays to write into.",
+                expected=f"{len(kind.outputs)}, for results that are tensors: {kind}",
+                next_step="pass out=array, or out=(first, second, ...) for several results.",
+            )
+        self._arrays: list[Array] = []
+        self._views: list[Any] = []
+        self._is_argument: list[bool] = []
+        self.needs = Needs()
+        for index, (item, value) in enumerate(zip(kind.outputs, given, strict=True)):
+            what = f"`out` {index} of `{name}`" if len(given) > 1 else f"`out` of `{name}`"
+            array = read_array(value, what)
+            check_array(array, item, what)
+            self.needs.of(array)
+            self._arrays.append(array)
+            self._views.append(place_storage(device, array, item.dtype, what))
+            position = points.updated[index] if points.into is not None else None
+            self._is_argument.append(position is not None and arguments[position] is value)
+        self._own = [
+            points.into is None or points.updated[index] is None for index in range(len(given))
+        ]
+
+    @property
+    def direct(self) -> bool:
+        """Whether the device can write all of them itself."""
+        return all(view is not None for view in self._views)
+
+    @property
+    def storages(self) -> list[Any]:
+        """The buffers of results that are no arguments."""
+        return [view for view, own in zip(self._views, self._own, strict=True) if own]
+
+    def updated(self, result: int, argument: Any, translate: Translate) -> Array:
+        """What takes an argument's place whose buffer becomes a result: with its content."""
+        kind, _ = self._kinds[result]
+        target = DeviceArray(self._device, self._views[result], kind)
+        if self._is_argument[result]:
+            return target
+        what = "an argument that is updated"
+        array = read_array(argument, what)
+        source = place(self._device, array, kind, what)
+        if isinstance(array, DeviceArray):
+            array.wait()
+        elif isinstance(array, ForeignArray) and self._device.is_cuda:
+            wait_for_stream()
+        if tuple(source.shape) != target.shape:
+            raise CallError(
+                f"`out` has shape {list(target.shape)}, and the argument that is updated "
+                f"{list(source.shape)}.",
+                expected="the same shape",
+                next_step="pass an array of that shape.",
+            )
+        if target.size:
+            self._copy(source, target.view, kind, translate)
+        return target
+
+    def fill(self, results: Sequence[DeviceArray], translate: Translate) -> None:
+        """Copy results that are done into the arrays."""
+        for index, (result, array) in enumerate(zip(results, self._arrays, strict=True)):
+            given = list(shape_of(array))
+            if given != list(result.shape):
+                raise CallError(
+                    f"`out` has shape {given}, and the result {list(result.shape)}.",
+                    expected="the same shape",
+                    next_step="pass an array of that shape.",
+                )
+            if not result.size:
+                continue
+            view = self._views[index]
+            kind = self._kinds[index][0]
+            if view is not None:
+                self._copy(result.view, view, kind, translate)
+            else:
+                _copy_to_host(result, array, kind)
+
+    def _copy(self, source: Any, target: Any, kind: ElementType, translate: Translate) -> None:
+        """Copy from one buffer on the device to another, and wait for it."""
+        device = self._device
+        try:
+            if not device.is_cuda:
+                # IREE's CPU devices do not take other libraries' memory as the target of a copy.
+                numpy.copyto(bytes_of(target, kind), bytes_of(source, kind))
+                return
+            flight = Flight(device, (source, target), translate)
+            device.hal.queue_copy(
+                source.get_buffer(), target.get_buffer(), device.reached, flight.fence()
+            )
+        except IREE_ERRORS as error:
+            raise translate(error) from error
+        flight.wait()
+
+
+def _copy_to_host(result: DeviceArray, array: Array, kind: ElementType) -> None:
+    found = result.to_host()
+    if isinstance(array, ForeignArray):
+        numpy.copyto(array.to_numpy(), found.view(f"u{kind.bytes}"))
+    elif isinstance(array, numpy.ndarray):
+        numpy.copyto(array, found.view(array.dtype))
