@@ -43,6 +43,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "optional": (None, "optional", BEST, "compile"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
+    "calls": (None, "simple_mul", BEST, "compile"),
 }
 
 
