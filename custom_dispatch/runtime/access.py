@@ -125,6 +125,8 @@ class Access:
                 f"CUDA can no longer be used in this process: in `{name}`, {why}.",
                 f"start a new process; {_SANITIZE}.",
             )
+            # To end a lost device is to wait for ever for its work [H200].
+            _keep_for_ever(device, *_holders)
         return DeviceError(self._found, next_step=self._next_step, log=text)
 
 
@@ -168,12 +170,17 @@ def keep_in_forks(holder: object) -> None:
     _holders.add(holder)
 
 
+def _keep_for_ever(*objects: object) -> None:
+    """Let objects outlive the interpreter."""
+    for item in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))
+
+
 _holders: weakref.WeakSet[object] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    for holder in list(_holders):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(holder))
+    _keep_for_ever(*_holders)
     for access in _accesses.values():
         access.end(
             "This program was loaded before the process was forked, and devices do not survive "

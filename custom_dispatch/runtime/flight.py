@@ -119,6 +119,9 @@ class Flight:
 
     def _spin(self, latest: float | None) -> bool:
         query = self._semaphore.query
+        for _ in range(_QUERIES):
+            if query() >= 1:
+                return True
         end = time.perf_counter() + _SPIN_S
         if latest is not None:
             end = min(end, latest)

@@ -65,7 +65,8 @@ def _environment() -> dict[str, str]:
     """The package importable, and the programs beside this Python found first."""
     programs = Path(sys.executable).parent
     path = f"{programs}{os.pathsep}{os.environ.get('PATH', '')}"
-    return os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
+    places = filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(places), "PATH": path}
 
 
 def play(what: str, directory: Path) -> None:
