@@ -29,6 +29,7 @@ from custom_dispatch.kernel import (
 from custom_dispatch.kernel.launch import BoundKernel, install_launcher
 
 if TYPE_CHECKING:
+    from custom_dispatch import torch as torch
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.runtime import (
@@ -87,8 +88,14 @@ _LAZY = {
     "why_not": "custom_dispatch.runtime",
 }
 
+# Front ends for packages that need not be here. They are not in `__all__`: `import *` would load
+# them.
+_FRONT_ENDS = ("torch",)
+
 
 def __getattr__(name: str) -> Any:
+    if name in _FRONT_ENDS:
+        return importlib.import_module(f"custom_dispatch.{name}")
     room = _LAZY.get(name)
     if room is None:
         raise AttributeError(f"module 'custom_dispatch' has no attribute {name!r}")

@@ -31,7 +31,7 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     first: dict[str, str] = {}
     buffers = [operand for operand in kernel.inputs if isinstance(operand, Buffer)]
     for operand in buffers:
-        _check_rank(kernel, operand, tuple(shapes[operand.name]))
+        check_rank(kernel, operand, tuple(shapes[operand.name]))
     # One that is absent has no sizes to compare, and one that may be gives none to others.
     buffers = [item for item in buffers if not (item.optional and 0 in shapes[item.name])]
     buffers.sort(key=lambda operand: operand.optional)
@@ -54,7 +54,14 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     return dims
 
 
-def _check_rank(kernel: Kernel, operand: Buffer, shape: Shape) -> None:
+def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
+    """Require an operand's rank.
+
+    Raises
+    ------
+    CallError
+        The shape has another one.
+    """
     if len(shape) != operand.rank:
         declared = ", ".join(map(str, operand.shape))
         raise CallError(

@@ -1,0 +1,1 @@
+"""Kernels in PyTorch. PyTorch is no dependency: `cd.torch` loads these files when it is touched."""

@@ -1,0 +1,197 @@
+"""A kernel as an operator of PyTorch, made with `torch.library`.
+
+PyTorch calls it in three ways: with tensors, which runs the kernel on the device they are on; with
+fake ones, while `torch.export` and `torch.compile` trace a model, which gives the results' shapes;
+and by its name, in what these make of a model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
+from custom_dispatch.frontends.torch.schema import argument_names, call_arguments, schema_of
+from custom_dispatch.frontends.torch.shapes import traced_shapes
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.launch import BoundKernel
+from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.operand import Buffer
+
+_DEVICES = ("cpu", "cuda")
+_CUDA_ALIGNMENT = 16
+"""What kernels may take the address of an operand to be a multiple of: `runtime/incoming.py`."""
+
+
+@dataclass(slots=True)
+class _Registered:
+    kernel: Kernel
+    bound: dict[str, BoundKernel]
+    operator: Any
+
+
+_lock = threading.Lock()
+_registered: dict[str, _Registered] = {}
+
+
+def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
+    """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
+
+    It takes the `In`s and `InOut`s as tensors, on the CPU or on the first GPU, and value-less
+    `Scalar`s as ints, floats and bools, in declaration order; a `Struct` is its numbers one by
+    one. It returns the `Out`s and `InOut`s as new tensors and changes none of its arguments.
+    Tensors are passed without copying, except those that are not contiguous and views that begin
+    at an unaligned address. It runs where the tensors are, and is built on its first call.
+
+    `torch.export` and `torch.compile` take it as one operator, with static or dynamic sizes.
+    There is no derivative: `register_autograd` of what is returned gives it one.
+
+    Parameters
+    ----------
+    namespace
+        The operator's namespace.
+
+    Returns
+    -------
+    torch.library.CustomOpDef
+        The operator; a second call with the same kernel returns it again.
+
+    Raises
+    ------
+    DeclarationError
+        The kernel takes no buffer; or the namespace is no identifier, or has an operator of
+        that name which is not this kernel.
+    """
+    if not isinstance(kernel, Kernel):
+        raise DeclarationError(
+            f"cd.torch.register is given {shown(kernel)}.",
+            expected="a cd.Kernel",
+            next_step="pass the kernel's declaration.",
+        )
+    if not any(isinstance(item, Buffer) and not item.optional for item in kernel.inputs):
+        raise DeclarationError(
+            f"Kernel `{kernel.name}` takes no buffer.",
+            expected="an In or InOut that is not optional: it runs where that tensor is",
+            next_step="declare an InOut in place of an Out, and pass an empty tensor of its size.",
+        )
+    name = f"{check_name(namespace, 'namespace')}::{kernel.name}"
+    bound = {device: kernel.on(device) for device in _DEVICES}
+    with _lock:
+        known = _registered.get(name)
+        if known is not None:
+            if not _is_same(known.kernel, kernel):
+                raise _taken(name, "another kernel")
+            # Declared anew, as in a notebook: its source may be another by now.
+            known.kernel, known.bound = kernel, bound
+            return known.operator
+        if hasattr(getattr(torch.ops, namespace), kernel.name):
+            raise _taken(name, "an operator that this package did not register")
+        entry = _Registered(kernel, bound, None)
+        entry.operator = torch.library.custom_op(
+            name,
+            lambda *arguments: _run(entry, arguments),
+            mutates_args=(),
+            schema=schema_of(kernel),
+        )
+        entry.operator.register_fake(lambda *arguments: _trace(entry, arguments))
+        _registered[name] = entry
+        return entry.operator
+
+
+def _is_same(first: Kernel, second: Kernel) -> bool:
+    """Whether two declarations say the same; references are not compared."""
+    return all(
+        getattr(first, field.name) == getattr(second, field.name)
+        for field in dataclasses.fields(Kernel)
+        if not field.metadata.get("not_in_keys")
+    )
+
+
+def _taken(name: str, what: str) -> DeclarationError:
+    return DeclarationError(
+        f"PyTorch's operator `{name}` is {what}.",
+        expected="a name that is free: PyTorch keeps an operator as long as the process lives",
+        next_step='choose another namespace: cd.torch.register(kernel, namespace="mine").',
+    )
+
+
+def _run(entry: _Registered, arguments: Sequence[Any]) -> Any:
+    """Run the kernel on tensors."""
+    kernel = entry.kernel
+    device = _check(kernel, arguments)
+    values = [_passed(item) if isinstance(item, torch.Tensor) else item for item in arguments]
+    results = entry.bound[device.type](*call_arguments(kernel, values))
+    if len(kernel.outputs) == 1:
+        return torch.from_dlpack(results)
+    return tuple(map(torch.from_dlpack, results))
+
+
+def _passed(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor as a kernel takes it; itself wherever that is possible."""
+    plain = tensor.detach().contiguous()
+    if plain.is_cuda and plain.data_ptr() % _CUDA_ALIGNMENT:
+        return plain.clone()
+    return plain
+
+
+def _trace(entry: _Registered, arguments: Sequence[Any]) -> Any:
+    """The results' shapes, dtypes and device, from those of the arguments."""
+    kernel = entry.kernel
+    device = _check(kernel, arguments)
+    shapes = {
+        operand.name: tuple(value.shape)
+        for operand, value in zip(kernel.arguments, arguments, strict=True)
+        if isinstance(value, torch.Tensor)
+    }
+    sizes = traced_shapes(kernel, shapes)
+    results = tuple(
+        torch.empty(sizes[operand.name], dtype=torch_dtype(operand.dtype), device=device)
+        for operand in kernel.outputs
+    )
+    return results[0] if len(results) == 1 else results
+
+
+def _check(kernel: Kernel, arguments: Sequence[Any]) -> torch.device:
+    """Check dtypes and devices; return the device that all tensors are on."""
+    first: tuple[str, torch.device] | None = None
+    for operand, name, value in zip(
+        kernel.arguments, argument_names(kernel), arguments, strict=True
+    ):
+        if not isinstance(operand, Buffer) or value is None:
+            continue
+        what = f"Kernel `{kernel.name}`: operand `{name}`"
+        if value.layout != torch.strided:
+            raise CallError(
+                f"{what} is a tensor of layout {value.layout}.",
+                expected="a dense tensor",
+                next_step="convert it: tensor.to_dense().",
+            )
+        if not is_same_type(value.dtype, operand.dtype):
+            wanted = torch_dtype(operand.dtype)
+            raise CallError(
+                f"{what} has dtype {value.dtype}.",
+                expected=f"{wanted} ({operand.dtype})",
+                next_step=f"convert it: tensor.to({wanted}).",
+            )
+        if first is None:
+            first = (name, value.device)
+        elif value.device != first[1]:
+            raise CallError(
+                f"{what} is on {value.device}, and `{first[0]}` on {first[1]}.",
+                expected="all tensors on one device",
+                next_step=f'move it: tensor.to("{first[1]}").',
+            )
+    assert first is not None  # noqa: S101 - `register` requires an operand that is always there
+    if first[1].type not in (*_DEVICES, "meta"):
+        raise CallError(
+            f"Kernel `{kernel.name}`: operand `{first[0]}` is on {first[1]}.",
+            expected="a tensor on the CPU or on an NVIDIA GPU",
+            next_step='move it: tensor.to("cuda").',
+        )
+    return first[1]

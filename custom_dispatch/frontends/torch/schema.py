@@ -1,0 +1,72 @@
+"""The signature that a kernel has as an operator of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+
+
+def schema_of(kernel: Kernel) -> str:
+    """The operator's schema: "(Tensor x, float epsilon, Tensor? bias=None) -> Tensor".
+
+    A buffer is a tensor, a scalar an int, float or bool, and a struct its numbers one by one. Every
+    `Out` and `InOut` is a result; no argument is changed.
+    """
+    names = argument_names(kernel)
+    arguments = kernel.arguments
+    # An argument may be left out where all after it may.
+    last_needed = max((i for i, item in enumerate(arguments) if not _is_optional(item)), default=-1)
+    parts = []
+    for index, (item, name) in enumerate(zip(arguments, names, strict=True)):
+        default = "=None" if _is_optional(item) and index > last_needed else ""
+        parts.append(f"{_type_of(item)} {name}{default}")
+    results = ", ".join("Tensor" for _ in kernel.outputs)
+    returned = results if len(kernel.outputs) == 1 else f"({results})"
+    return f"({', '.join(parts)}) -> {returned}"
+
+
+def argument_names(kernel: Kernel) -> list[str]:
+    """The arguments' names: a struct's field `params.alpha` is `params_alpha`."""
+    taken = {item.name for item in kernel.arguments}
+    names = []
+    for item in kernel.arguments:
+        name = item.name.replace(".", "_")
+        while name != item.name and name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _is_optional(item: Buffer | Scalar) -> bool:
+    return isinstance(item, Buffer) and item.optional
+
+
+def _type_of(item: Buffer | Scalar) -> str:
+    if isinstance(item, Buffer):
+        return "Tensor?" if item.optional else "Tensor"
+    if item.dtype.is_float:
+        return "float"
+    return "bool" if item.dtype.name == "bool" else "SymInt"
+
+
+def call_arguments(kernel: Kernel, values: Sequence[Any]) -> list[Any]:
+    """The operator's arguments as a call of the kernel takes them: a struct's numbers together."""
+    rest = iter(values)
+    found: list[Any] = []
+    for operand in kernel.inputs:
+        if not isinstance(operand, Struct):
+            found.append(next(rest))
+            continue
+        found.append(
+            {
+                field.name: next(rest)
+                if field.count is None
+                else [next(rest) for _ in range(field.count)]
+                for field in operand.fields
+            }
+        )
+    return found

@@ -1,0 +1,163 @@
+"""The shapes of a kernel's results while PyTorch traces a model: sizes may be symbols.
+
+Numbers take the way that they take in every call. For symbols, each check becomes a fact that
+PyTorch notes of the model (`torch._check`): as long as it traces, nobody knows the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
+from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+
+_LEAST_CERTAIN = 2
+Size = Any
+"""An int or a `torch.SymInt`."""
+
+
+def traced_shapes(
+    kernel: Kernel, shapes: Mapping[str, Sequence[Size]]
+) -> dict[str, tuple[Size, ...]]:
+    """The shape of every result, by operand name.
+
+    Parameters
+    ----------
+    shapes
+        The shape of every input buffer, by operand name; none for one that is absent.
+
+    Raises
+    ------
+    CallError
+        The shapes do not fit the declaration.
+    RuntimeError
+        Symbols do not: PyTorch raises it, with our sentence.
+    """
+    if all(isinstance(size, int) for shape in shapes.values() for size in shape):
+        given = {
+            operand.name: shapes.get(operand.name, (0,) * operand.rank)
+            for operand in kernel.inputs
+            if isinstance(operand, Buffer)
+        }
+        return dict(output_shapes(kernel, bind_dims(kernel, given)))
+    dims = _bind(kernel, shapes)
+    return {
+        operand.name: tuple(_value(kernel, size, dims) for size in operand.shape)
+        for operand in kernel.outputs
+    }
+
+
+def _bind(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict[str, Size]:
+    dims: dict[str, Size] = {}
+    first: dict[str, str] = {}
+    buffers = [op for op in kernel.inputs if isinstance(op, Buffer) and op.name in shapes]
+    buffers.sort(key=lambda operand: operand.optional)
+    others = []
+    for operand in buffers:
+        check_rank(kernel, operand, shapes[operand.name])
+        for axis, (expr, size) in enumerate(zip(operand.shape, shapes[operand.name], strict=True)):
+            here = f"`{operand.name}`.shape[{axis}]"
+            if not isinstance(expr, Dim):
+                others.append((expr, size, here))
+            elif expr.name not in dims:
+                dims[expr.name], first[expr.name] = size, here
+            else:
+                _require(
+                    dims[expr.name] == size,
+                    f"Kernel `{kernel.name}`: {first[expr.name]} and {here} disagree on dim "
+                    f"{expr}.",
+                )
+    for expr, size, here in others:
+        wanted = _value(kernel, expr, dims)
+        _require(wanted == size, f"Kernel `{kernel.name}`: {here} is not {expr}.")
+    return dims
+
+
+def _require(condition: Any, problem: str) -> None:
+    torch._check(condition, lambda: problem)
+
+
+def _value(kernel: Kernel, expr: Expr, dims: Mapping[str, Size], *, checked: bool = True) -> Size:
+    """As `custom_dispatch.kernel.expr.evaluate`, on symbols.
+
+    Parameters
+    ----------
+    checked
+        Whether it must have a value. Of `where`, one side need not: the call checks that.
+    """
+    match expr:
+        case Constant(value):
+            return value
+        case Dim(name):
+            return dims[name]
+        case Where(condition, if_true, if_false):
+            return _choose(
+                _holds(kernel, condition, dims),
+                _value(kernel, if_true, dims, checked=False),
+                _value(kernel, if_false, dims, checked=False),
+            )
+        case Binary(operator, left_expr, right_expr):
+            left = _value(kernel, left_expr, dims, checked=checked)
+            right = _value(kernel, right_expr, dims, checked=checked)
+            if checked and operator in ("//", "%", "ceildiv"):
+                _require(right != 0, f"Kernel `{kernel.name}`: {expr} divides by zero.")
+            result = _apply(operator, left, right)
+            if checked and operator == "-":
+                _require(result >= 0, f"Kernel `{kernel.name}`: {expr} is negative.")
+            return result
+        case _:  # pragma: no cover - a shape has no other kind of expression
+            raise TypeError(f"not an expression of a shape: {expr!r}")
+
+
+def _choose(condition: Any, if_true: Size, if_false: Size) -> Size:
+    if isinstance(condition, bool):
+        return if_true if condition else if_false
+    if not all(statically_known_true(side >= _LEAST_CERTAIN) for side in (if_true, if_false)):
+        # PyTorch asks of every size whether it is 0 or 1, which it cannot tell of a choice: it
+        # takes one side then, and notes that the model holds for sizes of that side.
+        return if_true if condition else if_false
+    # It chooses between two symbols only.
+    sides = [
+        side if isinstance(side, torch.SymInt) else torch.SymInt(condition.node.wrap_int(side))
+        for side in (if_true, if_false)
+    ]
+    return torch.sym_ite(condition, *sides)
+
+
+def _apply(operator: str, left: Size, right: Size) -> Size:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "//":
+            return left // right
+        case "%":
+            return left % right
+        case "ceildiv":
+            return (left + right - 1) // right
+        case "minimum":
+            return torch.sym_min(left, right)
+        case _:
+            return torch.sym_max(left, right)
+
+
+def _holds(kernel: Kernel, condition: Condition, dims: Mapping[str, Size]) -> Any:
+    left, right = (_value(kernel, side, dims) for side in (condition.left, condition.right))
+    match condition.operator:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case _:
+            return left >= right
