@@ -79,6 +79,13 @@ def test_your_own_kernel_in_python(tmp_path: Path) -> None:
     play("own-kernel", tmp_path)
 
 
+def test_in_a_pytorch_model(tmp_path: Path) -> None:
+    for snippet in SNIPPETS:
+        if snippet.what in ("file saxpy.cu", "file saxpy.py"):
+            (tmp_path / snippet.what.split()[1]).write_text(snippet.text)
+    play("torch", tmp_path)
+
+
 def test_finding_mistakes_without_a_gpu(tmp_path: Path) -> None:
     play("checked", tmp_path)
 
@@ -109,7 +116,7 @@ def test_cmake_in_your_own_project(tmp_path: Path) -> None:
 def test_every_snippet_is_run() -> None:
     """A block of code without a comment before it would be shown and never run."""
     assert README.count("\n```") == 2 * len(SNIPPETS)
-    stories = {"own-kernel", "checked", "stock-tools", "own-cmake", "command", "bench"}
+    stories = {"own-kernel", "checked", "stock-tools", "own-cmake", "command", "bench", "torch"}
     assert {snippet.story for snippet in SNIPPETS} == stories
 
 
