@@ -14,11 +14,13 @@ Three things would otherwise end in a hang, a crash or a message that explains n
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
@@ -84,13 +86,37 @@ class Access:
     def __enter__(self) -> None:
         if self._found:
             self.check()
-        _calls.append(None)
-        if _exiting and threading.current_thread() is not threading.main_thread():
-            _calls.pop()
-            raise SystemExit  # ends this thread; the interpreter is about to
+        thread = threading.get_ident()
+        _calls.append(thread)
+        if _exiting or _alone is not None:
+            _enter_late(thread)
 
     def __exit__(self, *_: object) -> None:
-        _calls.pop()
+        _calls.remove(threading.get_ident())
+
+    @contextlib.contextmanager
+    def alone(self, timeout: float) -> Iterator[bool]:
+        """Let no other thread call anything; yields whether that was reached.
+
+        Parameters
+        ----------
+        timeout
+            How long to wait for the calls of other threads, in seconds.
+        """
+        global _alone
+        me = threading.get_ident()
+        if not _one_alone.acquire(blocking=False):
+            yield False
+            return
+        try:
+            _alone = me
+            latest = time.monotonic() + timeout
+            while any(thread != me for thread in tuple(_calls)) and time.monotonic() < latest:
+                time.sleep(0.0002)
+            yield all(thread == me for thread in tuple(_calls))
+        finally:
+            _alone = None
+            _one_alone.release()
 
     def end(self, found: str, next_step: str) -> None:
         """Refuse every use from now on. What was said first stays: the rest follows from it."""
@@ -152,9 +178,31 @@ def _refuses(device: Any) -> bool:
 
 
 _accesses: dict[str, Access] = {}
-_calls: list[None] = []
-"""One for each call that runs. A list's append and pop are atomic; a counter would want a lock."""
+_calls: list[int] = []
+"""The thread of each call that runs. A list's append and remove are atomic."""
 _exiting = False
+_alone: int | None = None
+"""The thread that wants to be alone."""
+_one_alone = threading.Lock()
+
+
+def _enter_late(thread: int) -> None:
+    """Begin a call while the interpreter ends, or another thread wants to be alone."""
+    while True:
+        if _exiting and threading.current_thread() is not threading.main_thread():
+            _calls.remove(thread)
+            raise SystemExit  # ends this thread; the interpreter is about to
+        # A call within a call goes on: the other thread waits for the outer one.
+        if not _somebody_is_alone() or _alone == thread or _calls.count(thread) > 1:
+            return
+        _calls.remove(thread)
+        while _somebody_is_alone():
+            time.sleep(0.0002)
+        _calls.append(thread)
+
+
+def _somebody_is_alone() -> bool:
+    return _alone is not None
 
 
 def access_to(kind: str) -> Access:
@@ -171,7 +219,10 @@ def keep_in_forks(holder: object) -> None:
 
 
 def _keep_for_ever(*objects: object) -> None:
-    """Let objects outlive the interpreter."""
+    """Let objects outlive the interpreter, which is then not told of them as leaks."""
+    from iree import runtime as rt
+
+    rt._binding.disable_leak_checker()
     for item in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))
 
@@ -188,8 +239,10 @@ def _forked() -> None:
             'load it in the child, or start processes with the method "spawn" '
             '(multiprocessing.get_context("spawn")).',
         )
+    global _alone, _one_alone
     _accesses.clear()
     _calls.clear()
+    _alone, _one_alone = None, threading.Lock()
     if has_initialised():
         access_to("cuda").end(
             "CUDA cannot be used in this process: it was forked from one that had opened CUDA, "

@@ -3,8 +3,7 @@
 IREE works on a stream of its own, which it tells nobody, and its Python calls take no events. So
 what other libraries have under way is waited for on the host, here:
 
-- Before an array of theirs is read: `__dlpack__` has ordered it before the default stream, and that
-  stream is waited for.
+- Before an array of theirs is read, the stream on which it becomes ready is waited for.
 - After an array of ours was given away: its memory is used again as soon as nobody holds it, and
   the other library may still read it by then (PyTorch lets go of a tensor when its work is queued,
   not when it is done). From then on, calls wait for the stream that asked for the array.
@@ -50,7 +49,7 @@ def wait_for_users() -> None:
             wait_for_stream(stream)
 
 
-def wait_for_stream(stream: int = _LEGACY_STREAM) -> None:
+def wait_for_stream(stream: int) -> None:
     """Wait until everything that was ordered before a stream is done."""
 
     def wait(driver: Any) -> int:

@@ -137,9 +137,9 @@ def hal_device(kind: str) -> Any:
     return device
 
 
-_KEPT_SHARE = 0.75
-_KEPT_COUNT = 256
-"""How much of a GPU's memory, and how many buffers, IREE keeps for calls to come."""
+_KEPT = "*;*;100000"
+"""How large a buffer that IREE keeps for later calls may be, how much all of them, and how many:
+`OpenDevice.give_back_memory` says why there is no limit, and when they go."""
 
 
 def _open_cuda() -> Any:
@@ -159,10 +159,8 @@ def _open_cuda() -> Any:
         driver = rt.get_driver("cuda")  # it reads the flag when it is made, and there is one
     finally:
         rt.flags.parse_flags(flag.format("true"))
-    memory = driver_state().gpus[0].memory_bytes
-    limits = f"*;{int(memory * _KEPT_SHARE)};{_KEPT_COUNT}"
     heaps = ("device_local", "host_local", "host_local|host_cached")
-    pools = ",".join(f"{heap}={limits}" for heap in heaps)
+    pools = ",".join(f"{heap}={_KEPT}" for heap in heaps)
     return driver.create_default_device(allocators=[f"caching:{pools}"])
 
 

@@ -3,14 +3,16 @@
 The structures are those of DLPack's C header (dlpack.h: `DLTensor`, `DLManagedTensor`), and the
 order of events is that of the Python specification of DLPack in the array API standard: who takes
 an array names the stream on which it will be used, and who gives it makes that stream wait.
-IREE does not tell its CUDA stream. So an array is taken for the default stream, which the host then
-waits for; and results are given away when they are done.
+IREE does not tell its CUDA stream. So an array is taken for the default stream, or for the one that
+its library says it works on, which the host then waits for; and results are given away when they
+are done.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from typing import Any
 
 import numpy
@@ -32,6 +34,8 @@ _FLOAT8 = {10: "f8E4M3FN", 12: "f8E5M2"}
 _UNSIGNED = 1
 _LEGACY_STREAM = 1
 """CUDA's default stream in DLPack's numbering, and in the driver's (CU_STREAM_LEGACY)."""
+_NO_ORDER = -1
+"""In DLPack's numbering: who takes the array sees to the order."""
 
 
 class _Device(ctypes.Structure):
@@ -68,12 +72,31 @@ class ForeignArray:
         The library does not give it.
     """
 
-    __slots__ = ("_capsule", "_tensor", "address", "contiguous", "device", "dtype_name", "shape")
+    __slots__ = (
+        "_capsule",
+        "_tensor",
+        "address",
+        "contiguous",
+        "device",
+        "dtype_name",
+        "shape",
+        "stream",
+    )
+    # `stream`: the one on which a GPU's array is ready, in the driver's numbering.
 
     def __init__(self, value: Any) -> None:
         self.device: tuple[int, int] = tuple(value.__dlpack_device__())
-        on_cuda = self.device[0] in ON_CUDA
-        self._capsule = value.__dlpack__(stream=_LEGACY_STREAM) if on_cuda else value.__dlpack__()
+        self.stream: int | None = None
+        if self.device[0] not in ON_CUDA:
+            self._capsule = value.__dlpack__()
+        elif type(value).__module__.partition(".")[0] == "torch":
+            # PyTorch says its stream: to wait for that is quicker than to have an event recorded.
+            stream = sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
+            self.stream = stream or _LEGACY_STREAM
+            self._capsule = value.__dlpack__(stream=_NO_ORDER)
+        else:
+            self.stream = _LEGACY_STREAM
+            self._capsule = value.__dlpack__(stream=_LEGACY_STREAM)
         tensor = _Tensor.from_address(_pointer_of(self._capsule, b"dltensor"))
         self._tensor = tensor
         self.shape: tuple[int, ...] = tuple(tensor.shape[: tensor.ndim])

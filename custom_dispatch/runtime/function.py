@@ -296,9 +296,10 @@ class Function:
 
     def _wait_for_others(self, needs: Needs) -> None:
         """Wait for the work of other libraries on the GPU, which IREE's fences do not know."""
+        self.open_device.count_call()
         wait_for_users()
-        if needs.other_libraries:
-            wait_for_stream()
+        for stream in needs.streams:
+            wait_for_stream(stream)
 
     def _before(self) -> tuple[Flight | ThreadFlight, ...]:
         """The call of this program that is to take effect before the next."""
@@ -321,7 +322,8 @@ class Function:
                 if not is_out_of_memory(error):
                     raise
                 # What is kept for later calls, of sizes that this one has no use for, goes first.
-                self.device.allocator.trim()
+                if not self.open_device.give_back_memory():
+                    raise
                 outputs = rt.VmVariantList(len(self.type.outputs))
                 self._context.invoke(function, inputs, outputs)
         except IREE_ERRORS as error:

@@ -186,8 +186,8 @@ class Needs:
 
     flights: list[Flight] = field(default_factory=list)
     """The calls that compute some of them."""
-    other_libraries: bool = False
-    """Whether some of them are other libraries' arrays on the GPU."""
+    streams: set[int] = field(default_factory=set)
+    """The streams on which other libraries' arrays among them become ready."""
 
     def of(self, array: Array) -> None:
         """Add an array's."""
@@ -197,8 +197,8 @@ class Needs:
                 self.flights.append(flight)
             else:
                 array.wait()  # done, it may have failed
-        elif isinstance(array, ForeignArray) and array.device[0] in dlpack.ON_CUDA:
-            self.other_libraries = True
+        elif isinstance(array, ForeignArray) and array.stream is not None:
+            self.streams.add(array.stream)
 
 
 def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any | None:

@@ -96,8 +96,8 @@ class Destinations:
         source = place(self._device, array, kind, what)
         if isinstance(array, DeviceArray):
             array.wait()
-        elif isinstance(array, ForeignArray) and self._device.is_cuda:
-            wait_for_stream()
+        elif isinstance(array, ForeignArray) and array.stream is not None:
+            wait_for_stream(array.stream)
         if tuple(source.shape) != target.shape:
             raise CallError(
                 f"`out` has shape {list(target.shape)}, and the argument that is updated "

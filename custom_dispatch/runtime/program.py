@@ -121,8 +121,8 @@ class Program:
         kind = dtype_of(read, what)
         device = self._open_device
         with device.access:
-            if isinstance(read, ForeignArray) and device.is_cuda:
-                wait_for_stream()
+            if isinstance(read, ForeignArray) and read.stream is not None:
+                wait_for_stream(read.stream)
             return DeviceArray(device, place(device, read, kind, what), kind)
 
     def __getattr__(self, name: str) -> Function:

@@ -25,7 +25,7 @@ _SHOWN_LINES = 40
 # What each command's output must hold, by what the command begins with after its variables.
 EXPECTED = (
     (r"^RUN=", "row 1: 128"),
-    (r"^compute-sanitizer \$RUN", "Invalid __global__ read"),
+    (r"^timeout 30 compute-sanitizer \$RUN", "Invalid __global__ read"),
     (r"--tool racecheck", "RACECHECK SUMMARY: 0 hazards"),
     (r"--tool synccheck", "ERROR SUMMARY: 0 errors"),
     (r"^ncu", "Memory Throughput"),
