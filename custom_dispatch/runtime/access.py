@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.runtime.cuda_order import enter_thread
 from custom_dispatch.runtime.driver import context_error, has_initialised
 
 IREE_ERRORS = (RuntimeError, ValueError, IndexError)
@@ -90,6 +91,8 @@ class Access:
         _calls.append(thread)
         if _exiting or _alone is not None:
             _enter_late(thread)
+        if self.kind == "cuda" and has_initialised():
+            enter_thread()
 
     def __exit__(self, *_: object) -> None:
         _calls.remove(threading.get_ident())

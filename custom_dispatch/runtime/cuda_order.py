@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,22 @@ DLPack numbers them so too, and they are never destroyed."""
 _NOT_READY = 600
 _given_to: set[int] = set()
 _ANYBODY = -1
+_thread = threading.local()
+
+
+def enter_thread() -> None:
+    """Make the context that IREE uses the calling thread's, if that has none yet.
+
+    A context is a thread's own (CUDA Driver API, cuCtxSetCurrent), and IREE makes it that of the
+    thread which opens the device; `cuMemAlloc` fails in every other one.
+    """
+    if getattr(_thread, "has_context", False):
+        return
+    driver, current = _driver(), ctypes.c_void_p()
+    driver.cuCtxGetCurrent(ctypes.byref(current))
+    if not current.value:
+        driver.cuCtxSetCurrent(_context())
+    _thread.has_context = True
 
 
 def note_export(stream: int | None) -> None:
@@ -42,6 +59,8 @@ def note_export(stream: int | None) -> None:
 
 def wait_for_users() -> None:
     """Wait for what other libraries do with arrays that they were given, if they were given any."""
+    if not _given_to:
+        return
     if _ANYBODY in _given_to:
         _within_context(lambda driver: driver.cuCtxSynchronize())
     else:

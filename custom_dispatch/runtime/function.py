@@ -262,6 +262,8 @@ class Function:
         if is_cuda and self._points.asynchronous is not None:
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             flight.wait()
+            if self._order.last is flight:
+                self._order.last = None
         else:
             if is_cuda:
                 self._wait_for_others(needs)
@@ -276,15 +278,8 @@ class Function:
         device = self.open_device
         if device.is_cuda:
             self._wait_for_others(needs)
-        fences = []
-        for before in (*needs.flights, *self._before()):
-            if isinstance(before, ThreadFlight):
-                before.wait()
-            else:
-                fences.append(before.fence())
         flight = Flight(device, inputs, self.translated)
-        reached = device.reached if not fences else fences[0]
-        inputs.push_ref(reached if len(fences) < 2 else rt.HalFence.join(fences))
+        inputs.push_ref(self._fence(needs))
         inputs.push_ref(flight.fence())
         try:
             outputs = self._invoke(function, inputs)
@@ -293,6 +288,20 @@ class Function:
             raise
         self._order.last = flight
         return outputs, flight
+
+    def _fence(self, needs: Needs) -> Any:
+        """The fence that a call waits for."""
+        if not needs.flights and self._order.last is None:
+            return self.open_device.reached
+        fences = []
+        for before in (*needs.flights, *self._before()):
+            if isinstance(before, ThreadFlight):
+                before.wait()
+            else:
+                fences.append(before.fence())
+        if len(fences) > 1:
+            return rt.HalFence.join(fences)
+        return fences[0] if fences else self.open_device.reached
 
     def _wait_for_others(self, needs: Needs) -> None:
         """Wait for the work of other libraries on the GPU, which IREE's fences do not know."""
