@@ -32,12 +32,13 @@ def main() -> int:
     sys.path.insert(0, str(TESTS))
     import numpy as np
     from corpus_cases import CORPUS, FILES
-    from cpu_harness import Launch, compile_cuda, model_text
+    from cpu_harness import Launch, compile_cuda, model_text, set_apart
     from test_corpus import include_paths
 
     def seconds(ptx: str, launch: Launch) -> float:
         start = time.perf_counter()
-        compile_mlir(model_text(ptx, [launch], "x86-64-v3").encode(), FLAGS)
+        source, apart = set_apart(model_text(ptx, [launch], "x86-64-v3"))
+        compile_mlir(source.encode(), FLAGS, apart)
         return time.perf_counter() - start
 
     launch = Launch("least", [np.zeros(32, np.int32)], [0], block=(32, 1, 1))

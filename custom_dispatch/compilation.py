@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -15,10 +16,11 @@ from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
-from custom_dispatch.ir.library_module import write_library_module
+from custom_dispatch.ir.library_module import write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.process import Completed
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
 _LOWEST_CODEGEN = 60
 
+_SUBSTITUTED = "NOTE: hal.executable"
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 
 
@@ -109,9 +112,15 @@ def compile(  # noqa: A001 - the public name is cd.compile
     ours = device_flags(library)
     cpu = library.cpu_target.cpu if library.cpu_target else ""
 
+    # A flag may ask for what the compiler has before the code that is kept apart comes in.
+    whole = bool(flags)
+
     def of_kernels() -> bytes:
-        text = write_library_module(library, embedded, "executable", asynchronous=asynchronous)
-        return compile_mlir(text.encode(), [*ours, *_TRUSTED, *flags])
+        if whole:
+            text = write_library_module(library, embedded, "executable", asynchronous=asynchronous)
+            return compile_mlir(text.encode(), [*ours, *_TRUSTED, *flags])
+        text, apart = write_module_apart(library, embedded, asynchronous=asynchronous)
+        return compile_mlir(text.encode(), [*ours, *_TRUSTED], apart)
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.
@@ -122,21 +131,31 @@ def compile(  # noqa: A001 - the public name is cd.compile
     # Loaded here, with IREE's own parser: calling a kernel that was compiled before needs neither.
     from custom_dispatch.frontends.mlir import link, refers_to_files
 
-    linked = link(model, library, embedded)
+    with_files = refers_to_files(model)
+    linked = link(model, library, embedded, apart=not whole and not with_files)
     source = linked.bytecode
 
     def of_model() -> bytes:
-        return compile_mlir(source, [*ours, *flags])
+        return compile_mlir(source, [*ours, *flags], linked.apart)
 
-    if refers_to_files(model):
+    if with_files:
         content = of_model()
     else:
-        content = kept.remember("model", (source, ours), cpu, of_model)
+        content = kept.remember("model", (source, linked.apart, ours), cpu, of_model)
     return CompiledModule(content, library.targets, tuple(kernel.name for kernel in linked.kernels))
 
 
-def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
+def compile_mlir(
+    source: bytes, flags: Sequence[str], apart: Mapping[str, str] | None = None
+) -> bytes:
     """Compile MLIR text or bytecode with `iree-compile`.
+
+    Parameters
+    ----------
+    apart
+        Executables, as modules, that take the places of those with the same symbols in the source
+        once the host's code is done. The compiler then runs in a directory of its own, so paths in
+        the source and in flags are to be absolute.
 
     Raises
     ------
@@ -145,7 +164,7 @@ def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
     ModelError
         The compiler refused the module, or crashed; its message follows.
     """
-    done = run_compiler(["-", "-o", "-", *flags], source)
+    done = _run(source, flags, apart) if apart else run_compiler(["-", "-o", "-", *flags], source)
     if done.returncode == 0 and done.stdout:
         return done.stdout
     unknown = _UNKNOWN_FLAG.search(done.stderr)
@@ -165,8 +184,19 @@ def compile_mlir(source: bytes, flags: Sequence[str]) -> bytes:
     )
 
 
+def _run(source: bytes, flags: Sequence[str], apart: Mapping[str, str]) -> Completed:
+    arguments = ["-", "-o", "-", *flags]
+    with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as place:
+        for number, (symbol, text) in enumerate(apart.items()):
+            # The file's name is in what is compiled: the same each time, and no directory in it.
+            name = f"code{number}.mlir"
+            Path(place, name).write_text(text)
+            arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
+        return run_compiler(arguments, source, cwd=Path(place))
+
+
 def _first_lines(log: str, limit: int = 40) -> str:
-    lines = log.splitlines()
+    lines = [line for line in log.splitlines() if not line.startswith(_SUBSTITUTED)]
     rest = len(lines) - limit
     return "\n".join(lines[:limit] + ([f"... and {rest} more lines"] if rest > 0 else []))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sample_kernels import samples
 
@@ -13,6 +15,8 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError
+from custom_dispatch.ir.executable import embedded
+from custom_dispatch.ir.library_module import write_module_apart
 
 KERNELS = [simple_mul, simple_mul_inplace]
 MODELS = Path(__file__).resolve().parents[1] / "mlir"
@@ -124,6 +128,74 @@ def test_what_the_compiler_refuses_is_shown_with_its_message() -> None:
     assert message.startswith("IREE's compiler refused the model.")
     assert "has 0 operands, but enclosing function (@f) returns 1" in message
     assert "Traceback" not in message
+
+
+def test_code_that_is_kept_apart_leaves_no_path_in_the_file() -> None:
+    library = cd.build(KERNELS, ["cuda:sm_80", "cpu"])
+    text, apart = write_module_apart(library, embedded)
+    assert "llvm.func" not in text
+    assert [*apart] == ["custom_dispatch_simple_mul"]
+    assert "llvm.func" in apart["custom_dispatch_simple_mul"]
+    first, second = (cd.compile(None, library, store=False).bytes for _ in range(2))
+    assert first == second
+    assert b"code0.mlir" in first
+    assert tempfile.gettempdir().encode() + b"/" not in first
+
+
+@pytest.mark.parametrize("model", [None, "pair"])
+def test_kernels_that_differ_in_nothing_but_code_stay_two(
+    tmp_path: Path, model: str | None
+) -> None:
+    """IREE makes one of executables that look the same, as they do without their code."""
+    kernels = []
+    for name, sign in (("plus", "+"), ("minus", "-")):
+        source = tmp_path / f"{name}.cu"
+        source.write_text(
+            'extern "C" __global__ void same(const float* x, float* y, int n) {\n'
+            "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            f"  if (i < n) y[i] = x[i] {sign} 1.0f;\n}}\n"
+        )
+        n = cd.dim("n")
+        kernels.append(
+            cd.Kernel(
+                name,
+                source=source,
+                entry="same",
+                operands=[
+                    cd.In("x", "f32", [n]),
+                    cd.Out("y", "f32", [n]),
+                    cd.Scalar("n", "i32", n),
+                ],
+                grid=(cd.ceildiv(n, 64), 1, 1),
+                block=(64, 1, 1),
+            )
+        )
+    if model is not None:
+        kind = "(tensor<?xf32>) -> tensor<?xf32>"
+        model = f"""
+func.func private @plus{kind}
+func.func private @minus{kind}
+func.func @pair(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {{
+  %0 = call @plus(%x) : {kind}
+  %1 = call @minus(%x) : {kind}
+  return %0, %1 : tensor<?xf32>, tensor<?xf32>
+}}"""
+    program = cd.load(cd.compile(model, kernels, ["cpu"], store=False), "cpu")
+    x = np.arange(100, dtype=np.float32)
+    results = (program.plus(x), program.minus(x)) if model is None else program.pair(x)
+    np.testing.assert_array_equal(results, (x + 1, x - 1))
+
+
+def test_what_the_compiler_says_after_code_came_in_is_shown() -> None:
+    library = cd.build([simple_mul], ["cpu:checked"])
+    source, apart = write_module_apart(library, embedded)
+    flags = [*device_flags(library), "--iree-llvmcpu-system-linker-path=/no/such/linker"]
+    with pytest.raises(ModelError) as caught:
+        compile_mlir(source.encode(), flags, apart)
+    message = str(caught.value)
+    assert message.startswith("IREE's compiler refused the model.")
+    assert "/no/such/linker" in message
+    assert "NOTE: hal.executable" not in message
 
 
 def test_an_f64_kernel_is_not_compiled_without_the_flag_that_keeps_f64(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +39,7 @@ from custom_dispatch.frontends.symbols import (
 )
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
-from custom_dispatch.ir.executable import ObjectReference
+from custom_dispatch.ir.executable import ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
 from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.signature import (
@@ -67,6 +67,8 @@ class LinkedModel:
     module: ir.Module
     kernels: tuple[Kernel, ...]
     """The kernels that it calls."""
+    apart: Mapping[str, str] = field(default_factory=dict)
+    """The executables that are to be put in place of the module's own, by symbol."""
 
     @property
     def text(self) -> str:
@@ -140,7 +142,12 @@ def _diagnostic(error: Exception, what: str = "") -> str:
 
 
 def link(
-    model: Model, library: Library, reference: ObjectReference, form: str = "executable"
+    model: Model,
+    library: Library,
+    reference: ObjectReference,
+    form: str = "executable",
+    *,
+    apart: bool = False,
 ) -> LinkedModel:
     """Put a library's kernels into a model.
 
@@ -152,6 +159,8 @@ def link(
         How the IR refers to objects: `by_path` or `embedded`.
     form
         "executable" or "source".
+    apart
+        Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
 
     Raises
     ------
@@ -190,7 +199,8 @@ def link(
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
         unchecked = _call_unchecked(preflights, set(wrappers))
-        parts = [write_executables(executables, reference, form)]
+        written = [item.without_code() for item in executables] if apart else executables
+        parts = [write_executables(written, reference, form)]
         for name, wrapper in wrappers.items():
             dialect = declarations[name].name.partition(".")[0]
             parts.append(wrapper.write(symbol=name, dialect=dialect))
@@ -204,7 +214,8 @@ def link(
         _attach_manifest(module, manifest(library, used, functions))
         open_to_callers(module, stateless=stateless)
         _verify(module)
-    return LinkedModel(module, tuple(used))
+    kept_apart = write_apart(executables, reference) if apart else {}
+    return LinkedModel(module, tuple(used), kept_apart)
 
 
 def _check_model(module: ir.Module) -> None:

@@ -38,7 +38,7 @@ def find_compiler_tool(name: str = TOOL) -> Path:
     for location in (package.submodule_search_locations or ()) if package else ():
         tool = Path(location) / "_mlir_libs" / name
         if tool.is_file():
-            return tool
+            return tool.absolute()
     raise ToolNotFoundError(
         "The IREE compiler is not installed in this Python environment.",
         expected="the package iree-base-compiler 3.13",
@@ -64,9 +64,18 @@ def compiler_identity(cpu: str) -> bytes | None:
 
 
 def run_compiler(
-    arguments: Sequence[str], source: bytes, *, timeout_seconds: float = 3600.0
+    arguments: Sequence[str],
+    source: bytes,
+    *,
+    cwd: Path | None = None,
+    timeout_seconds: float = 3600.0,
 ) -> Completed:
     """Run `iree-compile` with a source on its standard input.
+
+    Parameters
+    ----------
+    cwd
+        The directory that the arguments' paths are relative to; the current one by default.
 
     Raises
     ------
@@ -75,4 +84,9 @@ def run_compiler(
     ToolTimeoutError
         It ran past the time limit (an hour: large models take many minutes).
     """
-    return run([find_compiler_tool(), *arguments], stdin=source, timeout_seconds=timeout_seconds)
+    return run(
+        [find_compiler_tool(), *arguments],
+        stdin=source,
+        cwd=cwd,
+        timeout_seconds=timeout_seconds,
+    )

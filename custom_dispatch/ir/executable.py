@@ -7,8 +7,8 @@ the kernels as code. IREE takes the first variant whose condition holds, so orde
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from custom_dispatch.cpu import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
@@ -60,6 +60,12 @@ class Executable:
         """The variants' symbols, in order."""
         cuda = tuple(item.target.symbol for item in self.objects)
         return cuda if self.cpu is None else (*cuda, self.cpu.symbol)
+
+    def without_code(self) -> Executable:
+        """The same with an empty CPU variant: what the host's code has to know of it."""
+        if self.cpu is None:
+            return self
+        return replace(self, cpu=replace(self.cpu, code=replace(self.cpu.code, text="")))
 
     def entry_points(self, kernel: Kernel) -> str:
         """The entry point list of a `flow.dispatch`: every variant, in the variants' order.
@@ -116,8 +122,11 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
         _write_exports(inner, executable, executable.cpu.ptx, executable.cpu)
         if executable.checked:
             write_findings_export(inner, len(executable.kernels))
-        inner.line("  builtin.module {")
-        inner.lines.append(executable.cpu.code.text.rstrip())
+        code = executable.cpu.code.text.rstrip()
+        # IREE makes one of executables that look the same; two without their code would.
+        name = f"attributes {{custom_dispatch.code_of = {quote(executable.symbol)}}} "
+        inner.line(f"  builtin.module {'' if code else name}{{")
+        inner.lines.append(code)
         inner.line("  }")
         inner.line("}")
         out.absorb(inner)
@@ -126,6 +135,20 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
     if executable.checked and executable.cpu is not None:
         text += write_findings_function(executable.symbol, executable.cpu.symbol)
     return text
+
+
+def write_apart(executables: Sequence[Executable], reference: ObjectReference) -> Mapping[str, str]:
+    """The executables with a CPU variant, each as a module by itself, by their symbols.
+
+    The compiler puts them in the place of those `without_code` when the host's code is done. Its
+    passes before that visit every operation of a module, again and again, and find nothing to do
+    in a kernel.
+    """
+    return {
+        item.symbol: f"module {{\n{write_executable(item, reference)}}}\n"
+        for item in executables
+        if item.cpu is not None
+    }
 
 
 def write_source(executable: Executable, reference: ObjectReference) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.executable import (
     Executable,
     ObjectReference,
+    write_apart,
     write_executable,
     write_source,
 )
@@ -40,8 +41,28 @@ def write_library_module(
     DeclarationError
         The form cannot hold the library's targets.
     """
+    executables = executables_of(library, library.kernels)
+    return _write_module(library, executables, reference, form, asynchronous)
+
+
+def write_module_apart(
+    library: Library, reference: ObjectReference, *, asynchronous: bool = True
+) -> tuple[str, Mapping[str, str]]:
+    """The same module without the CPU variants' code, and the executables with it, by symbol."""
+    executables = executables_of(library, library.kernels)
+    bare = [item.without_code() for item in executables]
+    text = _write_module(library, bare, reference, "executable", asynchronous)
+    return text, write_apart(executables, reference)
+
+
+def _write_module(
+    library: Library,
+    executables: Sequence[Executable],
+    reference: ObjectReference,
+    form: str,
+    asynchronous: bool,
+) -> str:
     kernels = library.kernels
-    executables = executables_of(library, kernels)
     parts = [write_executables(executables, reference, form)]
     for index, kernel in enumerate(kernels):
         wrapper = Wrapper(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import iree.compiler as iree_compiler
 import iree.runtime as iree_runtime
 import numpy as np
 from cuda.bindings import nvrtc
 
+from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.cpu import CpuKernel, Processor, lower
 from custom_dispatch.ir.cpu_target import cpu_executable_target, cpu_flags, processor_of
 from custom_dispatch.kernel.target import Target
@@ -171,11 +171,23 @@ def _function(index: int, launch: Launch) -> str:
   }}"""
 
 
+def set_apart(text: str) -> tuple[str, dict[str, str]]:
+    """A model of `model_text` without its kernels' code, and its executable, for `compile_mlir`."""
+    opening, closing = "      builtin.module {\n", "      }\n    }\n  }\n"
+    head, _, rest = text.partition(opening)
+    code, _, tail = rest.partition("\n" + closing)
+    aliases, module, executable = head.partition("module @m ")
+    _, start, executable = executable.partition("  hal.executable ")
+    apart = f"{aliases}module {{\n{start}{executable}{opening}{code}\n{closing}}}\n"
+    return f"{aliases}{module}{head.partition(module)[2]}{opening}{closing}{tail}", {"exe": apart}
+
+
 def compile_model(text: str) -> bytes:
     """A `.vmfb`."""
     flags = ["--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false"]
     flags += cpu_flags(CHECKED) if "link_embedded = false" in text else ()
-    return iree_compiler.compile_str(text, extra_args=flags)
+    source, apart = set_apart(text)
+    return compile_mlir(source.encode(), flags, apart)
 
 
 def load_functions(vmfb: bytes, driver: str) -> Callable[[int, Launch], list[np.ndarray]]:
