@@ -167,10 +167,6 @@ class DeviceArray:
         """The call that computes it, while it is under way."""
         return None if self.ready else self._flight
 
-    def is_done_on(self, device: OpenDevice) -> bool:
-        """Whether it is on this device, and known to be done."""
-        return self._flight is None and self._device is device
-
     @property
     def open_device(self) -> OpenDevice:
         """The device it is on."""

@@ -201,10 +201,11 @@ class Function:
                 type(argument) is not DeviceArray
                 or argument.element_type is not dtype
                 or (len(argument.shape) != rank if shape is None else argument.shape != shape)
-                or not argument.is_done_on(device)
+                or argument._flight is not None
+                or argument._device is not device
             ):
                 return False
-            inputs.push_ref(argument.view)
+            inputs.push_ref(argument._view)
         return True
 
     def _push(self, inputs: Any, arguments: Sequence[Any], needs: Needs) -> bool:

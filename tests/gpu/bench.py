@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import sys
+import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +98,14 @@ def main() -> int:
     failed = sum(not passed for _, passed, _ in rows)
     print(f"{len(rows) - failed} equal, {failed} not")
     if arguments.json is not None:
-        content = [{"name": a, "passed": b, "detail": c} for a, b, c in rows]
+        content = {
+            "command": "python tests/gpu/bench.py DIRECTORY",
+            "date": time.strftime("%Y-%m-%d"),
+            "device": str(cd.devices()[0]),
+            "python": platform.python_version(),
+            "iree-base-runtime": version("iree-base-runtime"),
+            "rows": [{"name": a, "passed": b, "detail": c} for a, b, c in rows],
+        }
         arguments.json.write_text(json.dumps(content, indent=1) + "\n")
     return 1 if failed else 0
 
