@@ -98,6 +98,8 @@ def main() -> int:
     failed = sum(not passed for _, passed, _ in rows)
     print(f"{len(rows) - failed} equal, {failed} not")
     if arguments.json is not None:
+        import custom_dispatch as cd
+
         content = {
             "command": "python tests/gpu/bench.py DIRECTORY",
             "date": time.strftime("%Y-%m-%d"),
