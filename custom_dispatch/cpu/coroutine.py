@@ -119,7 +119,8 @@ class Coroutine(Waits):
         self._set_status(status)
         names = self._live[id(instruction)][1] - writes(instruction)
         names |= {register.name for operand in keep for register in registers_in(operand)}
-        slots = sorted((self._frame.slot(name) for name in names), key=lambda slot: -slot[2])
+        ordered = (self._frame.slot(name) for name in sorted(names))
+        slots = sorted(ordered, key=lambda slot: -slot[2])
         place = -(-self._local_bytes // 8) * 8
         saved = []
         for pointer, type_name, size in slots:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -63,6 +64,7 @@ from custom_dispatch.cpu.lower_warp import (
 )
 from custom_dispatch.cpu.lower_wmma import lower_fragments
 from custom_dispatch.ptx import TYPE_BITS, Instruction
+from custom_dispatch.ptx.module import opcode_parts
 
 Lowering = Callable[[Frame, Instruction], None]
 
@@ -146,14 +148,20 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
 
 def lowering_of(instruction: Instruction) -> Lowering | None:
     """The function that lowers an instruction, or None when the CPU target has none."""
-    base, type_name = instruction.parts[0], instruction.parts[-1]
-    if base in ("add", "min", "max") and instruction.parts[1:2] in (("s16x2",), ("u16x2",)):
+    return _lowering_of(instruction.opcode)
+
+
+@functools.lru_cache(maxsize=1024)
+def _lowering_of(opcode: str) -> Lowering | None:
+    parts = opcode_parts(opcode)
+    base, type_name = parts[0], parts[-1]
+    if base in ("add", "min", "max") and parts[1:2] in (("s16x2",), ("u16x2",)):
         return lower_pairs
     if base in VIDEO:
         return lower_video
-    if instruction.opcode in ("min.s32.relu", "max.s32.relu"):  # as the headers write it
+    if opcode in ("min.s32.relu", "max.s32.relu"):  # as the headers write it
         return lower_min_max
-    if not _is_well_formed(instruction.parts):
+    if not _is_well_formed(parts):
         return None
     if base in _BY_BASE:
         return _BY_BASE[base]

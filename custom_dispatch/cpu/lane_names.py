@@ -7,6 +7,7 @@ needed, once in a basic block.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,13 +125,7 @@ class LaneNames(FunctionBuilder):
 
     def constants(self, lanes: Distances, type_name: str) -> str:
         """A vector of integer constants."""
-        vector = vector_of(type_name)
-        if type_name == "i1":
-            listed = ", ".join("true" if lane & 1 else "false" for lane in lanes)
-        else:
-            bits = int(type_name[1:])
-            listed = ", ".join(str(signed(lane, bits)) for lane in lanes)
-        return self.shared(f"llvm.mlir.constant(dense<[{listed}]> : {vector}) : {vector}")
+        return self.shared(_constants_text(lanes, type_name))
 
     def emit(self, text: str) -> str:
         """Write an operation with one result, all of whose names are SSA names."""
@@ -217,3 +212,14 @@ class LaneNames(FunctionBuilder):
     def _only_raw(self) -> None:
         if not self.is_raw:
             raise NeedsLoopError
+
+
+@functools.lru_cache(maxsize=1024)
+def _constants_text(lanes: Distances, type_name: str) -> str:
+    vector = vector_of(type_name)
+    if type_name == "i1":
+        listed = ", ".join("true" if lane & 1 else "false" for lane in lanes)
+    else:
+        bits = int(type_name[1:])
+        listed = ", ".join(str(signed(lane, bits)) for lane in lanes)
+    return f"llvm.mlir.constant(dense<[{listed}]> : {vector}) : {vector}"

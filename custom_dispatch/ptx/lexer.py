@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from custom_dispatch.errors import PtxError
 
 _NEXT_STEP = "give PTX as nvcc -ptx, NVRTC or cuobjdump -ptx print it"
 
+_SPACE = " \t\r\f\v\n"
 _TOKEN = re.compile(
     r"""
-      (?P<space>[ \t\r\f\v\n]+)
-    | (?P<comment>//[^\n]*)
+    [ \t\r\f\v\n]*+
+    (?:
+      (?P<comment>//[^\n]*)
     | (?P<block>/\*)
     | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
-    | (?P<word>\.(?:[A-Za-z0-9_$%]|::)*|(?:[A-Za-z0-9_$%.]|::)+)
+    | (?P<word>\.(?:[A-Za-z0-9_$%]++|::)*+|(?:[A-Za-z0-9_$%.]++|::)++)
     | (?P<mark>[-+*/~!@|&^?:;,=<>(){}\[\]#])
+    | (?P<end>\Z)
+    )
     """,
     re.VERBOSE,
 )
@@ -37,8 +41,7 @@ class Kind(enum.Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token: its kind, text, line (from 1) and the offset of its first character."""
 
     kind: Kind
@@ -58,6 +61,9 @@ class Token:
         return f"`{shown}`"
 
 
+_KINDS = {kind.value: kind for kind in Kind}
+
+
 def syntax_error(line: int, found: str, expected: str) -> PtxError:
     """The error for PTX that cannot be read: where, what was found, what was expected."""
     return PtxError(
@@ -75,28 +81,27 @@ def tokenize(text: str) -> list[Token]:
     """
     tokens: list[Token] = []
     position, line = 0, 1
-    length = len(text)
-    while position < length:
+    while True:
         match = _TOKEN.match(text, position)
         if match is None:
-            character = text[position]
+            start = len(text) - len(text[position:].lstrip(_SPACE))
+            line += text.count("\n", position, start)
+            character = text[start]
             if character == '"':
                 raise syntax_error(line, "a string without its end", 'a closing `"` on the line')
             raise syntax_error(line, f"the character {character!a}", "PTX, which is ASCII text")
-        kind = match.lastgroup
-        end = match.end()
+        kind = match.lastgroup or ""
+        start, end = match.span(kind)
+        line += text.count("\n", position, start)
+        token_kind = _KINDS.get(kind)
+        if token_kind is not None:
+            tokens.append(Token(token_kind, match[kind], line, start))
+        if kind == "end":
+            return tokens
         if kind == "block":
             close = text.find("*/", end)
             if close < 0:
                 raise syntax_error(line, "a comment without its end", "a closing `*/`")
             end = close + 2
-        elif kind == "word":
-            tokens.append(Token(Kind.WORD, match.group(), line, position))
-        elif kind == "mark":
-            tokens.append(Token(Kind.MARK, match.group(), line, position))
-        elif kind == "string":
-            tokens.append(Token(Kind.STRING, match.group(), line, position))
-        line += text.count("\n", position, end)
+            line += text.count("\n", start, end)
         position = end
-    tokens.append(Token(Kind.END, "", line, length))
-    return tokens

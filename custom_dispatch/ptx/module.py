@@ -4,6 +4,7 @@ Variables" and 11 "Directives"), as immutable data.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from custom_dispatch.ptx.operand import Expression, Float, Integer, Operand, Register, Symbol
@@ -140,6 +141,12 @@ class Predicate:
     negated: bool
 
 
+@functools.lru_cache(maxsize=1024)
+def opcode_parts(opcode: str) -> tuple[str, ...]:
+    """An opcode split at its dots."""
+    return tuple(opcode.split("."))
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One instruction.
@@ -170,7 +177,7 @@ class Instruction:
     @property
     def parts(self) -> tuple[str, ...]:
         """The opcode split at its dots."""
-        return tuple(self.opcode.split("."))
+        return opcode_parts(self.opcode)
 
 
 @dataclass(frozen=True, slots=True)

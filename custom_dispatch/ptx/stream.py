@@ -35,6 +35,8 @@ class TokenStream:
 
     def peek(self, ahead: int = 0) -> Token:
         """The next token, or one further ahead, without taking it."""
+        if not ahead:
+            return self._tokens[self.position]
         return self._tokens[min(self.position + ahead, len(self._tokens) - 1)]
 
     def take(self) -> Token:
@@ -50,8 +52,8 @@ class TokenStream:
 
     def at(self, text: str) -> bool:
         """Whether the next token is this mark or word."""
-        token = self.peek()
-        return token.text == text and token.kind in (Kind.MARK, Kind.WORD)
+        token = self._tokens[self.position]
+        return token.text == text and (token.kind is Kind.MARK or token.kind is Kind.WORD)
 
     def accept(self, text: str) -> bool:
         """Take the next token if it is this mark or word."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -92,3 +95,24 @@ def include_paths() -> list[str]:
 
     root = f"{next(iter(nvidia.cu13.__path__))}/include"
     return ["--std=c++17", "-default-device", f"-I{root}", f"-I{root}/cccl"]
+
+
+def test_the_same_kernel_gives_the_same_text_in_every_process() -> None:
+    """Python orders sets of names anew in each."""
+    ptx = compile_cuda((CORPUS / "barriers.cu").read_text(), "sm_80", include_paths())
+    program = (
+        "import sys; from corpus_cases import FILES; from cpu_harness import model_text; "
+        "print(model_text(sys.stdin.read(), [FILES['barriers']()[0].launch], 'checked'))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            input=ptx,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(texts) == 1
