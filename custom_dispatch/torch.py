@@ -9,8 +9,11 @@ ToolNotFoundError
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.errors import ToolNotFoundError
+from custom_dispatch.errors import LinkError, ToolNotFoundError
+from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("torch") is None:
     raise ToolNotFoundError(
@@ -19,6 +22,71 @@ if importlib.util.find_spec("torch") is None:
         next_step="pip install 'custom-dispatch[torch]'.",
     )
 
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from custom_dispatch.compiled import CompiledModule
+    from custom_dispatch.kernel.kernel import Kernel
+    from custom_dispatch.kernel.target import Target
+    from custom_dispatch.toolchain.build import BuildOptions
+
+__all__ = ["compile", "register"]
+
+
+def compile(  # noqa: A001 - the public name is cd.torch.compile
+    model: Any,
+    arguments: Sequence[Any],
+    targets: Sequence[str | Target],
+    *,
+    kernels: Kernel | Iterable[Kernel] | None = None,
+    dynamic_shapes: Any = None,
+    name: str = "main",
+    flags: Sequence[str] = (),
+    store: bool = True,
+    **options: Unpack[BuildOptions],
+) -> CompiledModule:
+    """Export a PyTorch model, link kernels into it, and compile it for every target.
+
+    Its weights become constants of the module.
+
+    Parameters
+    ----------
+    model
+        A `torch.nn.Module`, or an exported program (then arguments and dynamic_shapes are not
+        looked at). It calls kernels as operators: those of `register`, or others of their names.
+    arguments
+        Arguments of a call, which say the types and sizes.
+    targets
+        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+    kernels
+        The kernels that it calls; None for those that were registered.
+    dynamic_shapes
+        As for `torch.export.export`: which sizes are not those of the arguments alone.
+    name
+        The name of the module's function.
+    flags, store, **options
+        As for `cd.compile`.
+
+    Raises
+    ------
+    ModelError
+        PyTorch cannot export the model, or IREE cannot import or compile it; it changes its
+        buffers or arguments; or its weights are too large.
+    LinkError
+        It calls no kernel, or an operator does not fit its kernel's declaration.
+    CustomDispatchError
+        Building the kernels failed; see `cd.build`.
+    """
+    check_name(name, "function")
+    program = export_model(model, arguments, dynamic_shapes)
+    given = kernels_in(program) if kernels is None else kernels
+    if kernels is None and not given:
+        raise LinkError(
+            "The model calls no operator that a kernel was registered for.",
+            expected="a call of what cd.torch.register returns",
+            next_step="call it in the model, or give kernels=[...].",
+        )
+    module = import_program(program, name)
+    return compile_module(module, given, targets, flags=flags, store=store, **options)

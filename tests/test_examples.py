@@ -27,6 +27,22 @@ def test_own_kernel(tmp_path: Path) -> None:
     assert done.stdout == f"{clamped}\n{clamped * clamped}\n"
 
 
+def test_torch_model(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "torch_model.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "eager: the kernel runs where the tensors are",
+        "torch.compile: one graph",
+        "one file: (tensor<?x64xf32>) -> (tensor<?x64xf32>)",
+    ]
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_kernels_agree_with_their_references(example: Path) -> None:
     assert main(["check", str(example), "--target", "cpu"]) == 0

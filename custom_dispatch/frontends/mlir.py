@@ -37,6 +37,8 @@ from custom_dispatch.frontends.symbols import (
     symbols_of,
     type_of,
 )
+from custom_dispatch.frontends.torch_converted import tidy_converted
+from custom_dispatch.frontends.torch_dialect import convert_torch, is_torch
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import ObjectReference, write_apart
@@ -170,6 +172,10 @@ def link(
         The model and the kernels do not fit together.
     """
     module = parse_model(model)
+    if is_torch(module):
+        converted = convert_torch(module, {kernel.name: kernel for kernel in library.kernels})
+        module = _parse(converted, "The converted model")
+        tidy_converted(module)
     with module.context, ir.Location.unknown():
         _check_model(module)
         declarations = _declarations(module)

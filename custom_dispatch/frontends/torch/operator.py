@@ -104,6 +104,14 @@ def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
         return entry.operator
 
 
+def registered_kernel(operator: Any) -> Kernel | None:
+    """The kernel that an operator of a traced model is; None for any other."""
+    if not isinstance(operator, torch._ops.OpOverload):
+        return None
+    known = _registered.get(operator.name())
+    return None if known is None else known.kernel
+
+
 def _is_same(first: Kernel, second: Kernel) -> bool:
     """Whether two declarations say the same; references are not compared."""
     return all(

@@ -1,0 +1,172 @@
+"""PyTorch models as MLIR: exported by PyTorch, imported by what comes with IREE's compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from iree.compiler import ir
+from iree.compiler.extras.fx_importer import FxImporter
+
+from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+
+LARGEST_WEIGHTS = 64 * 2**20
+"""Bytes. Weights become constants of the module, which every pass of the compiler handles."""
+# Which argument says that it is training. A batch norm's update of its averages is in no schema.
+_TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
+_MOST_ROUNDS = 4
+"""A decomposition may need another one."""
+
+
+def export_model(
+    model: Any, arguments: Sequence[Any], dynamic_shapes: Any
+) -> torch.export.ExportedProgram:
+    """Export a model, and see that what comes out can be compiled.
+
+    Raises
+    ------
+    ModelError
+        PyTorch cannot export it, or it is one that a module cannot be.
+    """
+    if isinstance(model, torch.export.ExportedProgram):
+        program = model
+    elif not isinstance(model, torch.nn.Module):
+        raise ModelError(
+            f"The model is {shown(model)}.",
+            expected="a torch.nn.Module, or what torch.export.export returns",
+            next_step="put a function into the `forward` of a module.",
+        )
+    elif not isinstance(arguments, tuple | list):
+        raise ModelError(
+            f"The model's arguments are given as {shown(arguments)}.",
+            expected="a tuple of them, one for each of a call",
+            next_step="write (x,) for one.",
+        )
+    else:
+        try:
+            program = torch.export.export(model, tuple(arguments), dynamic_shapes=dynamic_shapes)
+        except Exception as error:  # any code of the model's runs here
+            raise ModelError(
+                "PyTorch cannot export the model.",
+                next_step="correct what torch.export.export finds:",
+                log=_shortened(str(error)),
+            ) from error
+    _check(program)
+    if any(_changes_a_value(node) for node in program.graph.nodes):
+        # With an empty table hardly anything is taken apart, and updates become new values.
+        program = program.run_decompositions({})
+        _check(program)
+    return program
+
+
+def _changes_a_value(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel]:
+    """The kernels that a model calls through `cd.torch.register`, each once.
+
+    Raises
+    ------
+    LinkError
+        Two of them have one name, which is all that a module tells kernels by.
+    """
+    found: dict[str, Kernel] = {}
+    for node in program.graph.nodes:
+        kernel = registered_kernel(node.target) if node.op == "call_function" else None
+        if kernel is not None and found.setdefault(kernel.name, kernel) is not kernel:
+            raise LinkError(
+                f"The model calls two kernels named `{kernel.name}`, of different namespaces.",
+                expected="a name for each",
+                next_step='rename one: kernel.with_launch(name="another").',
+            )
+    return list(found.values())
+
+
+def import_program(program: torch.export.ExportedProgram, name: str) -> ir.Module:
+    """A model as a module of the torch dialect, with one public function.
+
+    Raises
+    ------
+    ModelError
+        The importer does not know something in it.
+    """
+    for _ in range(_MOST_ROUNDS):
+        module = _import(program, name)
+        table = _decompositions(module)
+        if not table:
+            break
+        try:
+            program = program.run_decompositions(table)
+        except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
+            break
+    return module
+
+
+def _import(program: torch.export.ExportedProgram, name: str) -> ir.Module:
+    importer = FxImporter()
+    try:
+        importer.import_program(program, func_name=name)
+    except Exception as error:  # the importer raises whatever its assumptions end in
+        raise ModelError(
+            "IREE's importer does not take the PyTorch model.",
+            next_step="write the model without what it names:",
+            log=_shortened(f"{type(error).__name__}: {error}"),
+        ) from error
+    return importer.module
+
+
+def _decompositions(module: ir.Module) -> dict[Any, Any]:
+    """PyTorch's decompositions of those of its operators that the torch dialect lacks."""
+    operators = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "torch.operator":
+            parts = str(ir.StringAttr(op.attributes["name"]).value).split(".")
+            if parts[:2] == ["torch", "aten"]:
+                packet = getattr(torch.ops.aten, parts[2])
+                operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
+        return ir.WalkResult.ADVANCE
+
+    with module.context:
+        module.operation.walk(visit)
+    # What the others' decompositions have in them, and PyTorch would not take apart again.
+    inner = [torch.ops.aten._native_batch_norm_legit.default]
+    found = dict(torch._decomp.get_decompositions([*operators, *inner]))
+    return found if any(operator in found for operator in operators) else {}
+
+
+def _check(program: torch.export.ExportedProgram) -> None:
+    signature = program.graph_signature
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    if changed:
+        raise ModelError(
+            f"The model changes `{changed[0]}` while it runs.",
+            expected="a model that leaves its buffers and arguments as they are",
+            next_step="return the new value instead.",
+        )
+    for node in program.graph.nodes:
+        index = _TRAINING.get(node.target)
+        if index is not None and node.args[index]:
+            raise ModelError(
+                f"The model is in training mode: it calls {node.target} so.",
+                expected="a model that computes the same each time, and leaves its buffers alone",
+                next_step="call model.eval() first.",
+            )
+    weights = [*program.state_dict.values(), *program.constants.values()]
+    size = sum(item.nbytes for item in weights if isinstance(item, torch.Tensor))
+    if size > LARGEST_WEIGHTS:
+        raise ModelError(
+            f"The model's weights have {size / 2**20:.0f} MiB.",
+            expected=f"at most {LARGEST_WEIGHTS // 2**20} MiB: they become constants of the module",
+            next_step="pass large weights as arguments of the model.",
+        )
+
+
+def _shortened(text: str, limit: int = 40) -> str:
+    lines = text.splitlines()
+    return "\n".join(lines[:limit] + (["..."] if len(lines) > limit else []))

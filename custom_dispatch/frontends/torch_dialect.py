@@ -1,0 +1,169 @@
+"""Models in MLIR's torch dialect: from PyTorch, through the importer that comes with IREE.
+
+An operator that no dialect knows arrives as
+
+    torch.operator "torch.NAMESPACE.KERNEL"(%x, %epsilon) : (!torch.vtensor<[?,8],f32>, ...) -> ...
+
+It becomes a call of the function `@KERNEL` over tensors, as every model calls a kernel; then IREE's
+own passes convert the rest of the model. What comes out is linked like any other model.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.symbols import (
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    type_of,
+)
+from custom_dispatch.frontends.torch_operator import place_of, replace_operator
+from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
+from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.ir.signature import declared_signature, function_type
+from custom_dispatch.kernel.kernel import Kernel
+
+_OPERATOR = "torch.operator"
+_FROM = "torch_c.from_"
+_TO = "torch_c.to_"
+# IREE would make each public function one over buffers, without a word on their types (IREE,
+# compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
+_KEEP = "iree.abi.stub"
+_FLAGS = (
+    "--compile-to=input",
+    "--iree-input-demote-f64-to-f32=false",
+    "--emit-mlir-bytecode",
+)
+_ONNX = "onnx."
+
+
+def is_torch(module: ir.Module) -> bool:
+    """Whether a module has operations of the torch dialect."""
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or op.name.startswith("torch.")
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def convert_torch(module: ir.Module, kernels: Mapping[str, Kernel]) -> bytes:
+    """A model over tensors that calls kernels by their names, as MLIR bytecode.
+
+    Parameters
+    ----------
+    module
+        The model; it is changed.
+    kernels
+        Every kernel that is given, by name.
+
+    Raises
+    ------
+    LinkError
+        An operator is no kernel's, or does not fit the kernel's declaration.
+    ModelError
+        IREE cannot convert the model.
+    """
+    with module.context, ir.Location.unknown():
+        others = _call_kernels(module, kernels)
+        for op in functions_of(module):
+            if is_public(op) and not is_declaration(op):
+                _pass_tensors(op)
+        source = io.BytesIO()
+        module.operation.write_bytecode(source)
+    done = run_compiler(["-", "-o", "-", *_FLAGS], source.getvalue())
+    if done.returncode != 0:
+        for name, place in others.items():
+            if f'"{name}"' in done.stderr:
+                raise LinkError(
+                    f"The model calls the operator `{name.removeprefix('torch.')}`{place}, which "
+                    "IREE does not know, and no kernel has that name.",
+                    expected=f"a kernel that is given: {', '.join(sorted(kernels))}",
+                    next_step="give the kernel too, or write the model without the operator.",
+                )
+        raise ModelError(
+            "IREE cannot convert the PyTorch model.",
+            next_step="write the model without the operation that the message names:",
+            log=_errors(done.stderr),
+        )
+    return done.stdout
+
+
+def _errors(log: str) -> str:
+    """The compiler's messages without the IR that it prints after them."""
+    lines = [line for line in log.splitlines() if ": error: " in line or ": note: called" in line]
+    return "\n".join(line[:400] for line in lines[:10]) or log[:4000]
+
+
+def _call_kernels(module: ir.Module, kernels: Mapping[str, Kernel]) -> dict[str, str]:
+    """Call kernels in place of their operators; return the other operators, and where they are."""
+    found: list[ir.Operation] = []
+    others: dict[str, str] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == _OPERATOR:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    declared = {name_of(op) for op in functions_of(module)}
+    for op in found:
+        name = str(ir.StringAttr(op.attributes["name"]).value)
+        kernel = _kernel_of(name, kernels)
+        if kernel is None:
+            others.setdefault(name, place_of(op))  # IREE knows some
+            continue
+        if kernel.name not in declared:
+            kind = function_type(kernel, declared_signature(kernel))
+            added = ir.Module.parse(f"func.func private @{kernel.name}{kind}")
+            for function in list(added.body.operations):
+                module.body.append(function)
+            declared.add(kernel.name)
+        replace_operator(op, name, kernel)
+    return others
+
+
+def _kernel_of(operator: str, kernels: Mapping[str, Kernel]) -> Kernel | None:
+    """The kernel of "torch.NAMESPACE.KERNEL" or "torch.NAMESPACE.KERNEL.OVERLOAD"."""
+    parts = operator.split(".")
+    name = parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
+    return kernels.get(name)
+
+
+def _pass_tensors(op: ir.Operation) -> None:
+    """Give a function tensors and numbers for arguments and results, where it has torch's."""
+    kind = type_of(op)
+    inputs = [builtin_type(item) for item in kind.inputs]
+    outputs = [builtin_type(item) for item in kind.results]
+    if None in inputs or None in outputs or len(op.regions[0].blocks) != 1:
+        return
+    block = op.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_begin(block):
+        for argument, old, new in zip(block.arguments, kind.inputs, inputs, strict=True):
+            if old == new:
+                continue
+            argument.set_type(new)
+            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
+            cast = ir.Operation.create(_FROM + which, results=[old], operands=[argument])
+            argument.replace_all_uses_except(cast.result, cast)
+    end = block.operations[len(block.operations) - 1].operation
+    with ir.InsertionPoint(end):
+        for index, (old, new) in enumerate(zip(kind.results, outputs, strict=True)):
+            if old == new:
+                continue
+            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
+            value = end.operands[index]
+            end.operands[index] = ir.Operation.create(
+                _TO + which, results=[new], operands=[value]
+            ).result
+    op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, outputs))
+    op.attributes[_KEEP] = ir.UnitAttr.get()

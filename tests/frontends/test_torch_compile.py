@@ -1,0 +1,293 @@
+"""PyTorch models with kernels in them, compiled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+import custom_dispatch as cd
+from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.mlir import link
+from custom_dispatch.frontends.torch.importer import export_model, import_program
+from custom_dispatch.ir.executable import by_path
+from custom_dispatch.toolchain.library import Library
+
+n = cd.dim("n")
+
+
+class Model(torch.nn.Module):
+    """A kernel between PyTorch's own operators, with weights, and a value updated in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.weight = torch.nn.Parameter(torch.linspace(0.5, 1.5, 33))
+        self.out = torch.nn.Linear(33, 17)
+        self.norm = cd.torch.register(rms_norm_f32)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        z = x * y
+        z.add_(1)
+        return self.out(torch.relu(self.norm(z, self.weight, 1e-5)) + 1), z
+
+
+class Calls(torch.nn.Module):
+    """A function as a model."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        return self.function(*arguments)
+
+
+@torch.library.custom_op("elsewhere::simple_mul", mutates_args=())
+def elsewhere(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """An operator that somebody else registered, under a kernel's name."""
+    return a * b
+
+
+@elsewhere.register_fake
+def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(a)
+
+
+def refusal(kind: type[Exception], model: Any, *arguments: Any, **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        cd.torch.compile(model, arguments, ["cpu"], **options)
+    return re.sub(r"at \S+/(\w+\.py):\d+", r"at \1", str(caught.value))
+
+
+def agrees(results: Any, expected: Any) -> None:
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(torch.from_dlpack(result), wanted)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_model_runs_with_its_kernel(dynamic: bool, tmp_path: Path) -> None:
+    model, x, y = Model(), torch.randn(5, 33), torch.randn(5, 33)
+    rows = {0: torch.export.Dim("rows")}
+    shapes = (rows, rows) if dynamic else None
+    module = cd.torch.compile(model, (x, y), ["cuda:sm_80", "cpu"], dynamic_shapes=shapes)
+    assert module.kernels == ("rms_norm_f32",)
+    program = cd.load(module.save(tmp_path / "model.vmfb"), device="cpu")
+    size = "?" if dynamic else 5
+    assert str(program.main.type) == (
+        f"(tensor<{size}x33xf32>, tensor<{size}x33xf32>) -> "
+        f"(tensor<{size}x17xf32>, tensor<{size}x33xf32>)"
+    )
+    agrees(program.main(x, y), model(x, y))
+    submitted = program.main.submit(x, y)  # it has `main$async`, too
+    agrees(submitted.result(), model(x, y))
+    assert isinstance(program.main(x.numpy(), y.numpy())[0], numpy.ndarray)
+    if dynamic:
+        x, y = torch.randn(9, 33), torch.randn(9, 33)
+        agrees(program.main(x, y), model(x, y))
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return cd.build([simple_mul, rms_norm_f32], ["cuda:sm_80"])
+
+
+def linked(model: Any, arguments: Any, library: Library, shapes: Any = None) -> str:
+    module = import_program(export_model(model, arguments, shapes), "main")
+    return link(module, library, by_path).text
+
+
+def test_the_checks_are_made_before_the_model_runs(library: Library) -> None:
+    rows = {0: torch.export.Dim("rows")}
+    x = torch.randn(5, 33)
+    text = linked(Model(), (x, x.clone()), library, (rows, rows))
+    assert "call @custom_dispatch_unchecked_rms_norm_f32(" in text
+    assert "!torch" not in text
+    assert "torch_c" not in text
+
+
+def test_what_iree_lacks_is_decomposed_by_pytorch(library: Library) -> None:
+    multiply = cd.torch.register(simple_mul)
+    model = Calls(lambda x: multiply(x, x) + torch.special.entr(x))  # no operator of the dialect
+    text = linked(model, (torch.rand(8),), library)
+    assert "call @custom_dispatch_unchecked_simple_mul(" in text
+
+
+def test_batch_norm_in_evaluation_compiles_and_in_training_is_refused() -> None:
+    multiply = cd.torch.register(simple_mul)
+    norm = torch.nn.BatchNorm1d(4)
+
+    class Normalised(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = norm
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.norm(x).flatten()
+            return multiply(y, y)
+
+    model, x = Normalised(), torch.randn(3, 4)
+    assert refusal(ModelError, model, x) == (
+        "The model is in training mode: it calls aten.batch_norm.default so.\n"
+        "  expected: a model that computes the same each time, and leaves its buffers alone\n"
+        "  next step: call model.eval() first."
+    )
+    model.eval()
+    program = cd.load(cd.torch.compile(model, (x,), ["cpu"]), device="cpu")
+    agrees([program.main(x)], [model(x).detach()])
+
+
+def test_numbers_and_absent_operands_reach_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "mixed.cu").write_text(
+        """extern "C" __global__ void mixed(const float* x, const float* bias, unsigned add,
+                                            bool negate, float scale, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float value = x[i] * scale + float(add >> 30) + (bias ? bias[i] : 0.5f);
+  y[i] = negate ? -value : value;
+}"""
+    )
+    kernel = cd.Kernel(
+        "mixed",
+        source=tmp_path / "mixed.cu",
+        operands=[
+            cd.In("x", "f32", [n]),
+            cd.In("bias", "f32", [n], optional=True),
+            cd.Scalar("add", "u32"),
+            cd.Scalar("negate", "bool"),
+            cd.Scalar("scale", "f32"),
+            cd.Out("y", "f32", [n]),
+            cd.Scalar("n", "i32", n),
+        ],
+        block=64,
+        grid=cd.ceildiv(n, 64),
+    )
+    mixed = cd.torch.register(kernel)
+    model = Calls(
+        lambda x: (mixed(x, None, 3 << 30, True, 2.0), mixed(x, x, 1, False, 3), x.sum() > 0)
+    )
+    x = torch.arange(70.0)
+    program = cd.load(cd.torch.compile(model, (x,), ["cpu"]), device="cpu")
+    first, second, positive = map(torch.from_dlpack, program.main(x))
+    assert torch.equal(first, -(2 * x + 3.5))
+    assert torch.equal(second, 4 * x)
+    assert positive.item() is True
+    for number, found in [(1 << 32, "4294967296"), (-1, "-1")]:
+        bad = Calls(lambda x, number=number: mixed(x, None, number, True, 2.0))
+        assert refusal(LinkError, bad, x) == (
+            f"The operator `custom_dispatch.mixed` at test_torch_compile.py has {found} for the "
+            "scalar `add`.\n"
+            "  expected: a number that u32 holds\n"
+            "  next step: correct the number, or declare a larger type."
+        )
+    sized = Calls(lambda x: mixed(x, None, x.shape[0], True, 2.0))
+    size = (({0: torch.export.Dim("size")},),)
+    assert refusal(LinkError, sized, x, dynamic_shapes=size) == (
+        "The operator `custom_dispatch.mixed` at test_torch_compile.py has !torch.int for the "
+        "scalar `add`, which u32 may not hold.\n"
+        "  expected: a number that is written in the model, or one of the kernel's type\n"
+        '  next step: declare the scalar as "i64" for a number that the model computes.'
+    )
+
+
+def test_an_update_in_place_leaves_the_callers_tensor_alone() -> None:
+    update = cd.torch.register(simple_mul_inplace)
+    a, b = torch.randn(64), torch.randn(64)
+    kept = b.clone()
+    program = cd.load(cd.torch.compile(Calls(update), (a, b), ["cpu"]), device="cpu")
+    agrees([program.main(a, b)], [a * b])
+    assert torch.equal(b, kept)
+
+
+def test_an_operator_of_somebody_else_is_linked_by_its_name() -> None:
+    a, b = torch.randn(8), torch.randn(8)
+    module = cd.torch.compile(Calls(elsewhere), (a, b), ["cpu"], kernels=simple_mul)
+    agrees([cd.load(module, device="cpu").main(a, b)], [a * b])
+
+
+def test_operators_that_do_not_fit_are_refused_by_name_and_place() -> None:
+    model, a = Calls(elsewhere), torch.randn(8)
+    assert refusal(LinkError, model, a, a.clone(), kernels=rms_norm_f32) == (
+        "The model calls the operator `elsewhere.simple_mul` at test_torch_compile.py, which IREE "
+        "does not know, and no kernel has that name.\n"
+        "  expected: a kernel that is given: rms_norm_f32\n"
+        "  next step: give the kernel too, or write the model without the operator."
+    )
+    assert refusal(LinkError, model, a.double(), a, kernels=simple_mul) == (
+        "The operator `elsewhere.simple_mul` at test_torch_compile.py has tensor<8xf64> for "
+        "`lhs`.\n"
+        "  expected: a tensor of rank 1 and type f32: tensor<?xf32>\n"
+        "  next step: correct the model, or the kernel's declaration."
+    )
+    assert "has tensor<2x4xf32> for `lhs`" in refusal(
+        LinkError, model, a.view(2, 4), a.view(2, 4), kernels=simple_mul
+    )
+    assert refusal(LinkError, model, a, torch.randn(5), kernels=simple_mul) == (
+        "The operator `elsewhere.simple_mul` at test_torch_compile.py does not fit: Kernel "
+        "`simple_mul`: the operands disagree on dim n: `lhs`.shape[0] = 8, but `rhs`.shape[0] = "
+        "5.\n"
+        "  expected: the same n everywhere\n"
+        "  next step: correct the model's sizes."
+    )
+    doubled = simple_mul.with_launch(block=64)
+    object.__setattr__(
+        doubled, "operands", (*doubled.operands[:2], cd.Out("product", "f32", [2 * n]),
+                              doubled.operands[3]),
+    )  # fmt: skip
+    assert "has a result `product` of size 8 in dimension 0.\n  expected: 2 * n = 16\n" in refusal(
+        LinkError, model, a, a.clone(), kernels=doubled
+    )
+
+
+def test_two_kernels_of_one_name_are_refused() -> None:
+    first = cd.torch.register(simple_mul)
+    second = cd.torch.register(simple_mul.with_launch(block=32, grid=cd.ceildiv(n, 32)), "second")
+    assert refusal(LinkError, Calls(lambda x: first(x, second(x, x))), torch.ones(8)) == (
+        "The model calls two kernels named `simple_mul`, of different namespaces.\n"
+        "  expected: a name for each\n"
+        '  next step: rename one: kernel.with_launch(name="another").'
+    )
+
+
+def test_models_that_cannot_be_compiled_are_refused() -> None:
+    multiply = cd.torch.register(simple_mul)
+    x = torch.randn(8)
+    assert refusal(LinkError, Calls(torch.relu), x) == (
+        "The model calls no operator that a kernel was registered for.\n"
+        "  expected: a call of what cd.torch.register returns\n"
+        "  next step: call it in the model, or give kernels=[...]."
+    )
+    assert refusal(ModelError, 3, x) == (
+        "The model is 3.\n"
+        "  expected: a torch.nn.Module, or what torch.export.export returns\n"
+        "  next step: put a function into the `forward` of a module."
+    )
+    with pytest.raises(ModelError) as caught:
+        cd.torch.compile(Calls(torch.relu), x, ["cpu"])
+    assert str(caught.value).endswith(
+        "expected: a tuple of them, one for each of a call\n  next step: write (x,) for one."
+    )
+    assert "is in training mode: it calls aten.dropout.default" in refusal(
+        ModelError, Calls(lambda x: torch.dropout(multiply(x, x), 0.5, True)), x
+    )
+    assert refusal(ModelError, Calls(lambda x: multiply(x.mul_(2), x)), x) == (
+        "The model changes `arguments_0` while it runs.\n"
+        "  expected: a model that leaves its buffers and arguments as they are\n"
+        "  next step: return the new value instead."
+    )
+    message = refusal(ModelError, Calls(lambda x: multiply(x, x[: int(x[0])])), x)
+    assert message.startswith("PyTorch cannot export the model.\n")
+
+
+def test_large_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custom_dispatch.frontends.torch.importer.LARGEST_WEIGHTS", 2**10)
+    assert "The model's weights have 0 MiB." in refusal(
+        ModelError, Model(), *[torch.ones(5, 33)] * 2
+    )
