@@ -206,6 +206,29 @@ def test_an_update_in_place_leaves_the_callers_tensor_alone() -> None:
     assert torch.equal(b, kept)
 
 
+def test_one_tensor_given_twice_is_two_arguments() -> None:
+    multiply = cd.torch.register(simple_mul)
+    a, b = torch.randn(8), torch.randn(8)
+    program = cd.load(cd.torch.compile(Calls(multiply), (a, a), ["cpu"]), device="cpu")
+    agrees([program.main(a, b)], [a * b])
+
+
+def test_kernels_of_weights_alone_are_not_evaluated_by_the_compiler() -> None:
+    multiply = cd.torch.register(simple_mul)
+    weight = torch.arange(8.0)
+    model, x = Calls(lambda x: multiply(weight, weight) + x), torch.ones(8)
+    program = cd.load(cd.torch.compile(model, (x,), ["cuda:sm_80", "cpu"]), device="cpu")
+    agrees([program.main(x)], [weight * weight + 1])
+
+
+def test_an_exported_program_is_a_model() -> None:
+    multiply = cd.torch.register(simple_mul)
+    a, b = torch.randn(8), torch.randn(8)
+    exported = torch.export.export(Calls(multiply), (a, b))
+    module = cd.torch.compile(exported, (), ["cpu"], name="product")
+    agrees([cd.load(module, device="cpu").product(a, b)], [a * b])
+
+
 def test_an_operator_of_somebody_else_is_linked_by_its_name() -> None:
     a, b = torch.randn(8), torch.randn(8)
     module = cd.torch.compile(Calls(elsewhere), (a, b), ["cpu"], kernels=simple_mul)

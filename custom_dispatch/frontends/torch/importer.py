@@ -48,7 +48,9 @@ def export_model(
         )
     else:
         try:
-            program = torch.export.export(model, tuple(arguments), dynamic_shapes=dynamic_shapes)
+            program = torch.export.export(
+                model, _distinct(arguments), dynamic_shapes=dynamic_shapes
+            )
         except Exception as error:  # any code of the model's runs here
             raise ModelError(
                 "PyTorch cannot export the model.",
@@ -61,6 +63,23 @@ def export_model(
         program = program.run_decompositions({})
         _check(program)
     return program
+
+
+def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments, with a copy where a tensor is given again.
+
+    PyTorch would take both for one argument for ever, whatever is passed later.
+    """
+    seen: set[int] = set()
+
+    def copied(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor) or id(item) not in seen:
+            seen.add(id(item))
+            return item
+        return item.detach().clone()
+
+    found: tuple[Any, ...] = torch.utils._pytree.tree_map(copied, tuple(arguments))
+    return found
 
 
 def _changes_a_value(node: torch.fx.Node) -> bool:
