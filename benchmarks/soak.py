@@ -122,8 +122,12 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def gpu_meter() -> Callable[[], int]:
-    """How much of the first GPU's memory is taken, by whoever: CUDA Driver API, cuMemGetInfo."""
+def gpu_meter(opened: Any) -> Callable[[], int]:
+    """How much of the first GPU's memory is taken, by whoever: CUDA Driver API, cuMemGetInfo.
+
+    What is kept for later calls is given back first: how much that is changes with the sizes of the
+    last 512.
+    """
     cuda = ctypes.CDLL("libcuda.so.1")
     device, context = ctypes.c_int(), ctypes.c_void_p()
     cuda.cuInit(0)
@@ -133,7 +137,10 @@ def gpu_meter() -> Callable[[], int]:
 
     def taken() -> int:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        status = cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        with opened.access, opened.access.alone(5) as alone:
+            if alone:
+                opened.hal.allocator.trim()
+            status = cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
         if status != 0:
             raise RuntimeError(f"cuMemGetInfo: error {status}")
         return total.value - free.value
@@ -148,7 +155,7 @@ def run(directory: Path, device: str, soak: Soak, threads: int) -> dict[str, lis
     programs = [cd.load(directory / f"{name}.vmfb", device) for name in ("model", "kernel")]
     meters: dict[str, Callable[[], int]] = {"process": resident_bytes}
     if device == "cuda":
-        meters["GPU"] = gpu_meter()
+        meters["GPU"] = gpu_meter(programs[1].function("simple_mul").open_device)
     samples: dict[str, list[int]] = {name: [] for name in meters}
     workers = [
         threading.Thread(target=work, args=(soak, directory, device, programs, seed))
