@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.runtime.driver import LIBRARY, error_name
 
-_LIBRARY = "libcuda.so.1"
 _LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
 DLPack numbers them so too, and they are never destroyed."""
@@ -86,18 +86,15 @@ def _within_context(wait: Callable[[Any], int]) -> None:
         status = wait(driver)
         driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
     if status != 0:
-        name = ctypes.c_char_p()
-        driver.cuGetErrorName(status, ctypes.byref(name))
-        said = (name.value or b"error %d" % status).decode("ascii", "replace")
         raise DeviceError(
-            f"The GPU's work for another library has failed: {said}.",
+            f"The GPU's work for another library has failed: {error_name(driver, status)}.",
             next_step="start a new process; run it under compute-sanitizer to find the place.",
         )
 
 
 @functools.cache
 def _driver() -> Any:
-    return ctypes.CDLL(_LIBRARY)
+    return ctypes.CDLL(LIBRARY)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from typing import Any
 
 from custom_dispatch.runtime.hardware import hardware
 
-_LIBRARY = "libcuda.so.1"
+LIBRARY = "libcuda.so.1"
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -77,13 +77,13 @@ def driver_state() -> DriverState:
     """Ask the driver, once a process."""
     global _initialised
     try:
-        library = ctypes.CDLL(_LIBRARY)
+        library = ctypes.CDLL(LIBRARY)
     except OSError:
         return DriverState((), None, _no_library(), hardware().driver_version)
     status = library.cuInit(0)
     cuda, version = _version(library), hardware().driver_version
     if status != 0:
-        return DriverState((), cuda, _not_initialised(_error_name(library, status)), version)
+        return DriverState((), cuda, _not_initialised(error_name(library, status)), version)
     _initialised = True
     count = ctypes.c_int()
     library.cuDeviceGetCount(ctypes.byref(count))
@@ -105,7 +105,7 @@ def context_error() -> str:
     """
     if not _initialised:
         return ""
-    library = ctypes.CDLL(_LIBRARY)
+    library = ctypes.CDLL(LIBRARY)
     device, context = ctypes.c_int(), ctypes.c_void_p()
     status = library.cuDeviceGet(ctypes.byref(device), 0)
     status = status or library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
@@ -114,19 +114,19 @@ def context_error() -> str:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         status = library.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
         library.cuCtxPopCurrent_v2(ctypes.byref(context))
-    return _error_name(library, status) if status else ""
+    return error_name(library, status) if status else ""
 
 
 def _no_library() -> str:
     version = hardware().driver_version
     if version:
         return (
-            f"The NVIDIA driver {version} is loaded on this machine, but its library {_LIBRARY} "
+            f"The NVIDIA driver {version} is loaded on this machine, but its library {LIBRARY} "
             "was not found. Start a container with `--gpus all` (NVIDIA Container Toolkit), or "
             "install the driver's libraries; or use the CPU."
         )
     return (
-        f"No NVIDIA driver is installed: {_LIBRARY} was not found. Install the driver (580 or "
+        f"No NVIDIA driver is installed: {LIBRARY} was not found. Install the driver (580 or "
         "later for objects of the CUDA 13.0 compilers), or use the CPU."
     )
 
@@ -163,7 +163,8 @@ def _version(library: Any) -> tuple[int, int] | None:
     return number.value // 1000, number.value % 1000 // 10
 
 
-def _error_name(library: Any, status: int) -> str:
+def error_name(library: Any, status: int) -> str:
+    """What CUDA calls an error; its number where it has no name."""
     name = ctypes.c_char_p()
     if library.cuGetErrorName(status, ctypes.byref(name)) != 0 or name.value is None:
         return f"error {status}"

@@ -99,16 +99,20 @@ class Flight:
         return self._over
 
     def _is_soon_done(self) -> bool:
-        """Ask for a few hundred microseconds at most."""
-        query = self._semaphore.query
+        """Ask for a few hundred microseconds at most, before anything else is done."""
         try:
-            for _ in range(_QUERIES):
-                if query() >= 1:
-                    self._kept = None
-                    self._over = True
-                    return True
+            if self._ask():
+                self._end(None)
         except IREE_ERRORS:
             pass  # asked again, and told
+        return self._over
+
+    def _ask(self) -> bool:
+        """Whether the semaphore is reached, asked over and over."""
+        query = self._semaphore.query
+        for _ in range(_QUERIES):  # noqa: SIM110 - a generator would take longer than the question
+            if query() >= 1:
+                return True
         return False
 
     def _wait(self, timeout: float | None) -> None:
@@ -131,19 +135,16 @@ class Flight:
             self._end(error)
 
     def _spin(self, latest: float | None) -> bool:
-        query = self._semaphore.query
         end = time.perf_counter() + _SPIN_S
         if latest is not None:
             end = min(end, latest)
-        while True:
-            for _ in range(_QUERIES):
-                if query() >= 1:
-                    return True
+        while not self._ask():
             if time.perf_counter() > end:
                 return False
             # Other threads of Python may run. To sleep, be it for no time, would take 50 us: the
             # timer slack of Linux.
             select.select((), (), (), 0)
+        return True
 
     def _end(self, error: Exception | None) -> None:
         if error is not None and self._error is None:
@@ -194,12 +195,10 @@ def keep_until_done(flight: Flight) -> None:
 def _wait_for_all() -> None:
     """Let no call outlive the interpreter, whose memory it may read."""
     while _under_way:
-        flight = _under_way.popleft()
-        if flight._error is None:
-            try:
-                flight.wait(timeout=30)
-            except Exception:  # noqa: BLE001, S112 - nobody is left to be told
-                continue
+        try:
+            _under_way.popleft().wait(timeout=30)
+        except Exception:  # noqa: BLE001, S112 - nobody is left to be told
+            continue
 
 
 def _forked() -> None:

@@ -101,15 +101,14 @@ class Function:
         with self.access:
             if out is not None:
                 return self._call_into(self._in_order(arguments, named), out)
-            inputs = rt.VmVariantList(len(arguments) + 2)
-            if not named and self._push_plain(inputs, arguments):
-                return self._run(inputs, _NEEDS_NOTHING, True)
+            inputs = None if named else self._plain_inputs(arguments)
+            if inputs is not None:
+                return self.run(inputs, _NEEDS_NOTHING, on_device=True)
             if named or len(arguments) != len(self._inputs):
                 arguments = self._in_order(arguments, named)
-            inputs = rt.VmVariantList(len(arguments) + 2)
             needs = Needs()
-            on_device = self._push(inputs, arguments, needs)
-            return self._run(inputs, needs, on_device)
+            inputs, on_device = self._read(arguments, needs)
+            return self.run(inputs, needs, on_device=on_device)
 
     def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
         """Begin to run the function, and return at once.
@@ -141,9 +140,8 @@ class Function:
                 return Submission(flight, lambda: out, None)
             if self._points.asynchronous is None or out is not None:
                 return self._submit_to_thread(arguments, out)
-            inputs = rt.VmVariantList(len(arguments) + 2)
             needs = Needs()
-            on_device = self._push(inputs, arguments, needs)
+            inputs, on_device = self._read(arguments, needs)
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             keep_until_done(flight)
             arrays = self._results(outputs, flight, True)
@@ -191,11 +189,12 @@ class Function:
             )
         return tuple(values)
 
-    def _push_plain(self, inputs: Any, arguments: Sequence[Any]) -> bool:
-        """Add arguments that are arrays on the device, and done; return whether all of them are."""
+    def _plain_inputs(self, arguments: Sequence[Any]) -> Any | None:
+        """A call's inputs if all arguments are arrays on the device, and done."""
         if not arguments or len(arguments) != len(self._plain):
-            return False
+            return None
         device = self.open_device
+        inputs = rt.VmVariantList(len(arguments) + 2)
         for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
             if (
                 type(argument) is not DeviceArray
@@ -204,12 +203,23 @@ class Function:
                 or argument._flight is not None
                 or argument._device is not device
             ):
-                return False
+                return None
             inputs.push_ref(argument._view)
-        return True
+        return inputs
 
-    def _push(self, inputs: Any, arguments: Sequence[Any], needs: Needs) -> bool:
-        """Add arguments to a call; return whether one of them is not numpy's."""
+    def _read(
+        self, arguments: Sequence[Any], needs: Needs, storages: Sequence[Any] = ()
+    ) -> tuple[Any, bool]:
+        """A call's inputs, and whether one of the arguments is not numpy's.
+
+        Parameters
+        ----------
+        needs
+            Takes what must be over before they are read.
+        storages
+            Buffers to be written, which stand behind them.
+        """
+        inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
         on_device = False
         for argument, (kind, what) in zip(arguments, self._inputs, strict=True):
             sizes = kind.sizes
@@ -219,7 +229,9 @@ class Function:
             array = read_array(argument, what)
             check_array(array, kind, what)
             on_device = self.push_array(inputs, array, kind.dtype, what, needs) or on_device
-        return on_device
+        for storage in storages:
+            inputs.push_ref(storage)
+        return inputs, on_device
 
     def push_array(
         self, inputs: Any, array: Array, kind: ElementType, what: str, needs: Needs
@@ -243,6 +255,8 @@ class Function:
     def run(self, inputs: Any, needs: Needs, *, on_device: bool) -> Any:
         """Run the function on IREE's own values, which are right in number and type.
 
+        Whoever calls this holds `access`.
+
         Parameters
         ----------
         inputs
@@ -255,10 +269,6 @@ class Function:
         CallError, DeviceError, KernelError
             As for a call.
         """
-        with self.access:
-            return self._run(inputs, needs, on_device)
-
-    def _run(self, inputs: Any, needs: Needs, on_device: bool) -> Any:
         is_cuda = self.open_device.is_cuda
         if is_cuda and self._points.asynchronous is not None:
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
@@ -375,24 +385,19 @@ class Function:
         if self._points.into is not None and into.direct:
             self._start_into(arguments, into).wait()
             return out
-        inputs = rt.VmVariantList(len(arguments) + 2)
         needs = Needs()
-        self._push(inputs, arguments, needs)
+        inputs, _ = self._read(arguments, needs)
         results = self.run(inputs, needs, on_device=True)
         into.fill(results if isinstance(results, tuple) else (results,), self.translated)
         return out
 
     def _start_into(self, arguments: tuple[Any, ...], into: Destinations) -> Flight:
-        needs = into.needs
         given = list(arguments)
         for result, position in enumerate(self._points.updated):
             if position is not None:
                 given[position] = into.updated(result, given[position], self.translated)
-        inputs = rt.VmVariantList(len(given) + len(into.storages) + 2)
-        self._push(inputs, given, needs)
-        for storage in into.storages:
-            inputs.push_ref(storage)
-        return self._start(self._points.into, inputs, needs)[1]
+        inputs, _ = self._read(given, into.needs, into.storages)
+        return self._start(self._points.into, inputs, into.needs)[1]
 
     def translated(self, error: Exception) -> CustomDispatchError:
         """What a failure of IREE means to the caller."""

@@ -55,11 +55,6 @@ def read_array(value: Any, what: str) -> Array:
     )
 
 
-def is_on_host(array: Array) -> bool:
-    """Whether an array is numpy's own: results of a call of such arrays are so too."""
-    return isinstance(array, numpy.ndarray)
-
-
 def shape_of(array: Array) -> tuple[int, ...]:
     """An array's sizes."""
     return tuple(array.shape)

@@ -18,8 +18,8 @@ import numpy
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
+from custom_dispatch.runtime.driver import LIBRARY
 
-_LIBRARY = "libcuda.so.1"
 _MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _LOG_BYTES = 4096
@@ -38,7 +38,7 @@ class NativeContext:
 
     def __init__(self) -> None:
         try:
-            self._library = ctypes.CDLL(_LIBRARY)
+            self._library = ctypes.CDLL(LIBRARY)
         except OSError as problem:
             raise DeviceError(
                 f"The CUDA driver cannot be loaded: {problem}.",

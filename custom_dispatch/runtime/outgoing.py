@@ -50,7 +50,7 @@ class Destinations:
         points: EntryPoints,
     ) -> None:
         self._device = device
-        self._kinds = [(item.dtype, item.sizes) for item in kind.outputs]
+        self._kinds = [item.dtype for item in kind.outputs]
         given = out if isinstance(out, tuple) else (out,)
         if len(given) != len(kind.outputs) or any(item.sizes is None for item in kind.outputs):
             raise CallError(
@@ -61,6 +61,8 @@ class Destinations:
         self._arrays: list[Array] = []
         self._views: list[Any] = []
         self._is_argument: list[bool] = []
+        # The argument whose buffer a result is to be, if there is a function that updates it.
+        self._updated = points.updated if points.into is not None else (None,) * len(given)
         self.needs = Needs()
         for index, (item, value) in enumerate(zip(kind.outputs, given, strict=True)):
             what = f"`out` {index} of `{name}`" if len(given) > 1 else f"`out` of `{name}`"
@@ -69,11 +71,8 @@ class Destinations:
             self.needs.of(array)
             self._arrays.append(array)
             self._views.append(place_storage(device, array, item.dtype, what))
-            position = points.updated[index] if points.into is not None else None
+            position = self._updated[index]
             self._is_argument.append(position is not None and arguments[position] is value)
-        self._own = [
-            points.into is None or points.updated[index] is None for index in range(len(given))
-        ]
 
     @property
     def direct(self) -> bool:
@@ -83,11 +82,12 @@ class Destinations:
     @property
     def storages(self) -> list[Any]:
         """The buffers of results that are no arguments."""
-        return [view for view, own in zip(self._views, self._own, strict=True) if own]
+        pairs = zip(self._views, self._updated, strict=True)
+        return [view for view, position in pairs if position is None]
 
     def updated(self, result: int, argument: Any, translate: Translate) -> Array:
         """What takes an argument's place whose buffer becomes a result: with its content."""
-        kind, _ = self._kinds[result]
+        kind = self._kinds[result]
         target = DeviceArray(self._device, self._views[result], kind)
         if self._is_argument[result]:
             return target
@@ -122,7 +122,7 @@ class Destinations:
             if not result.size:
                 continue
             view = self._views[index]
-            kind = self._kinds[index][0]
+            kind = self._kinds[index]
             if view is not None:
                 self._copy(result.view, view, kind, translate)
             else:
