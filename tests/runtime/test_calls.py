@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_arrays import Foreign
 from iree import runtime as rt
 from sample_kernels import samples
 
@@ -19,19 +20,6 @@ from custom_dispatch.runtime import DeviceArray, eager
 from custom_dispatch.runtime.device import hal_device
 
 ONES = np.ones(8, np.float32)
-
-
-class Foreign:
-    """An array of another library: it offers DLPack and nothing else."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self._array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
 
 
 def test_a_kernel_is_called_with_arrays() -> None:
@@ -79,7 +67,7 @@ def test_empty_arrays_give_empty_results() -> None:
     ids=["strided", "fortran", "reversed", "dlpack"],
 )
 def test_arrays_of_any_layout_are_read(array: Any) -> None:
-    values = array._array if isinstance(array, Foreign) else array
+    values = array.array if isinstance(array, Foreign) else array
     np.testing.assert_array_equal(simple_mul.on("cpu")(array, ONES), values)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_arrays import Elsewhere, Foreign, aligned
 from sample_kernels import samples
 
 import custom_dispatch as cd
@@ -15,38 +16,6 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.dlpack import ForeignArray
 
 KERNELS = [simple_mul, simple_mul_inplace]
-
-
-class Foreign:
-    """An array of another library: it offers DLPack and nothing else."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> Any:
-        return self.array.__dlpack_device__()
-
-
-class Elsewhere(Foreign):
-    """One that says it is on a GPU."""
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.array.__dlpack__()
-
-    def __dlpack_device__(self) -> Any:
-        return (2, 0)
-
-
-def aligned(count: int, offset_bytes: int = 0) -> np.ndarray[Any, Any]:
-    """Random f32 at a multiple of 64 bytes, or so many bytes behind one."""
-    raw = np.zeros(count * 4 + 128, np.uint8)
-    start = -raw.ctypes.data % 64 + offset_bytes
-    array = raw[start : start + count * 4].view(np.float32)
-    array[:] = np.random.default_rng(1).standard_normal(count)
-    return array
 
 
 @pytest.fixture(scope="module")

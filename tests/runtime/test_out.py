@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_arrays import Foreign, aligned
 from sample_kernels import samples
-from test_device_arrays import Foreign, aligned
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace

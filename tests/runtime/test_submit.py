@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_device_arrays import Foreign, aligned
+from foreign_arrays import Foreign, aligned
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, KernelError
+from custom_dispatch.runtime.flight import Flight
+from custom_dispatch.runtime.submission import Submission
 
 KERNEL = "func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>"
 COUNTER = f"""
@@ -107,6 +109,17 @@ def test_what_is_known_at_once_is_said_at_once() -> None:
     with pytest.raises(CallError, match="has dtype float64"):
         program.simple_mul.submit(A.astype(np.float64), B)
     np.testing.assert_array_equal(program.simple_mul.submit(A, B).result(), A * B)
+
+
+def test_waiting_has_an_end_if_it_is_given_one() -> None:
+    program = cd.load(cd.compile(None, [simple_mul], ["cpu"]), "cpu")
+    flight = Flight(program.simple_mul.open_device, None, lambda error: error)
+    submission = Submission(flight, lambda: "there", None)
+    with pytest.raises(TimeoutError, match=r"the call is not done after 0\.02 s"):
+        submission.result(timeout=0.02)
+    assert repr(submission) == "Submission(under way)"
+    flight.fence().signal()
+    assert submission.result(timeout=5) == "there"
 
 
 @pytest.mark.parametrize("how", ["submit", "mixed", "threads"])

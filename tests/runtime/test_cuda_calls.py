@@ -1,0 +1,85 @@
+"""What calls on a GPU refuse and say, where that needs no GPU; tests/gpu/calls.py has the rest."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from foreign_arrays import Elsewhere, aligned
+
+from custom_dispatch.errors import CallError, DeviceError
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.runtime import cuda_order
+from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.incoming import place
+from custom_dispatch.runtime.open_device import OpenDevice
+
+GPU = OpenDevice("cuda", None, Access("cuda"), None, True, itertools.count())
+
+
+class OnTheSecond(Elsewhere):
+    def __dlpack_device__(self) -> Any:
+        return (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("array", "found", "next_step"),
+    [
+        (Elsewhere(aligned(8)[::2]), "The array has gaps between its elements", ".contiguous()"),
+        (
+            Elsewhere(aligned(8, 4)),
+            "The array begins at an address that is no multiple of 16 bytes",
+            "tensor.clone()",
+        ),
+        (
+            OnTheSecond(aligned(8)),
+            "The array is on cuda:1, and the program runs on cuda",
+            "a copy on the first GPU",
+        ),
+    ],
+    ids=["gaps", "unaligned", "another GPU"],
+)
+def test_an_array_that_the_gpu_cannot_take_is_refused(
+    array: Elsewhere, found: str, next_step: str
+) -> None:
+    with pytest.raises(CallError) as caught:
+        place(GPU, ForeignArray(array), ELEMENT_TYPES["f32"], "the array")
+    assert found in str(caught.value)
+    assert next_step in str(caught.value)
+
+
+class Driver:
+    """A CUDA driver whose streams have failed."""
+
+    def cuCtxPushCurrent_v2(self, context: Any) -> int:  # noqa: N802
+        return 0
+
+    def cuCtxPopCurrent_v2(self, context: Any) -> int:  # noqa: N802
+        return 0
+
+    def cuStreamQuery(self, stream: Any) -> int:  # noqa: N802
+        return 700
+
+    def cuCtxSynchronize(self) -> int:  # noqa: N802
+        return 700
+
+    def cuGetErrorName(self, status: int, name: Any) -> int:  # noqa: N802
+        name._obj.value = b"CUDA_ERROR_ILLEGAL_ADDRESS" if status == 700 else None
+        return 0
+
+
+def test_a_failure_of_another_librarys_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_order, "_driver", Driver)
+    monkeypatch.setattr(cuda_order, "_context", lambda: None)
+    said = "The GPU's work for another library has failed: CUDA_ERROR_ILLEGAL_ADDRESS."
+    with pytest.raises(DeviceError, match=said) as caught:
+        cuda_order.wait_for_stream(1)
+    assert "start a new process" in str(caught.value)
+    for stream in (None, 12345):  # the default one, and one that may be destroyed
+        monkeypatch.setattr(cuda_order, "_given_to", set())
+        cuda_order.wait_for_users()  # nothing was given away
+        cuda_order.note_export(stream)
+        with pytest.raises(DeviceError, match=said):
+            cuda_order.wait_for_users()
