@@ -54,59 +54,6 @@ def build(directory: Path) -> None:
     cd.compile(model, library).save(directory / "chain.vmfb")
 
 
-class Native:
-    """The kernel, launched through the CUDA driver."""
-
-    def __init__(self, ptx: Path, size: int) -> None:
-        self.driver = ctypes.CDLL("libcuda.so.1")
-        device, self._context = ctypes.c_int(), ctypes.c_void_p()
-        self._check(self.driver.cuInit(0))
-        self._check(self.driver.cuDeviceGet(ctypes.byref(device), 0))
-        self._check(self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(self._context), device))
-        self._check(self.driver.cuCtxSetCurrent(self._context))
-        module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
-        self._check(self.driver.cuModuleLoadData(ctypes.byref(module), ptx.read_bytes() + b"\0"))
-        self._check(
-            self.driver.cuModuleGetFunction(ctypes.byref(self._function), module, b"simple_mul")
-        )
-        self._stream = ctypes.c_void_p()
-        self._check(self.driver.cuStreamCreate(ctypes.byref(self._stream), 1))
-        self._count = ctypes.c_int(size)
-        self._grid = -(-size // BLOCK)
-        self._pointers: list[ctypes.c_void_p] = []
-
-    def _check(self, status: int) -> None:
-        if status:
-            raise RuntimeError(f"CUDA error {status}")
-
-    def take(self, addresses: list[int]) -> None:
-        """Work on these buffers."""
-        self._pointers = [ctypes.c_void_p(address) for address in addresses]
-        values = [*self._pointers, self._count]
-        self._arguments = (ctypes.c_void_p * len(values))(
-            *(ctypes.cast(ctypes.byref(value), ctypes.c_void_p) for value in values)
-        )
-
-    def launch(self, times: int = 1) -> None:
-        """Launch, and wait."""
-        launch = self.driver.cuLaunchKernel
-        for _ in range(times):
-            launch(
-                self._function,
-                self._grid,
-                1,
-                1,
-                BLOCK,
-                1,
-                1,
-                0,
-                self._stream,
-                self._arguments,
-                None,
-            )
-        self._check(self.driver.cuStreamSynchronize(self._stream))
-
-
 def _after_a_pause(run: Callable[[], object]) -> Callable[[], object]:
     """A call after the machine had nothing to do; the pause is not timed."""
 
@@ -236,6 +183,7 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
 
     import custom_dispatch as cd
     from custom_dispatch.runtime import cuda_order
+    from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
 
     def with_pytorch_in() -> None:
         loaded.simple_mul(*tensors)
@@ -247,9 +195,18 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
 
     major, minor = torch.cuda.get_device_capability()
     ptx = directory / ("sm_90.ptx" if (major, minor) >= (9, 0) else "sm_80.ptx")
-    native = Native(ptx, size)
     mine = [torch.from_dlpack(array) for array in arrays]
-    native.take([tensor.data_ptr() for tensor in mine])
+    context = NativeContext().__enter__()  # until the process ends
+    native = NativeLaunch(
+        context,
+        ptx.read_bytes(),
+        "simple_mul",
+        grid=(-(-size // BLOCK), 1, 1),
+        block=(BLOCK, 1, 1),
+        shared_bytes=0,
+        bindings=[ctypes.c_uint64(tensor.data_ptr()) for tensor in mine],
+        constants=[size],
+    )
     tensors = [tensor.clone() for tensor in mine[:2]]
     torch.cuda.synchronize()
     # As the kernel's own work would leave it: nothing was given to other libraries.
@@ -270,14 +227,14 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
     cuda_order._given_to.clear()
     return (
         {
-            "driver": native.launch,
-            "driver, 100 launches": lambda: native.launch(CHAIN),
+            "driver": native.run,
+            "driver, 100 launches": lambda: native.run(CHAIN),
             "CuPy": with_cupy,
             "call with PyTorch tensors": with_pytorch_in,
             "call after a result was given to PyTorch": after_giving_away,
         }
         if size == SMALL
-        else {"driver": native.launch, "CuPy": with_cupy}
+        else {"driver": native.run, "CuPy": with_cupy}
     )
 
 

@@ -12,13 +12,13 @@ what other libraries have under way is waited for on the host, here:
 from __future__ import annotations
 
 import ctypes
-import functools
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from custom_dispatch.errors import DeviceError
-from custom_dispatch.runtime.driver import LIBRARY, error_name
+from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime.driver import error_name
 
 _LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
@@ -37,10 +37,10 @@ def enter_thread() -> None:
     """
     if getattr(_thread, "has_context", False):
         return
-    driver, current = _driver(), ctypes.c_void_p()
+    driver, current = primary_context.driver(), ctypes.c_void_p()
     driver.cuCtxGetCurrent(ctypes.byref(current))
     if not current.value:
-        driver.cuCtxSetCurrent(_context())
+        driver.cuCtxSetCurrent(primary_context.primary_context())
     _thread.has_context = True
 
 
@@ -80,29 +80,13 @@ def wait_for_stream(stream: int) -> None:
 
 
 def _within_context(wait: Callable[[Any], int]) -> None:
-    driver = _driver()
-    status = driver.cuCtxPushCurrent_v2(_context())
+    driver = primary_context.driver()
+    status = primary_context.push()
     if status == 0:
         status = wait(driver)
-        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        primary_context.pop()
     if status != 0:
         raise DeviceError(
             f"The GPU's work for another library has failed: {error_name(driver, status)}.",
             next_step="start a new process; run it under compute-sanitizer to find the place.",
         )
-
-
-@functools.cache
-def _driver() -> Any:
-    return ctypes.CDLL(LIBRARY)
-
-
-@functools.cache
-def _context() -> ctypes.c_void_p:
-    """The first GPU's primary context, which IREE and the CUDA runtime share. It is kept."""
-    driver = _driver()
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    driver.cuInit(0)
-    driver.cuDeviceGet(ctypes.byref(device), 0)
-    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-    return context

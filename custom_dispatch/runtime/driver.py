@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from custom_dispatch.runtime import primary_context
 from custom_dispatch.runtime.hardware import hardware
+from custom_dispatch.runtime.primary_context import LIBRARY
 
-LIBRARY = "libcuda.so.1"
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -100,20 +101,16 @@ def context_error() -> str:
     """What CUDA says of the context that IREE shares with others; empty while it works.
 
     The question is the cheapest that is answered with the error of an earlier, asynchronous launch
-    (CUDA Driver API, cuMemGetInfo). The context is the first GPU's primary one, IREE's own
-    (iree/hal/drivers/cuda/cuda_device.c); it is kept, and not made here while IREE has it.
+    (CUDA Driver API, cuMemGetInfo).
     """
     if not _initialised:
         return ""
-    library = ctypes.CDLL(LIBRARY)
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    status = library.cuDeviceGet(ctypes.byref(device), 0)
-    status = status or library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-    status = status or library.cuCtxPushCurrent_v2(context)
+    library = primary_context.driver()
+    status = primary_context.push()
     if status == 0:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         status = library.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        library.cuCtxPopCurrent_v2(ctypes.byref(context))
+        primary_context.pop()
     return error_name(library, status) if status else ""
 
 

@@ -18,7 +18,7 @@ import numpy
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
-from custom_dispatch.runtime.driver import LIBRARY
+from custom_dispatch.runtime import primary_context
 
 _MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -38,22 +38,17 @@ class NativeContext:
 
     def __init__(self) -> None:
         try:
-            self._library = ctypes.CDLL(LIBRARY)
+            self._library = primary_context.driver()
         except OSError as problem:
             raise DeviceError(
                 f"The CUDA driver cannot be loaded: {problem}.",
                 next_step="run `custom-dispatch doctor`.",
             ) from None
-        self._device = ctypes.c_int()
         self._memory: list[ctypes.c_uint64] = []
         self._modules: list[ctypes.c_void_p] = []
 
     def __enter__(self) -> NativeContext:
-        context = ctypes.c_void_p()
-        self.call("cuInit", 0)
-        self.call("cuDeviceGet", ctypes.byref(self._device), 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
-        self.call("cuCtxPushCurrent_v2", context)
+        self.check("cuCtxPushCurrent", primary_context.push())
         return self
 
     def __exit__(
@@ -67,8 +62,7 @@ class NativeContext:
             self._library.cuMemFree_v2(address)
         for module in self._modules:
             self._library.cuModuleUnload(module)
-        self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        self._library.cuDevicePrimaryCtxRelease_v2(self._device)
+        primary_context.pop()
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call a function of the driver.
@@ -194,15 +188,20 @@ class NativeLaunch:
         self._launch = context.function("cuLaunchKernel")
         self._synchronize = context.function("cuCtxSynchronize")
 
-    def run(self) -> None:
+    def run(self, times: int = 1) -> None:
         """Launch it, and wait until it is done. A grid of no blocks is not launched, as in IREE.
+
+        Parameters
+        ----------
+        times
+            How many launches to wait for, one behind the other.
 
         Raises
         ------
         DeviceError
-            The driver refuses the launch, or the kernel fails.
+            The driver refuses a launch, or the kernel fails.
         """
-        if not self._empty:
+        for _ in range(0 if self._empty else times):
             self._context.check("cuLaunchKernel", self._launch(*self._arguments))
         self._context.check("cuCtxSynchronize", self._synchronize())
 

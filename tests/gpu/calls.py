@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+HERE = Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parents[2]))
+sys.path.insert(0, str(HERE.parents[1]))
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError
+from gpu.each import run_each
 
 N = 100_003
 
@@ -203,18 +206,7 @@ def main(directory: Path) -> int:
     import cupy
     import torch
 
-    failed = 0
-    for case in CASES:
-        program = cd.load(directory / "calls.vmfb", "cuda")
-        try:
-            case(program, torch, cupy)
-        except Exception as error:  # noqa: BLE001 - the rest is to run too
-            failed += 1
-            print(f"FAILED {case.__name__}: {type(error).__name__}: {error}"[:1500])
-        else:
-            print(f"ok {case.__name__}")
-    print(f"{len(CASES) - failed} of {len(CASES)} ok")
-    return int(failed > 0)
+    return run_each(CASES, lambda: (cd.load(directory / "calls.vmfb", "cuda"), torch, cupy))
 
 
 if __name__ == "__main__":

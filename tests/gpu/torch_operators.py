@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+HERE = Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parents[2]))
+sys.path.insert(0, str(HERE.parents[1]))
 
 import custom_dispatch as cd
 from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError
+from gpu.each import run_each
 
 
 def _rand(*sizes: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -113,17 +116,7 @@ CASES = (
 
 def main() -> int:
     """Run every case."""
-    failed = 0
-    for case in CASES:
-        try:
-            case()
-        except Exception as error:  # noqa: BLE001 - the rest is to run too
-            failed += 1
-            print(f"FAILED {case.__name__}: {type(error).__name__}: {error}"[:1500])
-        else:
-            print(f"ok {case.__name__}")
-    print(f"{len(CASES) - failed} of {len(CASES)} ok")
-    return int(failed > 0)
+    return run_each(CASES, tuple)
 
 
 if __name__ == "__main__":

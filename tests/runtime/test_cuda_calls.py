@@ -10,7 +10,7 @@ from foreign_arrays import Elsewhere, aligned
 
 from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
-from custom_dispatch.runtime import cuda_order
+from custom_dispatch.runtime import cuda_order, primary_context
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.incoming import place
@@ -71,8 +71,8 @@ class Driver:
 
 
 def test_a_failure_of_another_librarys_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_order, "_driver", Driver)
-    monkeypatch.setattr(cuda_order, "_context", lambda: None)
+    monkeypatch.setattr(primary_context, "driver", Driver)
+    monkeypatch.setattr(primary_context, "_retained", lambda: (0, None))
     said = "The GPU's work for another library has failed: CUDA_ERROR_ILLEGAL_ADDRESS."
     with pytest.raises(DeviceError, match=said) as caught:
         cuda_order.wait_for_stream(1)
