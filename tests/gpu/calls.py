@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).resolve()
-sys.path.insert(0, str(HERE.parents[2]))
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError

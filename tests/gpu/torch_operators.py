@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-HERE = Path(__file__).resolve()
-sys.path.insert(0, str(HERE.parents[2]))
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
 from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
