@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py build DIRECTORY                                       (no GPU)
     python benchmarks/soak.py run DIRECTORY [--device cpu|cuda] [--calls N | --seconds S]
-                                            [--threads N] [--save]
+                                            [--threads N] [--load-every N] [--save]
 
 The second half needs iree-base-runtime, numpy, ml_dtypes and this package's sources. Threads share
 two programs: a model with kernels and generated code, and a kernel by itself. They pass numpy
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import platform
@@ -36,7 +37,7 @@ sys.path.insert(0, str(ROOT))
 LARGEST = 1 << 16
 SAMPLES = 100
 BAR_BYTES = 8 << 20
-LOAD_EVERY, ON_DEVICE_EVERY, REFUSED_EVERY = 2000, 10, 50
+ON_DEVICE_EVERY, REFUSED_EVERY = 10, 50
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Soak:
 
     calls: int | None
     seconds: float | None
+    load_every: int
     done: int = 0
     failed: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -93,7 +95,7 @@ def work(soak: Soak, directory: Path, device: str, programs: list[Any], seed: in
         size = int(2 ** source.uniform(0, 16))
         a, b = base[:size], base[LARGEST - size :]
         model, kernel = programs
-        if number % LOAD_EVERY == 0:
+        if number % soak.load_every == 0:
             model = cd.load(directory / "model.vmfb", device)
         try:
             if number % REFUSED_EVERY == 0:
@@ -148,8 +150,10 @@ def gpu_meter(opened: Any) -> Callable[[], int]:
     return taken
 
 
-def run(directory: Path, device: str, soak: Soak, threads: int) -> dict[str, list[int]]:
-    """Run the threads; return the samples of each meter."""
+def run(
+    directory: Path, device: str, soak: Soak, threads: int
+) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Run the threads; return the samples of each meter, and what it reads when they are gone."""
     import custom_dispatch as cd
 
     programs = [cd.load(directory / f"{name}.vmfb", device) for name in ("model", "kernel")]
@@ -171,7 +175,8 @@ def run(directory: Path, device: str, soak: Soak, threads: int) -> dict[str, lis
         time.sleep(0.01)
     for worker in workers:
         worker.join()
-    return samples
+    gc.collect()
+    return samples, {name: meter() for name, meter in meters.items()}
 
 
 def main() -> int:
@@ -182,14 +187,15 @@ def main() -> int:
     parser.add_argument("--calls", type=int, help="200000 without --seconds")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--load-every", type=int, default=2000, help="calls between two loads")
     parser.add_argument("--save", action="store_true", help="under benchmarks/results")
     options = parser.parse_args()
     if options.half == "build":
         build(options.directory)
         return 0
     calls = options.calls or (None if options.seconds else 200_000)
-    soak = Soak(calls, options.seconds)
-    samples = run(options.directory, options.device, soak, options.threads)
+    soak = Soak(calls, options.seconds, options.load_every)
+    samples, left = run(options.directory, options.device, soak, options.threads)
     took = time.monotonic() - soak.started
     print(f"{soak.done} calls in {took:.0f} s from {options.threads} threads on {options.device}")
     for failure in soak.failed[:5]:
@@ -202,10 +208,12 @@ def main() -> int:
         after = statistics.median(values[-quarter:])
         holds = after - before <= BAR_BYTES
         passed = passed and holds
-        rows.append({"what": name, "MiB": [round(value / 2**20, 1) for value in values]})
+        shown = [round(value / 2**20, 1) for value in values]
+        rows.append({"what": name, "MiB": shown, "left_MiB": round(left[name] / 2**20, 1)})
         print(
             f"{name:8} {before / 2**20:9.1f} MiB, then {after / 2**20:9.1f} MiB: "
-            f"{(after - before) / 2**20:+.2f} MiB {'ok' if holds else 'NOT MET'}"
+            f"{(after - before) / 2**20:+.2f} MiB {'ok' if holds else 'NOT MET'}; "
+            f"{values[0] / 2**20:.1f} MiB at first, {left[name] / 2**20:.1f} MiB left at the end"
         )
     if options.save:
         _save(options, soak.done, took, rows)
