@@ -7,8 +7,10 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custom_dispatch.files import write_atomically
+from custom_dispatch.errors import OutputError
+from custom_dispatch.files import write_atomically, write_together
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.parameters import SUFFIX, Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +23,34 @@ class CompiledModule:
     """What it runs on, the best first."""
     kernels: tuple[str, ...]
     """The kernels in it."""
+    parameters: Parameters | None = field(default=None, repr=False)
+    """The weights that it needs besides, which are the model's own tensors; None where it holds
+    all."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, whole or not at all, and return its path.
 
+        Weights that are not in it are written beside it, `model.irpa` beside `model.vmfb`: both
+        files or none.
+
         Raises
         ------
         OutputError
-            It cannot be written.
+            It cannot be written, or a weight was changed since the model was compiled.
         """
         file = Path(path)
-        write_atomically(file, self.bytes)
+        if self.parameters is None:
+            write_atomically(file, self.bytes)
+            return file
+        beside = file.with_suffix(SUFFIX)
+        if beside == file:
+            raise OutputError(
+                f"The module cannot be named `{file.name}`.",
+                expected=f"another ending than {SUFFIX}: that is the name of the weights beside it",
+                next_step=f"name it `{file.stem}.vmfb`.",
+            )
+        # Weights first: whoever loads in between finds weights that the old module refuses.
+        write_together({beside: self.parameters.write_to, file: lambda out: out.write(self.bytes)})
         return file
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from custom_dispatch.errors import CustomDispatchError, OutputError
 
@@ -82,6 +84,53 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from problem
 
 
+def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
+    """Write several files, each whole, or leave what was there of all of them.
+
+    All are written beside their names first, and then take them, in the order given: a process
+    that ends in between leaves whole files, of which some may be the old ones.
+
+    Parameters
+    ----------
+    files
+        What writes each file's content, by its path.
+
+    Raises
+    ------
+    OutputError
+        One cannot be written, or its name is taken by something that is no file.
+    """
+    written: list[tuple[Path, Path]] = []
+    try:
+        for path, write in files.items():
+            check_output(path)
+            make_directory(path.parent)
+            target = Path(os.path.realpath(path))
+            if target.exists() and not target.is_file():
+                raise OutputError(
+                    f"`{path}` cannot be written: it is no file, and others belong beside it.",
+                    expected="the name of a file",
+                    next_step="choose another name.",
+                )
+            try:
+                written.append((_write_beside(target, write, 0o666 & ~_umask()), target))
+            except OSError as problem:
+                if isinstance(problem, OutputError):
+                    raise
+                raise OutputError(
+                    f"`{path}` cannot be written: {_reason(problem)}.",
+                    next_step="choose a directory that you may write to and that has space left.",
+                ) from problem
+        while written:
+            temporary, target = written[0]
+            temporary.replace(target)
+            del written[0]
+    finally:
+        for temporary, _ in written:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
 def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Put a whole file in the place of a name, in one step, or leave what was there.
 
@@ -90,16 +139,26 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     OSError
         It cannot be written; nothing is left behind.
     """
+    temporary = _write_beside(path, lambda file: file.write(data), mode)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink()
+        raise
+
+
+def _write_beside(path: Path, write: Callable[[BinaryIO], object], mode: int) -> Path:
+    """Write a file of another name in the same directory; nothing is left where that fails."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=SCRATCH_SUFFIX)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            write(file)
             os.fchmod(descriptor, mode)
-        Path(temporary).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+    return Path(temporary)
 
 
 def check_output(path: Path) -> None:

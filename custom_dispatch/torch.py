@@ -9,7 +9,9 @@ ToolNotFoundError
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
@@ -25,6 +27,7 @@ if importlib.util.find_spec("torch") is None:
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
+from custom_dispatch.frontends.torch.weights import INLINE_BYTES
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -43,13 +46,14 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     kernels: Kernel | Iterable[Kernel] | None = None,
     dynamic_shapes: Any = None,
     name: str = "main",
+    inline_bytes: int | None = INLINE_BYTES,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
 ) -> CompiledModule:
     """Export a PyTorch model, link kernels into it, and compile it for every target.
 
-    Its weights become constants of the module.
+    Its weights stay outside of the module, and are written beside it by `save`.
 
     Parameters
     ----------
@@ -66,14 +70,17 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         As for `torch.export.export`: which sizes are not those of the arguments alone.
     name
         The name of the module's function.
+    inline_bytes
+        Up to how many bytes a weight becomes a constant of the module instead; None for all of
+        them, which makes one file of small models and takes the compiler's memory for large ones.
     flags, store, **options
         As for `cd.compile`.
 
     Raises
     ------
     ModelError
-        PyTorch cannot export the model, or IREE cannot import or compile it; it changes its
-        buffers or arguments; or its weights are too large.
+        PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
+        buffers or arguments.
     LinkError
         It calls no kernel, or an operator does not fit its kernel's declaration.
     CustomDispatchError
@@ -88,5 +95,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
             expected="a call of what cd.torch.register returns",
             next_step="call it in the model, or give kernels=[...].",
         )
-    module = import_program(program, name)
-    return compile_module(module, given, targets, flags=flags, store=store, **options)
+    module, parameters = import_program(
+        program, name, sys.maxsize if inline_bytes is None else inline_bytes
+    )
+    compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
+    return replace(compiled, parameters=parameters)

@@ -1,4 +1,4 @@
-"""Put a kernel into a PyTorch model: eagerly, compiled by PyTorch, and shipped as one file.
+"""Put a kernel into a PyTorch model: eagerly, compiled by PyTorch, and shipped.
 
     python examples/torch_model.py
 
@@ -53,12 +53,12 @@ def main() -> None:
         rows = {0: torch.export.Dim("rows", min=2)}
         targets = ["cuda:sm_80", "cuda:sm_90", "cpu"]
         cd.torch.compile(model, (x,), targets, dynamic_shapes=(rows,)).save(path)
-        # All that is needed to run it is in the file.
+        # The weights are beside it: model.irpa.
         program = cd.load(path, device="cuda" if torch.cuda.is_available() else "cpu")
         for size in (8, 3):
             result = torch.from_dlpack(program.main(x[:size]))
             torch.testing.assert_close(result.cpu(), expected[:size], rtol=1e-3, atol=1e-3)
-        print(f"one file: {program.main.type}")
+        print(f"one module for all devices: {program.main.type}")
 
 
 if __name__ == "__main__":

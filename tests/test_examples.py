@@ -39,7 +39,7 @@ def test_torch_model(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "eager: the kernel runs where the tensors are",
         "torch.compile: one graph",
-        "one file: (tensor<?x64xf32>) -> (tensor<?x64xf32>)",
+        "one module for all devices: (tensor<?x64xf32>) -> (tensor<?x64xf32>)",
     ]
 
 

@@ -112,6 +112,8 @@ def _module(content: bytes, file: Path) -> None:
     show_table(FUNCTION_COLUMNS, function_rows(functions))
     if module.parts:
         show_table(PART_COLUMNS, part_rows(module.parts))
+    if module.parameters is not None:
+        click.echo(f"weights in a file of their own: {module.parameters}")
     if manifest is None:
         click.echo(module.why_no_manifest)
         return

@@ -24,7 +24,18 @@ import click
     default="auto",
     show_default=True,
 )
-def run(module: Path, function: str | None, inputs: tuple[str, ...], device: str) -> None:
+@click.option(
+    "--parameters",
+    type=click.Path(path_type=Path),
+    help="The .irpa file with the weights, where it is not beside MODULE under its name.",
+)
+def run(
+    module: Path,
+    function: str | None,
+    inputs: tuple[str, ...],
+    device: str,
+    parameters: Path | None,
+) -> None:
     """Run a function of MODULE, a .vmfb file, and print its results."""
     import numpy
 
@@ -32,7 +43,7 @@ def run(module: Path, function: str | None, inputs: tuple[str, ...], device: str
     from custom_dispatch.errors import CallError
     from custom_dispatch.runtime import load
 
-    program = load(module, device)
+    program = load(module, device, parameters=parameters)
     if function is None:
         if len(program.functions) != 1:
             raise CallError(

@@ -29,6 +29,9 @@ NAMES_KEY = "custom_dispatch.inputs"
 """The key in the reflection of `f$async` under which its arguments' names stand, with commas."""
 STATELESS_KEY = "custom_dispatch.stateless"
 """The key there that says that calls leave nothing behind."""
+RESULTS_KEY = "custom_dispatch.results"
+"""The key in the reflection of `f` under which its results' element types stand, with commas: a
+front end knows whether integers have a sign, and MLIR's types do not say it."""
 UPDATED_KEY = "custom_dispatch.updated"
 """The key in the reflection of `f$into` under which stands for each result the position of the
 argument whose buffer it is, or nothing, with commas between."""

@@ -8,7 +8,7 @@ Native/Transforms/WrapEntryPoints.cpp).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 
@@ -41,6 +41,20 @@ class FunctionType:
 
     inputs: tuple[ValueType, ...]
     outputs: tuple[ValueType, ...]
+
+    def with_results(self, names: str) -> FunctionType:
+        """The same with the results' element types as a front end says them, with commas.
+
+        What is no element type, or one of another kind than the declaration's, is passed over.
+        """
+        said = [ELEMENT_TYPES.get(name) for name in names.split(",")]
+        if len(said) != len(self.outputs):
+            return self
+        outputs = (
+            replace(value, dtype=kind) if kind and kind.mlir == value.dtype.mlir else value
+            for value, kind in zip(self.outputs, said, strict=True)
+        )
+        return replace(self, outputs=tuple(outputs))
 
     def __str__(self) -> str:
         inputs, outputs = (", ".join(map(str, kinds)) for kinds in (self.inputs, self.outputs))

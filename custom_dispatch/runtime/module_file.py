@@ -17,11 +17,19 @@ from iree import runtime as rt
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.ir.findings import FINDINGS_FUNCTION
-from custom_dispatch.ir.interface import ASYNC, INTO, NAMES_KEY, STATELESS_KEY, UPDATED_KEY
+from custom_dispatch.ir.interface import (
+    ASYNC,
+    INTO,
+    NAMES_KEY,
+    RESULTS_KEY,
+    STATELESS_KEY,
+    UPDATED_KEY,
+)
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
 from custom_dispatch.runtime.manifest import Manifest, manifest_of, why_no_manifest
+from custom_dispatch.runtime.parameters import NeededParameters, needed_parameters
 
 # IREE, runtime/src/iree/vm/bytecode/verifier.c.
 _VERSIONS = re.compile(r"version mismatch; runtime supports (\d+\.\d+), module has (\d+\.\d+)")
@@ -67,10 +75,12 @@ class ModuleFile:
     def __init__(
         self, source: str | os.PathLike[str] | bytes, *, label: str = "the module"
     ) -> None:
+        self.path: Path | None = None
+        """The file, where it is one."""
         if isinstance(source, bytes):
             self.label, content = label, source
         else:
-            path = Path(source)
+            path = self.path = Path(source)
             self.label, content = f"`{path.name}`", read_bytes(path, "The module", ModuleFileError)
         self.size_bytes = len(content)
         self.parts: tuple[ModulePart, ...] = ()
@@ -115,6 +125,11 @@ class ModuleFile:
         return manifest_of(list(self._reflections.values()))
 
     @property
+    def parameters(self) -> NeededParameters | None:
+        """The weights that it needs from another file, where it says so."""
+        return needed_parameters(list(self._reflections.values()))
+
+    @property
     def why_no_manifest(self) -> str:
         """Why `manifest` is None, as a sentence."""
         return why_no_manifest(list(self._reflections.values()))
@@ -135,6 +150,7 @@ class ModuleFile:
                 continue
             kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
             if kind is not None:
+                kind = kind.with_results(self._reflections[name].get(RESULTS_KEY, ""))
                 found[name] = self._entry_points(name, kind, function)
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +25,7 @@ from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.open_device import open_device
+from custom_dispatch.runtime.parameters import open_parameters
 from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
 
 
@@ -35,7 +36,7 @@ class Program:
     >>> program.mixed_invocation(lhs, rhs)                  # doctest: +SKIP
     """
 
-    def __init__(self, file: ModuleFile, choice: Choice) -> None:
+    def __init__(self, file: ModuleFile, choice: Choice, providers: Sequence[Any] = ()) -> None:
         self.device: Device = choice.device
         self.device_reason: str = choice.reason
         self.manifest: Manifest | None = file.manifest
@@ -46,8 +47,11 @@ class Program:
             device = hal_device(choice.device.kind)
             try:
                 hal = rt.create_hal_module(vm_instance(), device)
+                weights = (
+                    [rt.create_io_parameters_module(vm_instance(), *providers)] if providers else []
+                )
                 # The context keeps the module; functions keep the context.
-                context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+                context = rt.VmContext(vm_instance(), [*weights, hal, file.vm_module])
                 told = file.findings()
                 findings = Findings(context, device, told) if told else None
             except IREE_ERRORS as error:
@@ -148,6 +152,14 @@ _OF_ANOTHER_IREE = (
     "not compatible with this build",
 )
 
+# IREE, runtime/src/iree/modules/io/parameters/module.c and runtime/src/iree/io/parameter_index.c;
+# the last is what runtime/src/iree/vm/context.c says of a module that is not there.
+_WITHOUT_PARAMETERS = (
+    "no provider registered that handles scopes",
+    "no parameter found in index with key",
+    "required module 'io_parameters'",
+)
+
 
 def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
     text = str(error)
@@ -175,6 +187,13 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
             "IREE says:",
             log=text,
         )
+    if any(word in text for word in _WITHOUT_PARAMETERS):
+        return DeviceError(
+            f"{name} needs weights (IREE's parameters) that it was not given.",
+            expected="a file for each scope that it names",
+            next_step='give them: cd.load(..., parameters={"scope": "file.irpa"}); IREE says:',
+            log=text.splitlines()[0],
+        )
     if "not found or unavailable" in text:
         return DeviceError(
             f"{name} was compiled for other kinds of device than {device.kind}.",
@@ -187,7 +206,12 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
     )
 
 
-def load(module: str | os.PathLike[str] | bytes | CompiledModule, device: str = "auto") -> Program:
+def load(
+    module: str | os.PathLike[str] | bytes | CompiledModule,
+    device: str = "auto",
+    *,
+    parameters: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None = None,
+) -> Program:
     """Load a `.vmfb` onto a device.
 
     Parameters
@@ -198,25 +222,32 @@ def load(module: str | os.PathLike[str] | bytes | CompiledModule, device: str = 
     device
         "auto" takes CUDA when the module holds something for the GPU that is here, else the CPU;
         `Program.device_reason` says why. "cuda" and "cpu" take just that.
+    parameters
+        The `.irpa` file with its weights, where that is not beside it under the same name. For
+        modules that others compiled, a mapping from the scopes of parameters to files.
 
     Raises
     ------
     ModuleFileError
-        The file is missing or no module.
+        The file is missing or no module; or its weights are missing, cut short, or others than
+        it was compiled with.
     DeviceError
         No device here runs it; the message says what it holds, and what is here.
     """
     source = module.bytes if isinstance(module, CompiledModule) else module
     file = ModuleFile(source)
     choice = choose_device(device, sentence(file.label), file.manifest)
+    held = module.parameters if isinstance(module, CompiledModule) else None
+    given = held if parameters is None else parameters
+    providers = open_parameters(file.label, file.path, file.parameters, given)
     try:
-        return Program(file, choice)
+        return Program(file, choice, providers)
     except DeviceError as error:
         if device != "auto" or choice.device.kind == "cpu" or file.manifest is not None:
             raise
         # What a foreign module holds shows when it is loaded.
         on_gpu = error
     try:
-        return Program(file, Choice(devices()[-1], on_gpu.found))
+        return Program(file, Choice(devices()[-1], on_gpu.found), providers)
     except DeviceError:
         raise on_gpu from None

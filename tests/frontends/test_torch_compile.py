@@ -100,7 +100,7 @@ def library() -> Library:
 
 
 def linked(model: Any, arguments: Any, library: Library, shapes: Any = None) -> str:
-    module = import_program(export_model(model, arguments, shapes), "main")
+    module, _ = import_program(export_model(model, arguments, shapes), "main")
     return link(module, library, by_path).text
 
 
@@ -221,6 +221,18 @@ def test_kernels_of_weights_alone_are_not_evaluated_by_the_compiler() -> None:
     agrees([program.main(x)], [weight * weight + 1])
 
 
+def test_integers_keep_their_sign() -> None:
+    multiply = cd.torch.register(simple_mul)
+    model = Calls(lambda x, u: (multiply(x, x), u + 100, x.to(torch.int8), x > 0, x.shape[0]))
+    x, u = torch.arange(8.0), torch.arange(100, 108, dtype=torch.uint8)
+    program = cd.load(cd.torch.compile(model, (x, u), ["cpu"]), device="cpu")
+    found = program.main(x.numpy(), u.numpy())
+    assert [str(item.dtype) for item in found[:4]] == ["float32", "uint8", "int8", "bool"]
+    assert torch.from_dlpack(program.main(x, u)[1]).dtype == torch.uint8
+    assert found[1].tolist() == list(range(200, 208))
+    assert found[4] == 8
+
+
 def test_an_exported_program_is_a_model() -> None:
     multiply = cd.torch.register(simple_mul)
     a, b = torch.randn(8), torch.randn(8)
@@ -307,10 +319,3 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
     )
     message = refusal(ModelError, Calls(lambda x: multiply(x, x[: int(x[0])])), x)
     assert message.startswith("PyTorch cannot export the model.\n")
-
-
-def test_large_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_dispatch.frontends.torch.importer.LARGEST_WEIGHTS", 2**10)
-    assert "The model's weights have 0 MiB." in refusal(
-        ModelError, Model(), *[torch.ones(5, 33)] * 2
-    )

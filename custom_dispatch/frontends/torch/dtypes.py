@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 
 
 @functools.cache
@@ -15,6 +15,12 @@ def torch_dtype(kind: ElementType) -> torch.dtype:
     found = getattr(torch, kind.numpy_name)
     assert isinstance(found, torch.dtype)  # noqa: S101 - a test goes through all element types
     return found
+
+
+def element_type_of(dtype: torch.dtype) -> ElementType | None:
+    """A dtype's element type; None for one that kernels do not take."""
+    name = str(dtype).removeprefix("torch.")
+    return next((kind for kind in ELEMENT_TYPES.values() if kind.numpy_name == name), None)
 
 
 def is_same_type(found: torch.dtype, kind: ElementType) -> bool:

@@ -10,12 +10,15 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.frontends.torch.weights import INLINE_BYTES, Weights
+from custom_dispatch.ir.interface import RESULTS_KEY
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.parameters import PARAMETERS_KEY, Parameters
 
-LARGEST_WEIGHTS = 64 * 2**20
-"""Bytes. Weights become constants of the module, which every pass of the compiler handles."""
 # Which argument says that it is training. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
 _MOST_ROUNDS = 4
@@ -106,16 +109,25 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel]:
     return list(found.values())
 
 
-def import_program(program: torch.export.ExportedProgram, name: str) -> ir.Module:
-    """A model as a module of the torch dialect, with one public function.
+def import_program(
+    program: torch.export.ExportedProgram, name: str, inline_bytes: int = INLINE_BYTES
+) -> tuple[ir.Module, Parameters | None]:
+    """A model as a module of the torch dialect, with one public function, and its weights.
+
+    Parameters
+    ----------
+    inline_bytes
+        Up to which size a weight becomes a constant of the module.
 
     Raises
     ------
     ModelError
         The importer does not know something in it.
     """
+    digests: dict[Any, tuple[torch.Tensor, str]] = {}
     for _ in range(_MOST_ROUNDS):
-        module = _import(program, name)
+        weights = Weights(program, inline_bytes, digests)
+        module = _import(program, name, weights)
         table = _decompositions(module)
         if not table:
             break
@@ -123,13 +135,44 @@ def import_program(program: torch.export.ExportedProgram, name: str) -> ir.Modul
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
             break
-    return module
+    _describe(module, program, name, weights.parameters)
+    return module, weights.parameters
 
 
-def _import(program: torch.export.ExportedProgram, name: str) -> ir.Module:
-    importer = FxImporter()
+def _describe(
+    module: ir.Module,
+    program: torch.export.ExportedProgram,
+    name: str,
+    parameters: Parameters | None,
+) -> None:
+    """Let the model's function say what its type does not, in its reflection."""
+    said = {RESULTS_KEY: ",".join(_result_types(program))}
+    if parameters is not None:
+        said[PARAMETERS_KEY] = parameters.described()
+    with module.context:
+        reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
+        for op in functions_of(module):
+            if name_of(op) == name:
+                op.attributes["iree.reflection"] = reflection
+
+
+def _result_types(program: torch.export.ExportedProgram) -> list[str]:
+    """The element type of each result; empty for what is no tensor."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    found = []
+    for spec in program.graph_signature.output_specs:
+        if spec.kind == torch.export.graph_signature.OutputKind.USER_OUTPUT:
+            value = values.get(getattr(spec.arg, "name", ""))
+            kind = element_type_of(value.dtype) if isinstance(value, torch.Tensor) else None
+            found.append(kind.name if kind else "")
+    return found
+
+
+def _import(program: torch.export.ExportedProgram, name: str, weights: Weights) -> ir.Module:
+    importer = FxImporter(hooks=weights)
     try:
-        importer.import_program(program, func_name=name)
+        with importer.module.context:
+            importer.import_program(program, func_name=name)
     except Exception as error:  # the importer raises whatever its assumptions end in
         raise ModelError(
             "IREE's importer does not take the PyTorch model.",
@@ -176,14 +219,6 @@ def _check(program: torch.export.ExportedProgram) -> None:
                 expected="a model that computes the same each time, and leaves its buffers alone",
                 next_step="call model.eval() first.",
             )
-    weights = [*program.state_dict.values(), *program.constants.values()]
-    size = sum(item.nbytes for item in weights if isinstance(item, torch.Tensor))
-    if size > LARGEST_WEIGHTS:
-        raise ModelError(
-            f"The model's weights have {size / 2**20:.0f} MiB.",
-            expected=f"at most {LARGEST_WEIGHTS // 2**20} MiB: they become constants of the module",
-            next_step="pass large weights as arguments of the model.",
-        )
 
 
 def _shortened(text: str, limit: int = 40) -> str:

@@ -1,0 +1,131 @@
+"""A PyTorch model's weights as IREE's parameters: outside of the module, and never as text."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+
+import torch
+from iree.compiler import ir
+from iree.compiler.extras.fx_importer import FxImporterHooks
+
+from custom_dispatch.frontends.torch_types import builtin_type
+from custom_dispatch.ir.emitter import quote
+from custom_dispatch.parameters import SCOPE, Parameter, Parameters
+
+INLINE_BYTES = 4096
+"""A page of memory. What is smaller takes more as an entry of an archive than it holds, and the
+compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
+
+
+class Weights(FxImporterHooks):  # type: ignore[misc]
+    """What the importer asks about each weight that it meets.
+
+    Parameters
+    ----------
+    program
+        The model, for the weights' names.
+    inline_bytes
+        Up to which size they become constants of the module.
+    digests
+        Digests that are known already, by the weight's storage; more are added.
+    """
+
+    def __init__(
+        self,
+        program: torch.export.ExportedProgram,
+        inline_bytes: int,
+        digests: dict[Any, tuple[torch.Tensor, str]],
+    ) -> None:
+        self._inline_bytes = inline_bytes
+        self._digests = digests
+        self._module: Any = None
+        self._names = {
+            id(tensor): name
+            for name, tensor in [*program.constants.items(), *program.state_dict.items()]
+        }
+        # Weights of the same bytes are one parameter, whatever their names and shapes.
+        self._parameters: dict[str, Parameter] = {}
+        self._globals: dict[tuple[str, str], str] = {}
+
+    def prepare_module(self, module_op: ir.Operation) -> None:
+        """Keep the module, where the parameters are declared."""
+        self._module = module_op
+
+    def resolve_literal(self, gni: Any, literal: Any, info: Any) -> Any:
+        """A load of a weight's parameter; None for what the importer is to make a constant."""
+        if not isinstance(literal, torch.Tensor) or not self._is_outside(literal):
+            return None
+        kind = gni._cc.tensor_to_vtensor_type(literal)
+        tensor_type = builtin_type(kind)
+        if tensor_type is None:
+            return None
+        given = None if info is None else info.input_spec.target
+        parameter = self._parameter(literal, given or self._names.get(id(literal)))
+        symbol = self._symbol(parameter, tensor_type)
+        with ir.InsertionPoint(gni._b):
+            loaded = ir.Operation.create(
+                "util.global.load",
+                results=[tensor_type],
+                attributes={"global": ir.FlatSymbolRefAttr.get(symbol)},
+            ).result
+            return ir.Operation.create(
+                "torch_c.from_builtin_tensor", results=[kind], operands=[loaded]
+            ).result
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """The weights that were left outside; None where there are none."""
+        return Parameters(tuple(self._parameters.values())) if self._parameters else None
+
+    def _is_outside(self, tensor: torch.Tensor) -> bool:
+        return (
+            tensor.layout == torch.strided
+            and not tensor.is_meta
+            and not isinstance(tensor, torch._subclasses.FakeTensor)
+            and not tensor.dtype.is_complex
+            and tensor.nbytes > self._inline_bytes
+        )
+
+    def _parameter(self, tensor: torch.Tensor, name: str | None) -> Parameter:
+        digest = self._digest(tensor)
+        found = self._parameters.get(digest)
+        if found is None:
+            taken = {item.name for item in self._parameters.values()}
+            while name is None or name in taken:
+                name = f"constant_{len(taken)}" if name is None else f"{name}_"
+            found = self._parameters[digest] = Parameter(
+                name,
+                str(tensor.dtype).removeprefix("torch."),
+                tuple(tensor.shape),
+                tensor.nbytes,
+                digest,
+                partial(_bytes_of, tensor.detach()),
+            )
+        return found
+
+    def _digest(self, tensor: torch.Tensor) -> str:
+        """Of the bytes; each tensor is read once, however often the model is imported."""
+        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device)
+        if key not in self._digests:
+            # The tensor is kept, so that nothing else comes to lie at its address.
+            self._digests[key] = (tensor, hashlib.sha256(_bytes_of(tensor)).hexdigest())
+        return self._digests[key][1]
+
+    def _symbol(self, parameter: Parameter, kind: ir.Type) -> str:
+        key = (parameter.sha256, str(kind))
+        if key not in self._globals:
+            # Names with a dot: no function or kernel has one.
+            symbol = f"parameter.{len(self._globals)}.{parameter.name}"
+            where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
+            added = ir.Module.parse(f"util.global private @{quote(symbol)} = {where} : {kind}")
+            first = ir.InsertionPoint.at_block_begin(self._module.regions[0].blocks[0])
+            added.body.operations[0].operation.clone(first)
+            self._globals[key] = symbol
+        return self._globals[key]
+
+
+def _bytes_of(tensor: torch.Tensor) -> memoryview:
+    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return memoryview(flat.numpy())
