@@ -110,6 +110,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     library = _library(kernels, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
+    given = [*ours, *flags]
     cpu = library.cpu_target.cpu if library.cpu_target else ""
 
     # A flag may ask for what the compiler has before the code that is kept apart comes in.
@@ -117,10 +118,12 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
     def of_kernels() -> bytes:
         if whole:
-            text = write_library_module(library, embedded, "executable", asynchronous=asynchronous)
-            return compile_mlir(text.encode(), [*ours, *_TRUSTED, *flags])
-        text, apart = write_module_apart(library, embedded, asynchronous=asynchronous)
-        return compile_mlir(text.encode(), [*ours, *_TRUSTED], apart)
+            text = write_library_module(
+                library, embedded, "executable", asynchronous=asynchronous, flags=given
+            )
+            return compile_mlir(text.encode(), [*given, *_TRUSTED])
+        text, apart = write_module_apart(library, embedded, asynchronous=asynchronous, flags=given)
+        return compile_mlir(text.encode(), [*given, *_TRUSTED], apart)
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.
@@ -132,11 +135,11 @@ def compile(  # noqa: A001 - the public name is cd.compile
     from custom_dispatch.frontends.mlir import link, refers_to_files
 
     with_files = refers_to_files(model)
-    linked = link(model, library, embedded, apart=not whole and not with_files)
+    linked = link(model, library, embedded, apart=not whole and not with_files, flags=given)
     source = linked.bytecode
 
     def of_model() -> bytes:
-        return compile_mlir(source, [*ours, *flags], linked.apart)
+        return compile_mlir(source, given, linked.apart)
 
     if with_files:
         content = of_model()

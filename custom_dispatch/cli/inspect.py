@@ -120,6 +120,8 @@ def _module(content: bytes, file: Path) -> None:
     if manifest.made_by:
         made_by = " and ".join(f"{name} {item}" for name, item in manifest.made_by.items())
         click.echo(f"linked by {made_by}")
+    if manifest.flags:
+        click.echo(f"compiled with {' '.join(manifest.flags)}")
     click.echo(f"kernels: {', '.join(manifest.kernels)}")
     click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
     if manifest.cpu_architecture:

@@ -150,6 +150,7 @@ def link(
     form: str = "executable",
     *,
     apart: bool = False,
+    flags: Sequence[str] = (),
 ) -> LinkedModel:
     """Put a library's kernels into a model.
 
@@ -163,6 +164,8 @@ def link(
         "executable" or "source".
     apart
         Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
+    flags
+        Those that `iree-compile` will be given, for the manifest.
 
     Raises
     ------
@@ -217,7 +220,7 @@ def link(
         for preflight in preflights:
             put_in_front(module, preflight)
         keep_arguments(module, updated)
-        _attach_manifest(module, manifest(library, used, functions))
+        _attach_manifest(module, manifest(library, used, functions, flags))
         open_to_callers(module, stateless=stateless)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}

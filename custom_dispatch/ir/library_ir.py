@@ -30,7 +30,7 @@ SYMBOL_PREFIX = "custom_dispatch_"
 MANIFEST_KEY = "custom_dispatch.manifest"
 """The key, in a function's `iree.reflection`, under which a module says what was built in."""
 MANIFEST_VERSION = 2
-"""Version 1 has neither "made_by", "sources" nor "cpu_features"."""
+"""Version 1 has neither "made_by", "sources" nor "cpu_features". "flags" may be missing."""
 
 
 def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
@@ -117,8 +117,19 @@ def _with_fallback(
     )
 
 
-def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[FunctionUse]) -> str:
-    """What a module holds, as JSON: kernels, targets, objects, and which function calls what."""
+def manifest(
+    library: Library,
+    kernels: Sequence[Kernel],
+    functions: Sequence[FunctionUse],
+    flags: Sequence[str] = (),
+) -> str:
+    """What a module holds, as JSON: kernels, targets, objects, and which function calls what.
+
+    Parameters
+    ----------
+    flags
+        Those of `iree-compile`, where they are known: stock `iree-compile` says nothing of its own.
+    """
     units = [
         (unit, [kernel for kernel in unit.kernels if kernel in kernels]) for unit in library.units
     ]
@@ -139,6 +150,8 @@ def manifest(library: Library, kernels: Sequence[Kernel], functions: Sequence[Fu
     ]
     if sources:
         content["sources"] = sources
+    if flags:
+        content["flags"] = list(flags)
     if library.cpu_target is not None:
         content["cpu_architecture"] = library.cpu_target.cpu_architecture
         content["cpu_features"] = features_of(cpu_executable_target(library.cpu_target))
@@ -175,10 +188,10 @@ def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, objec
     return described
 
 
-def manifest_entry(library: Library, kernels: Sequence[Kernel]) -> str:
+def manifest_entry(library: Library, kernels: Sequence[Kernel], flags: Sequence[str] = ()) -> str:
     """The manifest of a module whose functions are the kernels, as an entry of a reflection."""
     functions = [
         FunctionUse(kernel.name, (KernelUse(kernel.name, 1),), kernel.name) for kernel in kernels
     ]
-    content = manifest(library, kernels, functions)
+    content = manifest(library, kernels, functions, flags)
     return f"{MANIFEST_KEY} = {quote(content)}"

@@ -26,7 +26,12 @@ FORMS = ("executable", "source")
 
 
 def write_library_module(
-    library: Library, reference: ObjectReference, form: str, *, asynchronous: bool = True
+    library: Library,
+    reference: ObjectReference,
+    form: str,
+    *,
+    asynchronous: bool = True,
+    flags: Sequence[str] = (),
 ) -> str:
     """The module's text: callable functions named after the kernels.
 
@@ -35,6 +40,8 @@ def write_library_module(
     asynchronous
         Write those that return before their work is done too, and those that write into buffers
         they are given (`ir/interface.py`). They take a sixth more of the compiler's time.
+    flags
+        Those that `iree-compile` will be given, for the manifest.
 
     Raises
     ------
@@ -42,16 +49,20 @@ def write_library_module(
         The form cannot hold the library's targets.
     """
     executables = executables_of(library, library.kernels)
-    return _write_module(library, executables, reference, form, asynchronous)
+    return _write_module(library, executables, reference, form, asynchronous, flags)
 
 
 def write_module_apart(
-    library: Library, reference: ObjectReference, *, asynchronous: bool = True
+    library: Library,
+    reference: ObjectReference,
+    *,
+    asynchronous: bool = True,
+    flags: Sequence[str] = (),
 ) -> tuple[str, Mapping[str, str]]:
     """The same module without the CPU variants' code, and the executables with it, by symbol."""
     executables = executables_of(library, library.kernels)
     bare = [item.without_code() for item in executables]
-    text = _write_module(library, bare, reference, "executable", asynchronous)
+    text = _write_module(library, bare, reference, "executable", asynchronous, flags)
     return text, write_apart(executables, reference)
 
 
@@ -61,6 +72,7 @@ def _write_module(
     reference: ObjectReference,
     form: str,
     asynchronous: bool,
+    flags: Sequence[str],
 ) -> str:
     kernels = library.kernels
     parts = [write_executables(executables, reference, form)]
@@ -71,7 +83,7 @@ def _write_module(
             entry_points(executables, kernel, form),
             with_grid=library.cpu_target is not None,
         )
-        reflection = manifest_entry(library, kernels) if index == 0 else ""
+        reflection = manifest_entry(library, kernels, flags) if index == 0 else ""
         if asynchronous:
             parts += _callable(wrapper, reflection)
             continue

@@ -107,7 +107,7 @@ def call(
     _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
-    kind = _kind(device)
+    kind = _kind(kernel, device)
     try:
         function = _function((kernel, kind, compiler, store))
     except UnsupportedInstructionError as error:
@@ -243,7 +243,7 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
                 )
 
 
-def _kind(device: str) -> str:
+def _kind(kernel: Kernel, device: str) -> str:
     if device == CHECKED:
         return device
     check_device_name(device)
@@ -252,7 +252,8 @@ def _kind(device: str) -> str:
     problem = device_problem("cuda")
     if problem is not None and device == "cuda":
         raise DeviceError(problem)
-    return "cuda" if problem is None else "cpu"
+    usable = problem is None and (device == "cuda" or not kernel.objects or _fitting(kernel))
+    return "cuda" if usable else "cpu"
 
 
 def _function(key: _Key) -> Function:
@@ -298,11 +299,18 @@ def target_for_gpu(kernel: Kernel) -> Target:
 
     A GPU newer than this package knows takes PTX of the latest architecture before it.
     """
-    capability = devices()[0].compute_capability or 0
+    return Target("cuda", max(_fitting(kernel), default=Arch(_capability())))
+
+
+def _fitting(kernel: Kernel) -> list[Arch]:
+    """The architectures whose code the GPU runs, of the objects declared, or else of all known."""
     declared = [item.cuda_arch for item, _ in kernel.objects]
     known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
-    fitting = [arch for arch in declared or known if arch.runs_on(capability)]
-    return Target("cuda", max(fitting, default=Arch(capability)))
+    return [arch for arch in declared or known if arch.runs_on(_capability())]
+
+
+def _capability() -> int:
+    return devices()[0].compute_capability or 0
 
 
 def _as_declared(kernel: Kernel, results: Any) -> Any:

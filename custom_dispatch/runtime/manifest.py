@@ -70,6 +70,8 @@ class Manifest:
     """What was compiled from source, where the module says so."""
     cpu_features: tuple[str, ...] = ()
     """What its CPU code may use beyond what every CPU of its architecture has, in LLVM's names."""
+    flags: tuple[str, ...] = ()
+    """Those of `iree-compile`, where this package called it."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -135,6 +137,7 @@ def parse_manifest(text: str) -> Manifest | None:
             _words(content.get("made_by", {})),
             tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
             tuple(map(_word, _list(content.get("cpu_features", [])))),
+            tuple(map(_word, _list(content.get("flags", [])))),
         )
     # Whatever else such text leads to: a file may hold anything.
     except (*_UNREADABLE, DeclarationError):

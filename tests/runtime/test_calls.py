@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -231,3 +232,25 @@ def test_a_declared_object_is_taken_where_it_fits_the_gpu(
         gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
         monkeypatch.setattr(eager, "devices", lambda gpu=gpu: (gpu,))
         assert str(eager.target_for_gpu(kernel)) == target
+
+
+def test_a_kernel_whose_objects_do_not_fit_the_gpu_runs_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library = cd.build([simple_mul], ["cuda:sm_80"])
+    (tmp_path / "later.ptx").write_bytes(next(iter(library.objects)).data)
+    gpu = cd.devices()[-1].__class__("cuda", "some GPU", 75)
+    monkeypatch.setattr(eager, "devices", lambda: (gpu, cd.devices()[-1]))
+    monkeypatch.setattr(eager, "device_problem", lambda kind: None)
+    kernel = cd.Kernel(
+        "simple_mul",
+        objects={"cuda:sm_80": tmp_path / "later.ptx"},
+        operands=simple_mul.operands,
+        block=simple_mul.block,
+        grid=simple_mul.grid,
+    )
+    np.testing.assert_array_equal(kernel(ONES, ONES), ONES)
+    # Asked for by name, it is refused, with both architectures.
+    with pytest.raises(cd.CustomDispatchError, match="sm_80") as caught:
+        kernel.on("cuda")(ONES, ONES)
+    assert "sm_75" in str(caught.value)

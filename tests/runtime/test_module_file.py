@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.simple_mul import simple_mul
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import ModuleFileError
 from custom_dispatch.ir.library_ir import MANIFEST_KEY, MANIFEST_VERSION
@@ -103,6 +103,17 @@ def test_a_module_knows_what_it_was_made_of() -> None:
     (item,) = manifest.objects
     assert item.origin.startswith("NVRTC 13.0")
     assert item.ptx == (9, 0)
+    assert "--iree-cuda-target=sm_80" in manifest.flags
+
+
+def test_a_module_knows_the_flags_of_its_compilation() -> None:
+    flag = "--iree-opt-level=O1"
+    mixed = Path(__file__).parents[2] / "mlir" / "mixed_invocation.mlir"
+    for model in (None, mixed):
+        module = cd.compile(model, [simple_mul, simple_mul_inplace], ["cpu"], flags=[flag])
+        manifest = cd.load(module, "cpu").manifest
+        assert manifest is not None
+        assert manifest.flags[-1] == flag
 
 
 def test_another_source_is_another_module(tmp_path: Path) -> None:
