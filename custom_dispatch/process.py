@@ -31,6 +31,81 @@ class Completed:
     stderr: str
 
 
+class Started:
+    """A program that runs and waits for its standard input; ended if it is left without."""
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        self._process = process
+        self._name = name
+        _running.add(process)
+
+    def __enter__(self) -> Started:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Kill it with everything that it started, if it still runs."""
+        if self._process.returncode is None:
+            _kill_group(self._process)
+        _running.discard(self._process)
+
+    def finish(
+        self, stdin: bytes | None = None, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> Completed:
+        """Give it its standard input, and wait until it has ended; see `run`."""
+        try:
+            stdout, stderr = self._process.communicate(stdin, timeout=timeout_seconds)
+        except subprocess.TimeoutExpired as error:
+            _kill_group(self._process)
+            raise ToolTimeoutError(
+                f"`{self._name}` did not finish within {timeout_seconds:g} seconds and "
+                "was ended, with everything it had started.",
+                next_step="try a smaller source, or raise the time limit.",
+            ) from error
+        except BaseException:  # KeyboardInterrupt included: never leave a compiler running
+            _kill_group(self._process)
+            raise
+        finally:
+            _running.discard(self._process)
+        return Completed(self._process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+
+def start(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    takes_input: bool = True,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Started:
+    """Start a program, whose standard input is given later; without one it is empty.
+
+    Raises
+    ------
+    ToolNotFoundError
+        The program does not exist or may not be executed.
+    """
+    command = [os.fspath(argument) for argument in arguments]
+    try:
+        process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
+            command,
+            stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=dict(environment) if environment is not None else None,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in an argument
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise ToolNotFoundError(
+            f"`{command[0]}` could not be started: {reason}.",
+            next_step="run `custom-dispatch doctor` to see which tools were found and where.",
+        ) from error
+    return Started(process, Path(command[0]).name)
+
+
 def run(
     arguments: Sequence[str | os.PathLike[str]],
     *,
@@ -59,39 +134,8 @@ def run(
     ToolTimeoutError
         The time limit passed.
     """
-    command = [os.fspath(argument) for argument in arguments]
-    try:
-        process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
-            command,
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=dict(environment) if environment is not None else None,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in an argument
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise ToolNotFoundError(
-            f"`{command[0]}` could not be started: {reason}.",
-            next_step="run `custom-dispatch doctor` to see which tools were found and where.",
-        ) from error
-    _running.add(process)
-    try:
-        stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
-    except subprocess.TimeoutExpired as error:
-        _kill_group(process)
-        raise ToolTimeoutError(
-            f"`{Path(command[0]).name}` did not finish within {timeout_seconds:g} seconds and "
-            "was ended, with everything it had started.",
-            next_step="try a smaller source, or raise the time limit.",
-        ) from error
-    except BaseException:  # KeyboardInterrupt included: never leave a compiler running
-        _kill_group(process)
-        raise
-    finally:
-        _running.discard(process)
-    return Completed(process.returncode, stdout, stderr.decode("utf-8", "replace"))
+    started = start(arguments, takes_input=stdin is not None, cwd=cwd, environment=environment)
+    return started.finish(stdin, timeout_seconds=timeout_seconds)
 
 
 def end_all() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from custom_dispatch import process
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
-from custom_dispatch.process import end_all, run
+from custom_dispatch.process import end_all, run, start
 
 # Starts a grandchild that outlives it, writes both ids, and waits.
 FAMILY = """
@@ -95,6 +95,24 @@ def test_every_running_program_can_be_ended_at_once(tmp_path: Path) -> None:
         thread.join(10)
     assert statuses == [-9, -9]
     assert wait_until_ended([int(pid) for file in files for pid in file.read_text().split()])
+    assert not process._running
+
+
+def test_a_program_is_started_before_its_input_is_there() -> None:
+    code = "import sys; print('ready', flush=True); print(sys.stdin.read().upper())"
+    with start([sys.executable, "-c", code]) as started:
+        done = started.finish(b"late")
+    assert (done.returncode, done.stdout) == (0, b"ready\nLATE\n")
+    assert not process._running
+
+
+def test_a_started_program_that_gets_no_input_is_ended(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    with start([sys.executable, "-c", FAMILY, str(pids)]):
+        deadline = time.monotonic() + 20
+        while not pids.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert wait_until_ended([int(pid) for pid in pids.read_text().split()])
     assert not process._running
 
 

@@ -68,6 +68,13 @@ class Snapshot:
             [(root, tree and tree.digest) for root, tree in zip(closure.trees, trees, strict=True)],
         )
 
+    def is_as_before(self, closure: Closure) -> bool:
+        """Whether all files are still as they were when this snapshot took them."""
+        files = Closure(closure.read, closure.absent)
+        if Snapshot(self.store).state_of(files) != self.state_of(files):
+            return False
+        return all(self._view(root).is_as_before() for root in closure.trees)
+
     def names(self, root: str) -> tuple[str, ...] | None:
         """Every name that a directory's files may ask for."""
         return self._view(root).names()

@@ -63,13 +63,14 @@ class TreeView:
         self._names: tuple[str, ...] | None = None
         self._listed = _listed(root)
         self._is_read = self._listed is None  # there is nothing that could be read
+        self._is_kept = False
         self._key, self._is_settled = b"", False
         if self._listed is not None:
             self._key = key_of("tree", root, self._listed.signature)
             self._is_settled = self._listed.newest_ns < time.time_ns() - _SETTLED_NS
         if self._is_settled:
             self._tree = store.load(Tree, self._key)
-            self._is_read = self._tree is not None
+            self._is_read = self._is_kept = self._tree is not None
 
     def begin(self) -> None:
         """Read what is not known, while the caller goes on to change nothing."""
@@ -81,7 +82,10 @@ class TreeView:
             self.tree()  # a file that changes now may look as it does
 
     def tree(self) -> Tree | None:
-        """What the files hold; None where there are too many, or one cannot be read or changed."""
+        """What the files hold when they are read; None where there are too many, or one cannot be.
+
+        Whether they are still those of the look, `is_as_before` says.
+        """
         with self._lock:
             if not self._is_read:
                 self._read(with_names=False)
@@ -97,20 +101,38 @@ class TreeView:
                 self._read(with_names=True)
             return self._names
 
+    def is_as_before(self) -> bool:
+        """Whether the files are still those of the look; if so, what they hold is kept."""
+        known, listed = self.tree(), self._listed  # a listing says nothing of what is read later
+        if known is None or listed is None:
+            return False
+        now = _listed(self._root)
+        if not self._is_settled:  # what the file system says does not tell
+            found = _read(self._root, listed.files, with_names=False)
+            return now is not None and now.files == listed.files and found == (known, None)
+        if now != listed:
+            return False
+        with self._lock:
+            self._keep()
+        return True
+
     def _read(self, *, with_names: bool) -> None:
-        """Read all files; where they are not those of the look any more, nothing is known."""
+        """Read all files. That they are still those of the look, `is_as_before` says later."""
         listed = self._listed
         found = None if listed is None else _read(self._root, listed.files, with_names=with_names)
-        if self._is_settled and _listed(self._root) != listed:
-            found = None
         known, (tree, names) = self._tree, found or (None, None)
         self._is_read = True
         self._tree = tree if known in (None, tree) else None
         self._names = names.names if self._tree is not None and names is not None else None
-        if self._is_settled and self._tree is not None:
-            self._store.save(self._key, self._tree)
-            if names is not None:
-                self._store.save(key_of("names", self._tree), names)
+        self._is_kept = False
+
+    def _keep(self) -> None:
+        if self._is_kept or self._tree is None:
+            return
+        self._is_kept = True
+        self._store.save(self._key, self._tree)
+        if self._names is not None:
+            self._store.save(key_of("names", self._tree), TreeNames(self._names))
 
 
 def _read(root: str, files: list[str], *, with_names: bool) -> tuple[Tree, TreeNames | None] | None:
@@ -193,8 +215,17 @@ def spelled_names(content: bytes) -> set[str]:
 
 
 def _content(root: str, name: str) -> bytes | None:
+    """A file's bytes; None where it cannot be read, or becomes longer or shorter meanwhile."""
     try:
-        with open(os.path.join(root, name), "rb") as file:  # noqa: PTH118, PTH123
-            return file.read()
+        # Without a file object, which takes a third of the time that 1800 small files take.
+        descriptor = os.open(os.path.join(root, name), os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH118
     except OSError:
         return None
+    try:
+        size = os.fstat(descriptor).st_size
+        content = os.read(descriptor, size + 1)
+        return content if len(content) == size else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

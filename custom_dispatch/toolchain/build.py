@@ -138,10 +138,7 @@ def build(
         if len(needed) < len(wanted):
             extra = source.cpu_target(needed)
             work += [_Work(plan, extra, source, for_cpu=True)] if extra is not None else []
-    try:
-        built = _build_all(work, workers, stored)
-    finally:
-        stored.finish()
+    built = _build_all(work, workers, stored)
     units = [_unit(plan, work, built, wanted) for plan in plans]
     if form.image == "fatbin" and needed:
         units = [replace(unit, objects=(stored.join(unit.objects),)) for unit in units]
@@ -174,7 +171,9 @@ def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list
                 built[index] = _build(job)
     if len(built) < len(work):
         rest = [index for index in range(len(work)) if index not in built]
-        built |= zip(rest, _make_all([work[index] for index in rest], workers), strict=True)
+        missing = [work[index] for index in rest]
+        with stored.compiling(sum(isinstance(job.source, _Sources) for job in missing)):
+            built |= zip(rest, _make_all(missing, workers), strict=True)
     return [built[index] for index in range(len(work))]
 
 

@@ -84,6 +84,9 @@ class Compiler(Protocol):
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers."""
 
+    def libraries(self) -> tuple[Path, ...]:
+        """What a process loads to compile with precompiled headers, in this order; else nothing."""
+
     def compile(
         self, request: CompileRequest, headers: PrecompiledHeaders | None = None
     ) -> CompiledPtx:

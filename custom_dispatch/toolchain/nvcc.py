@@ -107,6 +107,10 @@ class Nvcc:
             macros=option_macros(declared),
         )
 
+    def libraries(self) -> tuple[Path, ...]:
+        """None: it is a program; see `Compiler.libraries`."""
+        return ()
+
     def compile(
         self,
         request: CompileRequest,

@@ -92,6 +92,10 @@ class Nvrtc:
             macros=option_macros(declared),
         )
 
+    def libraries(self) -> tuple[Path, ...]:
+        """The builtins and the library; see `Compiler.libraries`."""
+        return *sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library
+
     def compile(
         self, request: CompileRequest, headers: PrecompiledHeaders | None = None
     ) -> CompiledPtx:
@@ -148,8 +152,7 @@ class Nvrtc:
         asked = Compilation(source, source_name(request.source), tuple(options), tuple(names))
         found = None
         if headers is not None:
-            parts = tuple(map(str, self._parts()))
-            found = headers.compile(asked, parts, self.identity(request))
+            found = headers.compile(asked, self.identity(request))
         if found is None:
             found = _compile(asked)
         if found.status == "NVRTC_ERROR_INVALID_OPTION":
@@ -165,10 +168,6 @@ class Nvrtc:
             return Outcome(None, found.log or found.status, is_final=plain and not asked_for)
         return Outcome(found.ptx, found.log, found.symbols)
 
-    def _parts(self) -> list[Path]:
-        """The libraries, in the order in which they are loaded."""
-        return [*sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library]
-
     def _known_facts(self) -> _Facts:
         """What the library says of itself, kept in the store."""
         store = open_store()
@@ -178,7 +177,7 @@ class Nvrtc:
         return store.remember(_Facts, key, _facts, counted=False)
 
     def _identity(self) -> bytes:
-        return key_of(self.name, [file_identity(part) for part in self._parts()])
+        return key_of(self.name, [file_identity(part) for part in self.libraries()])
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.

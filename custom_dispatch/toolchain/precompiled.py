@@ -17,12 +17,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError
-from custom_dispatch.process import run
+from custom_dispatch.process import Started, start
 from custom_dispatch.store import Store, key_of
 from custom_dispatch.store.precompiled import PrecompiledFiles
 from custom_dispatch.toolchain import nvrtc_helper
@@ -81,6 +81,65 @@ class Compiled:
     symbols: tuple[str, ...]
 
 
+class Helper:
+    """A process in which NVRTC compiles with precompiled headers.
+
+    It is started before there is anything to compile: it takes 30 ms to load NVRTC, in which the
+    caller finds out which headers count. One that gets nothing to compile is ended.
+
+    Parameters
+    ----------
+    libraries
+        NVRTC's, in the order in which they are loaded; it is the last.
+    """
+
+    def __init__(self, libraries: Sequence[str]) -> None:
+        self._command = [sys.executable, "-I", "-S", str(_HELPER), *libraries]
+        self._started: Started | None = None
+
+    def __enter__(self) -> Helper:
+        if not _impossible.is_set():
+            with suppress(CustomDispatchError):
+                self._started = self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._started is not None:
+            self._started.end()
+
+    def compile(self, asked: Compilation, option: str) -> Compiled | None:
+        """Compile; None where that cannot be done here.
+
+        Parameters
+        ----------
+        option
+            What is done with the precompiled header, in NVRTC's words.
+        """
+        if _impossible.is_set():
+            return None
+        options = (*asked.options, _NO_REMARK, option)
+        words = [asked.source, os.fsencode(asked.name), str(len(options)).encode()]
+        words += [os.fsencode(word) for word in options]
+        words += [name.encode() for name in asked.names]
+        stdin = b"".join(struct.pack("<I", len(word)) + word for word in words)
+        try:
+            started = self._started or self._start()
+            self._started = None  # one process compiles once
+            with started:
+                done = started.finish(stdin, timeout_seconds=_TIMEOUT_SECONDS)
+            answers = list(_answers(done.stdout))
+        except (CustomDispatchError, struct.error):
+            return None
+        if done.returncode != 0 or len(answers) < 2:
+            _impossible.set()
+            return None
+        return _compiled(answers)
+
+    def _start(self) -> Started:
+        with _without_random_addresses():
+            return start(self._command)
+
+
 class PrecompiledHeaders:
     """The precompiled headers of one source, for `Compiler.compile`.
 
@@ -92,21 +151,20 @@ class PrecompiledHeaders:
         Whether these headers are still what they were; asked after one was precompiled.
     """
 
-    def __init__(self, store: Store, headers: bytes, unchanged: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, helper: Helper, headers: bytes, unchanged: Callable[[], bool]
+    ) -> None:
         self._store = store
         self._files = PrecompiledFiles(store)
+        self._helper = helper
         self._headers = headers
         self._unchanged = unchanged
 
-    def compile(
-        self, asked: Compilation, libraries: Sequence[str], identity: bytes
-    ) -> Compiled | None:
+    def compile(self, asked: Compilation, identity: bytes) -> Compiled | None:
         """Compile with a precompiled header, which is made if it is missing; None where not.
 
         Parameters
         ----------
-        libraries
-            NVRTC's, in the order in which they are loaded; it is the last.
         identity
             The compiler's.
         """
@@ -116,20 +174,20 @@ class PrecompiledHeaders:
         with self._store.once(key):  # threads with the same headers wait for the one who reads them
             known = self._files.find(key)
             if known is None:
-                return self._make(asked, libraries, key)
+                return self._make(asked, key)
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._files.is_whole, key)
-            found = _run(asked, libraries, f"--use-pch={known}")
+            found = self._helper.compile(asked, f"--use-pch={known}")
             if found is not None and whole.result():
                 return found
         self._files.remove(key)
         return None
 
-    def _make(self, asked: Compilation, libraries: Sequence[str], key: bytes) -> Compiled | None:
+    def _make(self, asked: Compilation, key: bytes) -> Compiled | None:
         with self._files.new() as path:
             if path is None:
                 return None
-            made = _run(asked, libraries, f"--create-pch={path}")
+            made = self._helper.compile(asked, f"--create-pch={path}")
             if made is not None and made.status == "NVRTC_SUCCESS" and self._unchanged():
                 self._files.keep(key, path)
             return made
@@ -139,23 +197,7 @@ class PrecompiledHeaders:
 _impossible = threading.Event()
 
 
-def _run(asked: Compilation, libraries: Sequence[str], option: str) -> Compiled | None:
-    """Have the helper compile; None where it cannot."""
-    options = (*asked.options, _NO_REMARK, option)
-    words = [asked.source, os.fsencode(asked.name), str(len(options)).encode()]
-    words += [os.fsencode(word) for word in options]
-    words += [name.encode() for name in asked.names]
-    stdin = b"".join(struct.pack("<I", len(word)) + word for word in words)
-    command = [sys.executable, "-I", "-S", str(_HELPER), *libraries]
-    try:
-        with _without_random_addresses():
-            done = run(command, stdin=stdin, timeout_seconds=_TIMEOUT_SECONDS)
-        answers = list(_answers(done.stdout))
-    except (CustomDispatchError, struct.error):
-        return None
-    if done.returncode != 0 or len(answers) < 2:
-        _impossible.set()
-        return None
+def _compiled(answers: Sequence[bytes]) -> Compiled:
     status, log, *rest = answers
     text = log.rstrip(b"\0").decode("utf-8", "replace")
     if _UNFIT in text:

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.precompiled import (
+    Helper,
     PrecompiledHeaders,
     is_worthwhile,
     leading_directives,
@@ -86,11 +87,19 @@ class StoredBuild:
         self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
+        self._expected = 0
+        self._checker: threading.Thread | None = None
         if store is not None:
             self._snapshot = Snapshot(store)
 
     def compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         """As `Compiler.compile`."""
+        try:
+            return self._find_or_compile(compiler, request)
+        finally:
+            self._is_compiled()
+
+    def _find_or_compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         store = self._store
         if store is None:
             self._not_kept()
@@ -112,16 +121,29 @@ class StoredBuild:
                     return kept
             self._not_kept()
             store.count(hit=False)
+            compiled, whole = self._compile_and_look(compiler, request, source, search)
+            if whole is not None:
+                self._keep(_Pending(base, known, whole, compiled))
+            return compiled
+
+    def _compile_and_look(
+        self, compiler: Compiler, request: CompileRequest, source: bytes, search: SearchPath
+    ) -> tuple[CompiledPtx, Closure | None]:
+        """Compile; and find what was read, where that is known and did not change meanwhile."""
+        directives = leading_directives(source)
+        libraries = compiler.libraries() if is_worthwhile(directives) else ()
+        headers: PrecompiledHeaders | None = None
+        with Helper(tuple(map(str, libraries))) if libraries else nullcontext() as helper:
             found = find_includes(source, request.source, search, self._snapshot)
             if found is not None:
                 self._snapshot.look_at(found)  # as it is before the compiler looks
+                if helper is not None:
+                    headers = self._precompiled(helper, found, directives)
             started_ns = time.time_ns()
-            compiled = compiler.compile(request, self._precompiled(found, source))
-            if found is not None and self._is_as_before(found, request.source, source):
-                whole = _with_headers(found, compiled.headers, search, started_ns)
-                if whole is not None:
-                    self._keep(_Pending(base, known, whole, compiled))
-            return compiled
+            compiled = compiler.compile(request, headers)
+        if found is None or not self._is_as_before(found, request.source, source):
+            return compiled, None
+        return compiled, _with_headers(found, compiled.headers, search, started_ns)
 
     def validate(
         self,
@@ -192,40 +214,59 @@ class StoredBuild:
             known = self._declarations[kernels] = key_of("declared", *identity, kernels)
         return known
 
-    def _precompiled(self, closure: Closure | None, source: bytes) -> PrecompiledHeaders | None:
-        """Precompiled headers for a source, where that is worth it."""
-        directives = leading_directives(source)
-        if self._store is None or closure is None or not is_worthwhile(directives):
-            return None
+    def _precompiled(
+        self, helper: Helper, closure: Closure, directives: Sequence[bytes]
+    ) -> PrecompiledHeaders | None:
+        """The precompiled headers of a source that begins with these directives."""
         state = self._snapshot.state_of(closure)
-        if state is None:
+        if self._store is None or state is None:
             return None
-
-        def unchanged() -> bool:
-            return Snapshot(self._snapshot.store).state_of(closure) == state
-
         key = key_of("headers", package_identity(), state, directives)
-        return PrecompiledHeaders(self._store, key, unchanged)
+        return PrecompiledHeaders(
+            self._store, helper, key, lambda: self._snapshot.is_as_before(closure)
+        )
 
-    def finish(self) -> None:
+    @contextmanager
+    def compiling(self, count: int) -> Iterator[None]:
+        """Around the last calls of `compile`, of which there are so many, and all that follows.
+
+        Whether a tree is as it was is asked when the last of them is done, while other programs go
+        on: listing a toolkit takes 10 ms.
+        """
+        self._expected = count
+        try:
+            yield
+        finally:
+            self._expected = 0
+            if self._checker is not None:
+                self._checker.join()
+            self._keep_waiting()
+
+    def _is_compiled(self) -> None:
+        with self._lock:
+            self._expected -= 1
+            if self._expected == 0 and self._pending:
+                self._checker = threading.Thread(target=self._keep_waiting, daemon=True)
+                self._checker.start()
+
+    def _keep_waiting(self) -> None:
         """Keep what waits for its trees to be looked at again."""
         with self._lock:
             waiting, self._pending = self._pending, []
             self._checked_at = time.monotonic()
-        if self._store is None or not waiting:
-            return
-        after = Snapshot(self._store)
+        unchanged: dict[str, bool] = {}
         for item in waiting:
-            trees = Closure((), (), item.closure.trees)
-            if self._snapshot.state_of(trees) == after.state_of(trees):
+            for root in item.closure.trees:
+                if root not in unchanged:
+                    unchanged[root] = self._snapshot.is_as_before(Closure((), (), (root,)))
+            if all(unchanged[root] for root in item.closure.trees):
                 self._publish(item)
 
     def _is_as_before(self, closure: Closure, path: Path, source: bytes) -> bool:
         """Whether the files are still those of the snapshot: one may have been edited meanwhile."""
         files = Closure(closure.read, closure.absent)
         with contextlib.suppress(CustomDispatchError):
-            same = Snapshot(self._snapshot.store).state_of(files) == self._snapshot.state_of(files)
-            return same and read_source(path) == source
+            return self._snapshot.is_as_before(files) and read_source(path) == source
         return False
 
     def _keep(self, item: _Pending) -> None:
@@ -236,7 +277,7 @@ class StoredBuild:
             self._pending.append(item)
             due = time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
         if due:
-            self.finish()
+            self._keep_waiting()
 
     def _publish(self, item: _Pending) -> None:
         state = self._snapshot.state_of(item.closure)

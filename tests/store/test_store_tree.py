@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from custom_dispatch.store import Store, tree
+from custom_dispatch.store import Closure, Snapshot, Store, tree
 from custom_dispatch.store.tree import TreeView
 
 
@@ -51,6 +51,7 @@ def test_what_was_read_once_is_not_read_again(
     first = view(root, store)
     assert first.names() == ("deep/two.h", "one.h", "own.h")
     found = first.tree()
+    assert first.is_as_before()
     assert reads == ["deep/two.h", "one.h"]
     again = view(root, store)
     assert (again.tree(), again.names()) == (found, first.names())
@@ -60,7 +61,9 @@ def test_what_was_read_once_is_not_read_again(
 def test_the_names_of_a_known_tree_are_read_when_asked_for(
     root: Path, store: Store, reads: list[str], settled: None
 ) -> None:
-    found = view(root, store).tree()
+    first = view(root, store)
+    found = first.tree()
+    assert first.is_as_before()
     later = view(root, store)
     assert later.names() == ("deep/two.h", "one.h", "own.h")
     assert later.tree() == found
@@ -79,12 +82,15 @@ def test_files_that_changed_a_moment_ago_are_read_each_time(
 
 
 @pytest.mark.parametrize("way", ["written", "new", "gone", "same size and times"])
-def test_a_file_that_changes_before_it_is_read_leaves_no_answer(
-    root: Path, store: Store, settled: None, way: str
+@pytest.mark.parametrize("when", ["before it is read", "after it was read"])
+def test_of_a_file_that_changes_nothing_is_kept(
+    root: Path, store: Store, reads: list[str], settled: None, way: str, when: str
 ) -> None:
     looked_at = view(root, store)
     path = root / "one.h"
     before = path.stat()
+    if when.startswith("after"):
+        assert looked_at.tree() is not None
     match way:
         case "written":
             path.write_text("other")
@@ -95,9 +101,40 @@ def test_a_file_that_changes_before_it_is_read_leaves_no_answer(
         case _:
             path.write_text(path.read_text().upper())
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert looked_at.tree() is None
-    assert looked_at.names() is None
+    assert not looked_at.is_as_before()
+    reads.clear()
     assert view(root, store).tree() is not None
+    assert reads  # nothing was kept
+
+
+def test_a_file_that_changed_a_moment_ago_may_change_again(root: Path, store: Store) -> None:
+    looked_at = view(root, store)
+    found = looked_at.tree()
+    assert looked_at.is_as_before()
+    (root / "one.h").write_text("other")
+    assert not looked_at.is_as_before()
+    assert view(root, store).tree() != found
+
+
+def test_files_and_trees_are_as_before_or_one_is_not(root: Path, store: Store) -> None:
+    one = root.parent / "one.h"
+    one.write_text("1")
+    closure = Closure((str(one),), (str(root.parent / "two.h"),), (str(root),))
+    for change in (one, root.parent / "two.h", root / "deep" / "two.h"):
+        snapshot = Snapshot(store)
+        before = snapshot.state_of(closure)
+        assert snapshot.is_as_before(closure)
+        change.write_text("changed")
+        assert not snapshot.is_as_before(closure)
+        assert snapshot.state_of(closure) == before != Snapshot(store).state_of(closure)
+        (root.parent / "two.h").unlink(missing_ok=True)
+
+
+def test_while_nothing_was_read_there_is_no_answer(
+    root: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_content", lambda *_: None)
+    assert not view(root, store).is_as_before()
 
 
 def test_it_is_read_while_the_caller_goes_on(

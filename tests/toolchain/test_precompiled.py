@@ -13,8 +13,9 @@ import pytest
 from cuda_sources import Write
 
 import custom_dispatch as cd
+from custom_dispatch import process
 from custom_dispatch.errors import SourceError
-from custom_dispatch.process import Completed
+from custom_dispatch.process import Completed, Started
 from custom_dispatch.toolchain import nvrtc, nvrtc_helper, precompiled
 from custom_dispatch.toolchain.precompiled import is_worthwhile, leading_directives
 
@@ -73,11 +74,13 @@ POSSIBLE = _can_place_memory()
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done: "create" or "use" in the helper, "here" in this process."""
     seen: list[str] = []
-    real_run, real_compile = precompiled.run, nvrtc._compile
+    real_finish, real_compile = Started.finish, nvrtc._compile
 
-    def run(arguments: list[str], *, stdin: bytes, timeout_seconds: float) -> Completed:
+    def finish(self: Started, stdin: bytes, *, timeout_seconds: float) -> Completed:
+        done = real_finish(self, stdin, timeout_seconds=timeout_seconds)
+        if b"-pch=" not in (stdin or b""):
+            return done  # another program
         (word,) = re.findall(rb"--(create|use)-pch=", stdin)
-        done = real_run(arguments, stdin=stdin, timeout_seconds=timeout_seconds)
         # NVRTC says whether it did.
         did = {b"create": b"creating", b"use": b"using"}[word] + b" precompiled header file"
         seen.append(word.decode() + ("" if did in done.stdout else " failed"))
@@ -87,7 +90,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("here")
         return real_compile(asked)
 
-    monkeypatch.setattr(precompiled, "run", run)
+    monkeypatch.setattr(Started, "finish", finish)
     monkeypatch.setattr(nvrtc, "_compile", compile_here)
     return seen
 
@@ -159,6 +162,15 @@ def test_a_file_that_is_not_as_it_was_is_not_relied_upon(
         return
     # It was used for nothing, or made anew.
     assert runs[1].startswith("use" if damage is _flip else "create")
+
+
+def test_where_it_is_not_known_what_is_read_the_helper_is_ended(
+    kernel: Kernels, runs: list[str]
+) -> None:
+    untold = kernel("untold", 4, f"{HEADERS}{BODY}// __DATE__")
+    assert data(build(untold)) == data(build(untold, store=False))
+    assert runs == ["here", "here"]
+    assert not process._running
 
 
 def test_where_memory_cannot_be_placed_it_compiles_without(
