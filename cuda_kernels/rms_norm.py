@@ -13,12 +13,12 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 def _normalised(x: Array, weight: Array, epsilon: float) -> Array:
     wide = x.astype(numpy.float64)
-    mean = numpy.mean(wide * wide, axis=1, keepdims=True)
+    mean = numpy.mean(wide * wide, axis=-1, keepdims=True)
     result: Array = (wide / numpy.sqrt(mean + epsilon) * weight).astype(x.dtype)
     return result
 
 
-rows, columns = cd.dim("rows"), cd.dim("columns")
+columns = cd.dim("columns")
 
 
 def _rms_norm(dtype: str, c_type: str) -> cd.Kernel:
@@ -27,14 +27,14 @@ def _rms_norm(dtype: str, c_type: str) -> cd.Kernel:
         source="rms_norm.cu",
         entry=f"cuda_kernels::rms_norm<{c_type}, 256>",
         operands=[
-            cd.In("x", dtype, [rows, columns]),
+            cd.In("x", dtype, [..., columns]),
             cd.In("weight", dtype, [columns]),
-            cd.Out("y", dtype, [rows, columns]),
+            cd.Out("y", dtype, [..., columns]),
             cd.Scalar("epsilon", "f32"),
             cd.Scalar("columns", "i32", columns),
         ],
         block=(256, 1, 1),
-        grid=(rows, 1, 1),
+        grid=(cd.batch, 1, 1),
         reference=_normalised,
     )
 

@@ -26,7 +26,7 @@ from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
 
 if TYPE_CHECKING:
-    from custom_dispatch.frontends.mlir import Model
+    from custom_dispatch.frontends.model import Model
 
 # The architectures IREE 3.13 generates code for; any other leaves it without a target
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
@@ -132,7 +132,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
             content, library.targets, tuple(kernel.name for kernel in library.kernels)
         )
     # Loaded here, with IREE's own parser: calling a kernel that was compiled before needs neither.
-    from custom_dispatch.frontends.mlir import link, refers_to_files
+    from custom_dispatch.frontends.mlir import link
+    from custom_dispatch.frontends.model import refers_to_files
 
     with_files = refers_to_files(model)
     linked = link(model, library, embedded, apart=not whole and not with_files, flags=given)
@@ -266,7 +267,7 @@ def emit(
 
 def _checked(text: str) -> str:
     """The text as IREE's parser prints it: proof that it parses and verifies."""
-    from custom_dispatch.frontends.mlir import parse_model
+    from custom_dispatch.frontends.model import parse_model
 
     parse_model(text)
     return text

@@ -138,6 +138,13 @@ ROWS |= {
     "A grid over CUDA's limits": lambda bench: bench.kernel(grid=(1, n))(
         numpy.zeros(70000, numpy.float32)
     ),
+    "Leading dims that disagree, `[..., n]`": lambda bench: bench.kernel(
+        operands=[
+            cd.In("x", "f32", [..., n]),
+            cd.InOut("y", "f32", [..., n]),
+            cd.Scalar("count", "i32", cd.batch * n),
+        ]
+    )(numpy.zeros((2, 3, 4), numpy.float32), numpy.zeros((3, 2, 4), numpy.float32)),
     "Another dtype or rank": lambda bench: bench.kernel()(numpy.zeros(4)),
 }
 

@@ -85,7 +85,7 @@ def _ptx(content: bytes, arch: Arch) -> None:
 
 def _model(file: Path) -> None:
     from custom_dispatch.cli.report import show_table
-    from custom_dispatch.frontends.mlir import describe_model
+    from custom_dispatch.frontends.model import describe_model
 
     show_table(("function", "type", ""), describe_model(file))
 

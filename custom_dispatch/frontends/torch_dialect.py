@@ -16,17 +16,19 @@ from collections.abc import Mapping
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.call_site import place_of
+from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.symbols import (
     functions_of,
     is_declaration,
     is_public,
     name_of,
+    symbols_of,
     type_of,
 )
-from custom_dispatch.frontends.torch_operator import place_of, replace_operator
+from custom_dispatch.frontends.torch_operator import replace_operator
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.compiler_tool import run_compiler
-from custom_dispatch.ir.signature import declared_signature, function_type
 from custom_dispatch.kernel.kernel import Kernel
 
 _OPERATOR = "torch.operator"
@@ -56,8 +58,11 @@ def is_torch(module: ir.Module) -> bool:
     return found
 
 
-def convert_torch(module: ir.Module, kernels: Mapping[str, Kernel]) -> bytes:
-    """A model over tensors that calls kernels by their names, as MLIR bytecode.
+def convert_torch(
+    module: ir.Module, kernels: Mapping[str, Kernel]
+) -> tuple[bytes, Mapping[str, Kernel]]:
+    """A model over tensors that calls kernels, as MLIR bytecode; and the functions that stand for
+    them, by symbol.
 
     Parameters
     ----------
@@ -74,7 +79,8 @@ def convert_torch(module: ir.Module, kernels: Mapping[str, Kernel]) -> bytes:
         IREE cannot convert the model.
     """
     with module.context, ir.Location.unknown():
-        others = _call_kernels(module, kernels)
+        callees = Callees(name_of(op) for op in symbols_of(module))
+        others = _call_kernels(module, kernels, callees)
         for op in functions_of(module):
             if is_public(op) and not is_declaration(op):
                 _pass_tensors(op)
@@ -95,7 +101,7 @@ def convert_torch(module: ir.Module, kernels: Mapping[str, Kernel]) -> bytes:
             next_step="write the model without the operation that the message names:",
             log=_errors(done.stderr),
         )
-    return done.stdout
+    return done.stdout, callees.kernels
 
 
 def _errors(log: str) -> str:
@@ -104,7 +110,9 @@ def _errors(log: str) -> str:
     return "\n".join(line[:400] for line in lines[:10]) or log[:4000]
 
 
-def _call_kernels(module: ir.Module, kernels: Mapping[str, Kernel]) -> dict[str, str]:
+def _call_kernels(
+    module: ir.Module, kernels: Mapping[str, Kernel], callees: Callees
+) -> dict[str, str]:
     """Call kernels in place of their operators; return the other operators, and where they are."""
     found: list[ir.Operation] = []
     others: dict[str, str] = {}
@@ -115,20 +123,13 @@ def _call_kernels(module: ir.Module, kernels: Mapping[str, Kernel]) -> dict[str,
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    declared = {name_of(op) for op in functions_of(module)}
     for op in found:
         name = str(ir.StringAttr(op.attributes["name"]).value)
         kernel = _kernel_of(name, kernels)
         if kernel is None:
             others.setdefault(name, place_of(op))  # IREE knows some
             continue
-        if kernel.name not in declared:
-            kind = function_type(kernel, declared_signature(kernel))
-            added = ir.Module.parse(f"func.func private @{kernel.name}{kind}")
-            for function in list(added.body.operations):
-                module.body.append(function)
-            declared.add(kernel.name)
-        replace_operator(op, name, kernel)
+        replace_operator(op, name, kernel, module, callees)
     return others
 
 

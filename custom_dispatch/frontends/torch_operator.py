@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
 from iree.compiler import ir
 
-from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.frontends.call_site import CallSite, place_of
+from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.signature import (
     Sizes,
@@ -19,8 +19,6 @@ from custom_dispatch.ir.signature import (
     output_types,
     tensor_type,
 )
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 
@@ -29,41 +27,38 @@ _NONE = "!torch.none"
 _CONSTANTS = ("torch.constant.int", "torch.constant.float", "torch.constant.bool")
 
 
-def place_of(op: ir.Operation) -> str:
-    """Where the model's source calls an operator, `" at model.py:7"`; empty where nobody knows."""
-    found = _LOCATION.search(str(op.location))
-    # What is parsed without a name is "-".
-    return f" at {found[1]}:{found[2]}" if found and found[1] != "-" else ""
-
-
-def replace_operator(op: ir.Operation, name: str, kernel: Kernel) -> None:
+def replace_operator(
+    op: ir.Operation, name: str, kernel: Kernel, module: ir.Module, callees: Callees
+) -> None:
     """Put a call of a kernel's function in the place of an operator.
 
     Parameters
     ----------
     name
         The operator's name: "torch.NAMESPACE.KERNEL".
+    module, callees
+        Where that function is, or is declared.
 
     Raises
     ------
     LinkError
         The operator's operands or results do not fit the kernel's declaration.
     """
-    _Replacement(op, name.removeprefix("torch."), kernel).replace()
+    _Replacement(op, name.removeprefix("torch."), kernel).replace(module, callees)
 
 
 class _Replacement:
     def __init__(self, op: ir.Operation, name: str, kernel: Kernel) -> None:
         self._op = op
         self._kernel = kernel
-        self._what = f"The operator `{name}`{place_of(op)}"
+        self._site = CallSite(f"The operator `{name}`{place_of(op)}", kernel)
 
-    def replace(self) -> None:
+    def replace(self, module: ir.Module, callees: Callees) -> None:
         op, kernel = self._op, self._kernel
         given = (len(op.operands), len(op.results))
         wanted = (len(kernel.arguments), len(kernel.outputs))
         if given != wanted:
-            raise self._refusal(
+            raise self._site.refusal(
                 f"has {given[0]} operands and {given[1]} results",
                 f"{wanted[0]} and {wanted[1]}, as kernel `{kernel.name}` is declared",
             )
@@ -75,8 +70,8 @@ class _Replacement:
             self._tensor_sizes(operand, value.type)
             for operand, value in zip(kernel.outputs, op.results, strict=True)
         ]
-        self._check_sizes(inputs, outputs)
-        signature = declared_signature(kernel)
+        signature = declared_signature(kernel, leading=self._site.check_sizes(inputs, outputs))
+        symbol = callees.declare(module, kernel, signature)
         types = input_types(kernel, signature)
         with op.location, ir.InsertionPoint(op):
             values = [
@@ -89,19 +84,12 @@ class _Replacement:
                 "func.call",
                 results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
                 operands=values,
-                attributes={"callee": ir.FlatSymbolRefAttr.get(kernel.name)},
+                attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
             )
             for old, new in zip(list(op.results), list(call.results), strict=True):
                 tensor = _cast(new, builtin_type(old.type))
                 old.replace_all_uses_with(_create("torch_c.from_builtin_tensor", old.type, tensor))
         op.erase()
-
-    def _refusal(self, found: str, expected: str, next_step: str = "") -> LinkError:
-        return LinkError(
-            f"{self._what} {found}.",
-            expected=expected,
-            next_step=next_step or "correct the model, or the kernel's declaration.",
-        )
 
     # -- tensors
 
@@ -109,72 +97,11 @@ class _Replacement:
         """A tensor's sizes; all zero for one that is absent."""
         if operand.optional and str(kind) == _NONE:
             return (0,) * operand.rank
-        found = builtin_type(kind)
-        if (
-            not isinstance(found, ir.RankedTensorType)
-            or found.rank != operand.rank
-            or str(found.element_type) != operand.dtype.mlir
-        ):
-            wanted = tensor_type(operand.dtype, (None,) * operand.rank)
-            raise self._refusal(
-                f"has {found or kind} for `{operand.name}`",
-                f"a tensor of rank {operand.rank} and type {operand.dtype.mlir}: {wanted}",
-            )
-        return tuple(
-            None if found.is_dynamic_dim(axis) else found.get_dim_size(axis)
-            for axis in range(found.rank)
-        )
+        return self._site.tensor_sizes(operand, builtin_type(kind) or kind)
 
-    def _check_sizes(self, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> None:
-        """Compare all that is known of sizes; what is not, is compared when the kernel is called.
-
-        A result's sizes are the model's word for what comes out: they have to follow from the
-        declaration.
-        """
-        kernel = self._kernel
-        shapes = {
-            operand.name: sizes
-            for operand, sizes in zip(kernel.arguments, inputs, strict=True)
-            if isinstance(operand, Buffer)
-        }
-        try:
-            known = self._known_dims(shapes)
-            for operand, sizes in zip(kernel.outputs, outputs, strict=True):
-                for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
-                    if size is None:
-                        continue
-                    certain = all(dim.name in known for dim in dims_of(expr))
-                    if not certain or evaluate(expr, known) != size:
-                        raise self._refusal(
-                            f"has a result `{operand.name}` of size {size} in dimension {axis}",
-                            f"{expr} = {evaluate(expr, known)}"
-                            if certain
-                            else f"{expr}, which is not known before the call",
-                        )
-        except (CallError, DeclarationError) as error:
-            raise self._refusal(
-                f"does not fit: {error.found.removesuffix('.')}",
-                error.expected,
-                "correct the model's sizes.",
-            ) from None
-
-    def _known_dims(self, shapes: dict[str, Sizes]) -> dict[str, int]:
-        numbers = {name: [size for size in sizes if size is not None]
-                   for name, sizes in shapes.items()}  # fmt: skip
-        if all(len(numbers[name]) == len(sizes) for name, sizes in shapes.items()):
-            return bind_dims(self._kernel, numbers)
-        known: dict[str, int] = {}
-        for operand in self._kernel.inputs:
-            if not isinstance(operand, Buffer) or operand.optional:
-                continue
-            for expr, size in zip(operand.shape, shapes[operand.name], strict=True):
-                if isinstance(expr, Dim) and size is not None:
-                    known.setdefault(expr.name, size)
-        return known
-
-    def _tensor(self, operand: Buffer, value: Any, declared: ir.Type) -> Any:
+    def _tensor(self, operand: Buffer, value: Any, declared: Any) -> Any:
         if str(value.type) == _NONE:
-            empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * operand.rank))
+            empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * declared.rank))
             return _cast(_create("tensor.empty", empty), declared)
         tensor = _create("torch_c.to_builtin_tensor", builtin_type(value.type), value)
         return _cast(tensor, declared)
@@ -184,7 +111,7 @@ class _Replacement:
     def _number(self, scalar: Scalar, value: Any) -> Any:
         kind = str(value.type)
         if kind not in NUMBERS:
-            raise self._refusal(
+            raise self._site.refusal(
                 f"has {kind} for the scalar `{scalar.name}`", f"a number for {scalar.dtype}"
             )
         wanted = ir.Type.parse(scalar.argument_type)
@@ -198,7 +125,7 @@ class _Replacement:
             return number
         if kind == "!torch.float" and scalar.dtype.is_float:
             return _create("arith.truncf", wanted, number)
-        raise self._refusal(
+        raise self._site.refusal(
             f"has {kind} for the scalar `{scalar.name}`, which {scalar.dtype} may not hold",
             "a number that is written in the model, or one of the kernel's type",
             'declare the scalar as "i64" for a number that the model computes.',
@@ -219,7 +146,7 @@ class _Replacement:
                 if dtype.name.startswith("u") and number >= 2 ** (dtype.bits - 1):
                     number -= 2**dtype.bits
                 return ir.IntegerAttr.get(wanted, number)
-        raise self._refusal(
+        raise self._site.refusal(
             f"has {value} for the scalar `{scalar.name}`",
             f"a number that {dtype} holds",
             "correct the number, or declare a larger type.",

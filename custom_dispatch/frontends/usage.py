@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from iree.compiler import ir
 
 from custom_dispatch.frontends.symbols import (
@@ -17,13 +19,17 @@ from custom_dispatch.ir.usage import FunctionUse, KernelUse
 _Counts = dict[str, tuple[int, bool]]
 
 
-def kernel_uses(module: ir.Module, kernels: set[str]) -> tuple[FunctionUse, ...]:
+def kernel_uses(
+    module: ir.Module, kernels: Mapping[str, str], direct: Collection[str]
+) -> tuple[FunctionUse, ...]:
     """The kernels that each public function calls, by itself or through private functions.
 
     Parameters
     ----------
     kernels
-        The kernels' names: those of functions without a body.
+        The kernels' names, by the symbols of the functions without a body that stand for them.
+    direct
+        Those of these functions that take and return just what their kernel does.
     """
     bodies = {name_of(op): op for op in functions_of(module) if not is_declaration(op)}
     found = []
@@ -32,12 +38,16 @@ def kernel_uses(module: ir.Module, kernels: set[str]) -> tuple[FunctionUse, ...]
             continue
         counts = _count(name, bodies, kernels, frozenset())
         uses = tuple(KernelUse(kernel, *counts[kernel]) for kernel in sorted(counts))
-        found.append(FunctionUse(name, uses, _direct(op, kernels)))
+        symbol = _direct(op, direct)
+        found.append(FunctionUse(name, uses, None if symbol is None else kernels[symbol]))
     return tuple(found)
 
 
 def _count(
-    name: str, bodies: dict[str, ir.Operation], kernels: set[str], callers: frozenset[str]
+    name: str,
+    bodies: dict[str, ir.Operation],
+    kernels: Mapping[str, str],
+    callers: frozenset[str],
 ) -> _Counts:
     """Calls of each kernel, and whether data decides how many of them are made."""
     op = bodies[name]
@@ -46,7 +56,7 @@ def _count(
         callee = callee_of(call)
         varies = not _runs_once(call, op)
         if callee in kernels:
-            inner: _Counts = {callee: (1, False)}
+            inner: _Counts = {kernels[callee]: (1, False)}
         elif callee in callers or callee == name:
             # A function that calls itself: what it calls, it calls as often as data says.
             inner = {}
@@ -64,7 +74,7 @@ def _runs_once(call: ir.Operation, function: ir.Operation) -> bool:
     return call.parent == function and len(function.regions[0].blocks) == 1
 
 
-def _direct(op: ir.Operation, kernels: set[str]) -> str | None:
+def _direct(op: ir.Operation, kernels: Collection[str]) -> str | None:
     """The kernel that a function hands its arguments on to, where it does nothing else."""
     if len(op.regions[0].blocks) != 1:
         return None

@@ -26,20 +26,28 @@ class Signature:
     outputs: tuple[Sizes, ...]
 
 
-def declared_signature(kernel: Kernel) -> Signature:
-    """The types the declaration itself gives: sizes that depend on no dim are static."""
+def declared_signature(kernel: Kernel, *, leading: int = 1) -> Signature:
+    """The types the declaration itself gives: sizes that depend on no dim are static.
+
+    Parameters
+    ----------
+    leading
+        How many dims stand in the place of `...`.
+    """
     return Signature(
         tuple(
-            _sizes(operand) if isinstance(operand, Buffer) else () for operand in kernel.arguments
+            _sizes(operand, leading) if isinstance(operand, Buffer) else ()
+            for operand in kernel.arguments
         ),
-        tuple(_sizes(operand) for operand in kernel.outputs),
+        tuple(_sizes(operand, leading) for operand in kernel.outputs),
     )
 
 
-def _sizes(operand: Buffer) -> Sizes:
+def _sizes(operand: Buffer, leading: int) -> Sizes:
+    sizes: Sizes = tuple(None if dims_of(size) else evaluate(size, {}) for size in operand.shape)
     if operand.optional:  # without elements where it is absent
-        return (None,) * operand.rank
-    return tuple(None if dims_of(size) else evaluate(size, {}) for size in operand.shape)
+        sizes = (None,) * operand.rank
+    return (None,) * leading + sizes[1:] if operand.batched else sizes
 
 
 def tensor_type(dtype: ElementType, sizes: Sizes) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.kernel.expr import Constant, Dim, evaluate, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import Shape, folded, leading_dims, leading_of
 from custom_dispatch.kernel.operand import Buffer
-
-Shape = tuple[int, ...]
 
 
 def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
@@ -19,13 +19,14 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     Parameters
     ----------
     shapes
-        The shape of every input buffer, by operand name.
+        The shape of every input buffer, by operand name; with any leading dims where it has `...`.
 
     Raises
     ------
     CallError
-        A rank differs from the declaration, two operands disagree on a dim, or a size is not what
-        its expression gives. The message names the operands and both values.
+        A rank differs from the declaration, two operands disagree on a dim or on their leading
+        dims, or a size is not what its expression gives. The message names the operands and both
+        values.
     """
     dims: dict[str, int] = {}
     first: dict[str, str] = {}
@@ -35,12 +36,15 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     # One that is absent has no sizes to compare, and one that may be gives none to others.
     buffers = [item for item in buffers if not (item.optional and 0 in shapes[item.name])]
     buffers.sort(key=lambda operand: operand.optional)
+    leading_dims(kernel, {operand.name: shapes[operand.name] for operand in buffers})
     for operand in buffers:
         shape = tuple(shapes[operand.name])
-        for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
+        for axis, (size, value) in enumerate(
+            zip(operand.shape, folded(operand, shape), strict=True)
+        ):
             if not isinstance(size, Dim):
                 continue
-            here = f"`{operand.name}`.shape[{axis}] = {value}"
+            here = _said(operand, shape, axis)
             if dims.setdefault(size.name, value) != value:
                 raise CallError(
                     f"Kernel `{kernel.name}`: the operands disagree on dim {size}: "
@@ -54,6 +58,15 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     return dims
 
 
+def _said(operand: Buffer, shape: Shape, axis: int) -> str:
+    """One size as the caller gave it: "`x`.shape[1] = 7"; the product of leading dims."""
+    if operand.batched and axis == 0 and len(shape) != operand.rank:
+        leading = leading_of(operand, shape)
+        return f"the product of `{operand.name}`.shape[:{len(leading)}] = {prod(leading)}"
+    axis += len(shape) - operand.rank
+    return f"`{operand.name}`.shape[{axis}] = {shape[axis]}"
+
+
 def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
     """Require an operand's rank.
 
@@ -62,18 +75,21 @@ def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
     CallError
         The shape has another one.
     """
-    if len(shape) != operand.rank:
-        declared = ", ".join(map(str, operand.shape))
+    if not operand.has_rank(len(shape)):
+        least = f"{operand.least_rank} or more" if operand.batched else str(operand.rank)
         raise CallError(
             f"Kernel `{kernel.name}`: operand `{operand.name}` has shape {list(shape)}, which is "
             f"rank {len(shape)}.",
-            expected=f"rank {operand.rank}: [{declared}]",
+            expected=f"rank {least}: [{operand.declared_shape}]",
             next_step="reshape the array.",
         )
 
 
 def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[str, int]) -> None:
-    for axis, (size, value) in enumerate(zip(operand.shape, shape, strict=True)):
+    sizes = folded(operand, shape)
+    for axis, (size, value) in enumerate(
+        zip(operand.shape, sizes, strict=True), len(shape) - len(sizes)
+    ):
         if isinstance(size, Dim):
             continue
         try:
@@ -97,7 +113,7 @@ def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[st
 
 
 def output_shapes(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Shape]:
-    """The shape of every `Out` and `InOut`, by operand name."""
+    """The shape of every `Out` and `InOut`, by operand name, with leading dims as one."""
     return {
         operand.name: tuple(evaluate(size, dims) for size in operand.shape)
         for operand in kernel.outputs

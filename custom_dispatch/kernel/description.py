@@ -117,7 +117,7 @@ def _read_operand(text: str) -> Operand:
         shape = _parsed(match["shape"])
         if not isinstance(shape, ast.List):
             raise _unreadable(text)
-        sizes = [_expression(size, device=False) for size in shape.elts]
+        sizes = [_size(size) for size in shape.elts]
         if match["role"] == "In":
             return In(match["name"], match["dtype"], sizes, optional=match["optional"] is not None)
         role = Out if match["role"] == "Out" else InOut
@@ -136,6 +136,12 @@ def _read_operand(text: str) -> Operand:
         alignment = match["alignment"]
         return Struct(match["name"], None if alignment is None else int(alignment), **fields)
     raise _unreadable(text)
+
+
+def _size(node: ast.expr) -> Any:
+    """A size of a shape: an expression, or the `...` of leading dims."""
+    is_leading = isinstance(node, ast.Constant) and node.value is ...
+    return ... if is_leading else _expression(node, device=False)
 
 
 def _parsed(text: str) -> ast.expr:

@@ -221,6 +221,10 @@ def _binary(name: str, left: Expr | int, right: Expr | int) -> Expr:
 compute_capability = ComputeCapability()
 """The GPU's compute capability as major * 10 + minor, for grid expressions."""
 
+batch = Dim("batch")
+"""How many elements the leading dims have together, in a kernel with an operand of shape
+`[..., n]`: the dim of that name."""
+
 
 def dim(name: str) -> Dim:
     """Declare a symbolic size.

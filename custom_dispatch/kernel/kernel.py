@@ -169,6 +169,11 @@ class Kernel:
         """What a call returns, in order: every `Out` and `InOut`."""
         return outputs_of(self.operands)
 
+    @cached_property
+    def has_leading_dims(self) -> bool:
+        """Whether operands have `...` in their shapes."""
+        return any(isinstance(item, Buffer) and item.batched for item in self.operands)
+
     @property
     def dims(self) -> tuple[Dim, ...]:
         """Every dim of the declaration, each once, in order of appearance."""
@@ -263,6 +268,7 @@ class Kernel:
         return found + ([] if self.flops is None else [(self.flops, "flops")])
 
     def _check_dims(self) -> None:
+        self._check_leading()
         known = {
             size
             for operand in self.inputs
@@ -280,6 +286,17 @@ class Kernel:
                         next_step=f"declare an input with a size that is `{dim}`, or write a "
                         "number in its place.",
                     )
+
+    def _check_leading(self) -> None:
+        """Require a buffer that says what the leading dims of the others are."""
+        buffers = [item for item in self.operands if isinstance(item, Buffer) and item.batched]
+        if not buffers or any(item in self.inputs and not item.optional for item in buffers):
+            return
+        raise DeclarationError(
+            f"Kernel `{self.name}`: `...`, in the shape of `{buffers[0].name}`, has no value.",
+            expected="an In or InOut that is not optional and whose shape begins with `...`",
+            next_step="declare an input with leading dims, or write a dim in the place of `...`.",
+        )
 
 
 def _declaring_directory() -> Path:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.dtypes import ElementType, element_type
-from custom_dispatch.kernel.expr import Constant, Expr, as_expr, uses_device
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr, batch, uses_device
 from custom_dispatch.kernel.names import as_integer, check_name, is_list, shown
 
 
@@ -23,7 +24,8 @@ class Buffer:
         The element type: "f32", "bf16", "i32", ...
     shape
         One entry a dimension, outermost first: a dim, an integer or an expression of dims.
-        An empty shape is a single element.
+        An empty shape is a single element. `...`, first in it, stands for any number of leading
+        dims, none among them: the same ones in every operand that has it.
 
     Raises
     ------
@@ -34,10 +36,15 @@ class Buffer:
     name: str
     dtype: ElementType
     shape: tuple[Expr, ...]
+    """As the kernel sees it: leading dims are one, `cd.batch`."""
+    batched: bool
+    """Whether its first dim stands for any number of leading ones."""
     optional: bool
     """Whether it may be absent; of an `In` alone."""
 
-    def __init__(self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int]) -> None:
+    def __init__(
+        self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int | EllipsisType]
+    ) -> None:
         check_name(name, "operand")
         where = f"Operand `{name}`"
         if not is_list(shape):
@@ -47,7 +54,11 @@ class Buffer:
                 expected="a list with one size a dimension, such as [rows, columns]",
                 next_step="put the sizes in brackets: [n].",
             )
-        sizes = tuple(as_expr(size, where=f"{where}: a size of its shape") for size in shape)
+        batched = len(shape) > 0 and shape[0] is ...
+        sizes = tuple(
+            batch if batched and axis == 0 else _size(size, where)
+            for axis, size in enumerate(shape)
+        )
         for size in sizes:
             if uses_device(size):
                 raise DeclarationError(
@@ -58,17 +69,42 @@ class Buffer:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "dtype", element_type(dtype, where=where))
         object.__setattr__(self, "shape", sizes)
+        object.__setattr__(self, "batched", batched)
         object.__setattr__(self, "optional", False)
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions, as the kernel sees them."""
         return len(self.shape)
 
+    @property
+    def least_rank(self) -> int:
+        """The number of dimensions that a call has to give: leading ones may be missing."""
+        return len(self.shape) - self.batched
+
+    def has_rank(self, rank: int) -> bool:
+        """Whether a call may give it so many dimensions."""
+        return rank >= self.least_rank if self.batched else rank == self.rank
+
+    @property
+    def declared_shape(self) -> str:
+        """The shape as it is declared: "..., n"."""
+        sizes = list(map(str, self.shape))
+        return ", ".join(["...", *sizes[1:]] if self.batched else sizes)
+
     def __str__(self) -> str:
-        sizes = ", ".join(map(str, self.shape))
         optional = ", optional" if self.optional else ""
-        return f"{type(self).__name__}({self.name}: {self.dtype}[{sizes}]{optional})"
+        return f"{type(self).__name__}({self.name}: {self.dtype}[{self.declared_shape}]{optional})"
+
+
+def _size(size: Expr | int | EllipsisType, where: str) -> Expr:
+    if size is ...:
+        raise DeclarationError(
+            f"{where}: its shape has `...` in another place than the first.",
+            expected="leading dims alone, as in [..., n]",
+            next_step="give each other dimension a dim of its own.",
+        )
+    return as_expr(size, where=f"{where}: a size of its shape")
 
 
 class In(Buffer):
@@ -89,7 +125,7 @@ class In(Buffer):
         self,
         name: str,
         dtype: str | ElementType,
-        shape: Sequence[Expr | int],
+        shape: Sequence[Expr | int | EllipsisType],
         *,
         optional: bool = False,
     ) -> None:

@@ -172,6 +172,12 @@ class DeviceArray:
         """The device it is on."""
         return self._device
 
+    def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
+        """The same elements in another shape; computed by the same call."""
+        code = int(self._view.element_type)
+        view = rt.HalBufferView(self._view.get_buffer(), list(shape), code)
+        return DeviceArray(self._device, view, self.element_type, self._flight)
+
     def typed(self, kind: ElementType) -> DeviceArray:
         """The same array with integers of another signedness."""
         if kind == self.element_type:

@@ -74,6 +74,7 @@ class ForeignArray:
 
     __slots__ = (
         "_capsule",
+        "_given",
         "_tensor",
         "address",
         "contiguous",
@@ -100,6 +101,7 @@ class ForeignArray:
         tensor = _Tensor.from_address(_pointer_of(self._capsule, b"dltensor"))
         self._tensor = tensor
         self.shape: tuple[int, ...] = tuple(tensor.shape[: tensor.ndim])
+        self._given = self.shape
         self.address: int = (tensor.data or 0) + tensor.byte_offset
         self.contiguous = self._is_contiguous()
         self.dtype_name = self._name_dtype()
@@ -131,21 +133,30 @@ class ForeignArray:
     def to_numpy(self) -> numpy.ndarray[Any, numpy.dtype[Any]]:
         """The elements as unsigned integers of their size, in host memory, without copying.
 
-        The array is valid as long as this object.
+        The array is valid as long as this object. One with gaps that was reshaped is a copy.
         """
-        tensor = self._tensor
+        tensor, shape = self._tensor, self._given
         size = tensor.dtype.bits // 8
-        if 0 in self.shape:
+        if 0 in shape:
             return numpy.empty(self.shape, f"u{size}")
         strides = tensor.strides[: tensor.ndim] if tensor.strides else None
         if strides is None:
-            strides = [math.prod(self.shape[axis + 1 :]) for axis in range(tensor.ndim)]
-        lowest = sum(min(0, s * (n - 1)) for s, n in zip(strides, self.shape, strict=True)) * size
-        highest = sum(max(0, s * (n - 1)) for s, n in zip(strides, self.shape, strict=True)) * size
+            strides = [math.prod(shape[axis + 1 :]) for axis in range(tensor.ndim)]
+        lowest = sum(min(0, s * (n - 1)) for s, n in zip(strides, shape, strict=True)) * size
+        highest = sum(max(0, s * (n - 1)) for s, n in zip(strides, shape, strict=True)) * size
         memory = (ctypes.c_char * (highest - lowest + size)).from_address(self.address + lowest)
-        return numpy.ndarray(
-            self.shape, f"u{size}", memory, -lowest, [stride * size for stride in strides]
+        found = numpy.ndarray(
+            shape, f"u{size}", memory, -lowest, [stride * size for stride in strides]
         )
+        return found.reshape(self.shape)
+
+    def reshaped(self, shape: tuple[int, ...]) -> ForeignArray:
+        """The same elements in another shape. One with gaps is copied when it is read."""
+        found: ForeignArray = object.__new__(ForeignArray)
+        for slot in ForeignArray.__slots__:
+            setattr(found, slot, getattr(self, slot))
+        found.shape = shape
+        return found
 
     @property
     def dtype(self) -> ElementType | None:
@@ -171,7 +182,7 @@ class ForeignArray:
         if tensor.dtype.code in _FLOAT8:
             tensor.dtype.code = _UNSIGNED
         view = device.from_dlpack_capsule(self._capsule)
-        if int(view.element_type) == code:
+        if int(view.element_type) == code and self.shape == self._given:
             return view
         return rt.HalBufferView(view.get_buffer(), self.shape, code)
 

@@ -26,6 +26,7 @@ from custom_dispatch.runtime.device import CHECKED, check_device_name, device_pr
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import check_array, read_array, shape_of
+from custom_dispatch.runtime.leading import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
@@ -78,6 +79,37 @@ def call(
     CustomDispatchError
         The kernel cannot be built; see `cd.build`.
     """
+
+    def run(values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return _call(
+            kernel, device, values, named, compiler=compiler, fallback=fallback, store=store
+        )
+
+    if not kernel.has_leading_dims:
+        return run(arguments, keywords)
+    named = dict(keywords)
+    out = _take_out(kernel, named)
+    values = tuple(_match_arguments(kernel, arguments, named))
+    leading, folded = fold_arguments(kernel, kernel.inputs, values)
+    if leading is None:
+        return run(values, {} if out is None else {"out": out})
+    if out is None:
+        return unfold_results(kernel, leading, run(tuple(folded), {}))
+    run(tuple(folded), {"out": fold_results(kernel, leading, out, values, folded)})
+    return out
+
+
+def _call(
+    kernel: Kernel,
+    device: str,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    *,
+    compiler: str,
+    fallback: bool,
+    store: bool,
+) -> Any:
+    """As `call`, with leading dims as one."""
     key = (kernel, device, compiler, store)
     prepared = _prepared.get(key)
     if prepared is not None and not prepared.usable:
@@ -88,9 +120,7 @@ def call(
         if signature in prepared.checked:
             return _as_declared(kernel, prepared.run(arguments))
     keywords = dict(keywords)
-    # An operand may have that name.
-    is_operand = any(operand.name == "out" for operand in kernel.inputs)
-    out = None if is_operand else keywords.pop("out", None)
+    out = _take_out(kernel, keywords)
     values = _match_arguments(kernel, arguments, keywords)
     checked = [
         _check_value(kernel, operand, value)
@@ -124,6 +154,12 @@ def call(
     elif not keywords:
         prepared.remember(signature)
     return _as_declared(kernel, results)
+
+
+def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
+    """The arrays to write into, if there are some; an operand may have that name."""
+    is_operand = any(operand.name == "out" for operand in kernel.inputs)
+    return None if is_operand else keywords.pop("out", None)
 
 
 def _match_arguments(

@@ -11,6 +11,7 @@ from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.cuda_order import wait_for_stream
@@ -22,6 +23,7 @@ from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
+from custom_dispatch.runtime.leading import LeadingFunction
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.open_device import open_device
@@ -59,10 +61,13 @@ class Program:
                 raise ended or _cannot_load(file.label, choice.device, error) from error
         opened = self._open_device = open_device(choice.device.kind, device, access)
         order = Order()
-        self._functions = {
-            name: Function(name, points, context, opened, order, findings)
-            for name, points in file.functions().items()
-        }
+        self._functions: dict[str, Function] = {}
+        for name, points in file.functions().items():
+            kernel = _with_leading_dims(name, self.manifest)
+            parts = (name, points, context, opened, order, findings)
+            self._functions[name] = (
+                Function(*parts) if kernel is None else LeadingFunction(kernel, *parts)
+            )
         for made in self._functions.values():
             keep_in_forks(made)
 
@@ -143,6 +148,15 @@ class Program:
 
     def __repr__(self) -> str:
         return f"Program({self.label} on {self.device}: {', '.join(self._functions)})"
+
+
+def _with_leading_dims(name: str, manifest: Manifest | None) -> Kernel | None:
+    """The kernel that a function is, in a module of kernels, if it takes any leading dims."""
+    use = None if manifest is None else manifest.use_of(name)
+    if manifest is None or use is None or use.direct != name:
+        return None
+    kernel = manifest.declaration(name)
+    return kernel if kernel is not None and kernel.has_leading_dims else None
 
 
 # IREE, runtime/src/iree/vm/context.c and runtime/src/iree/hal/local.

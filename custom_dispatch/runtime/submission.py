@@ -30,6 +30,12 @@ class Submission:
         """
         return self.result() if self._arrays is None else self._arrays
 
+    def mapped(self, function: Callable[[Any], Any]) -> Submission:
+        """The same call, whose results pass through a function."""
+        results = self._results
+        arrays = None if self._arrays is None else function(self._arrays)
+        return Submission(self._flight, lambda: function(results()), arrays)
+
     def done(self) -> bool:
         """Whether the call is over, well or not."""
         return self._flight.done()

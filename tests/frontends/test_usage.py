@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.frontends.mlir import link, parse_model
+from custom_dispatch.frontends.mlir import link
+from custom_dispatch.frontends.model import parse_model
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.usage import FunctionUse, KernelUse, function_use
@@ -54,7 +55,8 @@ func.func @nothing(%a: T) -> T {
 
 
 def _uses() -> dict[str, FunctionUse]:
-    found = kernel_uses(parse_model(MODEL), {"simple_mul", "simple_mul_inplace"})
+    names = {name: name for name in ("simple_mul", "simple_mul_inplace")}
+    found = kernel_uses(parse_model(MODEL), names, names)
     return {use.function: use for use in found}
 
 

@@ -10,7 +10,7 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
-from custom_dispatch.frontends.mlir import parse_model
+from custom_dispatch.frontends.model import parse_model
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+from custom_dispatch.kernel.leading import leading_dims, unfolded
 
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")
@@ -95,3 +97,55 @@ def test_a_grid_is_within_cudas_limits_or_refused(rows: int, columns: int) -> No
     assert grid == (-(-rows * columns // 64), -(-columns // 256), rows // 1024)
     assert grid[0] < 2**31
     assert max(grid[1:]) < 2**16
+
+
+def _with_leading_dims() -> cd.Kernel:
+    return cd.Kernel(
+        "rows",
+        source="rows.cu",
+        operands=[
+            cd.In("x", "f32", [..., n, 4]),
+            cd.In("bias", "f32", [...], optional=True),
+            cd.In("weights", "f32", [cd.batch]),
+            cd.Out("y", "f32", [..., n]),
+        ],
+        block=64,
+        grid=cd.batch,
+    )
+
+
+@pytest.mark.parametrize("leading", [(), (6,), (2, 3), (1, 6, 1), (0, 5)])
+def test_leading_dims_are_one(leading: tuple[int, ...]) -> None:
+    kernel = _with_leading_dims()
+    count = math.prod(leading)
+    shapes = {"x": (*leading, 8, 4), "bias": (0,), "weights": (count,)}
+    dims = bind_dims(kernel, shapes)
+    assert dims == {"batch": count, "n": 8}
+    assert output_shapes(kernel, dims) == {"y": (count, 8)}
+    assert leading_dims(kernel, shapes) == leading
+    (y,) = kernel.outputs
+    assert unfolded(y, (count, 8), leading) == (*leading, 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"x": (8,)}, "operand `x` has shape [8], which is rank 1."),
+        ({"x": (2, 3, 8, 5)}, "operand `x` has size 5 in dimension 3."),
+        (
+            {"bias": (3, 2)},
+            "the operands disagree on their leading dims: those of `x` are [2, 3], and those of "
+            "`bias` [3, 2].",
+        ),
+        (
+            {"weights": (5,)},
+            "the operands disagree on dim batch: the product of `x`.shape[:2] = 6, but "
+            "`weights`.shape[0] = 5",
+        ),
+    ],
+)
+def test_leading_dims_that_do_not_fit_are_named(changes: Any, found: str) -> None:
+    shapes = {"x": (2, 3, 8, 4), "bias": (2, 3), "weights": (6,)}
+    with pytest.raises(CallError) as caught:
+        bind_dims(_with_leading_dims(), shapes | changes)
+    assert caught.value.found.startswith(f"Kernel `rows`: {found}")

@@ -79,6 +79,29 @@ def test_what_is_at_its_default_is_left_out_and_what_is_not_is_kept() -> None:
     assert (found.operands, found.grid, found.flops) == (kernel.operands, kernel.grid, kernel.flops)
 
 
+def test_leading_dims_are_read_back() -> None:
+    kernel = cd.Kernel(
+        "k",
+        source="k.cu",
+        operands=[
+            cd.In("x", "f32", [..., n]),
+            cd.In("z", "f32", [...], optional=True),
+            cd.Out("y", "f32", [..., n * 2]),
+        ],
+        block=8,
+        grid=(cd.batch, cd.ceildiv(n, 8)),
+    )
+    assert describe(kernel)["operands"] == [
+        "In(x: f32[..., n])",
+        "In(z: f32[...], optional)",
+        "Out(y: f32[..., n * 2])",
+    ]
+    assert describe(kernel)["grid"] == ["batch", "ceildiv(n, 8)", "1"]
+    found = read_description(describe(kernel))
+    assert (found.operands, found.grid) == (kernel.operands, kernel.grid)
+    assert found.has_leading_dims
+
+
 def _expressions() -> st.SearchStrategy[Expr]:
     leaves = st.sampled_from([n, m]) | st.integers(1, 9).map(lambda i: cd.maximum(n, i))
 

@@ -205,3 +205,31 @@ def test_include_directories_are_beside_the_declaration(declare: Declare, tmp_pa
     for wrong in ("include", None, 5, [5], [""]):
         with pytest.raises(DeclarationError, match="Kernel `scale`: "):
             declare(include_dirs=wrong)
+
+
+@pytest.mark.parametrize(
+    "operands",
+    [
+        [cd.In("x", "f32", [n]), cd.Out("y", "f32", [..., n])],
+        [cd.In("x", "f32", [cd.batch, n]), cd.Out("y", "f32", [..., n])],
+        [
+            cd.In("x", "f32", [n]),
+            cd.In("z", "f32", [..., n], optional=True),
+            cd.Out("y", "f32", [n]),
+        ],
+    ],
+)
+def test_leading_dims_come_from_an_operand_that_is_always_there(
+    declare: Declare, operands: list[Any]
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        declare(operands=operands)
+    assert "Kernel `scale`: `...`, in the shape of " in caught.value.found
+    assert caught.value.found.endswith(" has no value.")
+
+
+def test_the_batch_is_known_where_an_input_has_leading_dims(declare: Declare) -> None:
+    operands = [cd.In("x", "f32", [..., n]), cd.Out("y", "f32", [cd.batch])]
+    assert declare(operands=operands, grid=cd.batch).has_leading_dims
+    with pytest.raises(DeclarationError, match="dim `batch`, used in grid, has no value"):
+        declare(grid=cd.batch)

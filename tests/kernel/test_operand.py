@@ -139,3 +139,23 @@ def test_a_value_that_does_not_fit_its_type_is_refused(dtype: str, most: int) ->
         cd.Scalar("x", dtype, most + 1)
     assert caught.value.found == f"Operand `x`: its value is {most + 1}."
     assert caught.value.expected == f"at most {most}, what {dtype} holds"
+
+
+@pytest.mark.parametrize("kind", BUFFERS)
+def test_leading_dims_are_one_to_the_kernel(kind: type[cd.In]) -> None:
+    operand = kind("x", "f32", [..., n, 4])
+    assert operand.batched
+    assert operand.shape == (cd.batch, n, cd.In("x", "f32", [4]).shape[0])
+    assert str(operand) == f"{kind.__name__}(x: f32[..., n, 4])"
+    assert operand != kind("x", "f32", [cd.batch, n, 4])
+    assert [operand.has_rank(rank) for rank in range(5)] == [False, False, True, True, True]
+    assert kind("x", "f32", [...]).has_rank(0)
+    plain = kind("x", "f32", [n, 4])
+    assert [plain.has_rank(rank) for rank in range(5)] == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize("shape", [[n, ...], [..., ...], [..., n, ...]])
+def test_leading_dims_stand_first_and_once(shape: list[Any]) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.In("x", "f32", shape)
+    assert caught.value.found == "Operand `x`: its shape has `...` in another place than the first."

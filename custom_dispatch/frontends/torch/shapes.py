@@ -12,9 +12,17 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
 from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import (
+    declared_shapes,
+    folded,
+    leading_dims,
+    leading_of,
+    unfolded,
+)
 from custom_dispatch.kernel.operand import Buffer
 
 _LEAST_CERTAIN = 2
@@ -45,24 +53,45 @@ def traced_shapes(
             for operand in kernel.inputs
             if isinstance(operand, Buffer)
         }
-        return dict(output_shapes(kernel, bind_dims(kernel, given)))
-    dims = _bind(kernel, shapes)
+        sizes = output_shapes(kernel, bind_dims(kernel, given))
+        leading: Sequence[Size] | None = leading_dims(kernel, given)
+        return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}
+    dims, leading = _bind(kernel, shapes)
     return {
-        operand.name: tuple(_value(kernel, size, dims) for size in operand.shape)
+        operand.name: unfolded(
+            operand, [_value(kernel, size, dims) for size in operand.shape], leading
+        )
         for operand in kernel.outputs
     }
 
 
-def _bind(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict[str, Size]:
+def _bind(
+    kernel: Kernel, shapes: Mapping[str, Sequence[Size]]
+) -> tuple[dict[str, Size], Sequence[Size] | None]:
+    """The value of every dim, and the leading dims."""
     dims: dict[str, Size] = {}
     first: dict[str, str] = {}
+    leading: Sequence[Size] | None = None
     buffers = [op for op in kernel.inputs if isinstance(op, Buffer) and op.name in shapes]
     buffers.sort(key=lambda operand: operand.optional)
     others = []
     for operand in buffers:
-        check_rank(kernel, operand, shapes[operand.name])
-        for axis, (expr, size) in enumerate(zip(operand.shape, shapes[operand.name], strict=True)):
+        shape = shapes[operand.name]
+        check_rank(kernel, operand, shape)
+        more = len(shape) - operand.rank
+        is_known = operand.batched and leading is not None
+        if operand.batched:
+            found = leading_of(operand, shape)
+            if leading is None:
+                leading, first["..."] = found, operand.name
+            else:
+                _require_same(kernel, (first["..."], leading), (operand.name, found))
+        for axis, (expr, size) in enumerate(
+            zip(operand.shape, folded(operand, shape), strict=True), more
+        ):
             here = f"`{operand.name}`.shape[{axis}]"
+            if is_known and axis == more:
+                continue  # they were compared dim by dim
             if not isinstance(expr, Dim):
                 others.append((expr, size, here))
             elif expr.name not in dims:
@@ -76,7 +105,23 @@ def _bind(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict[str, Siz
     for expr, size, here in others:
         wanted = _value(kernel, expr, dims)
         _require(wanted == size, f"Kernel `{kernel.name}`: {here} is not {expr}.")
-    return dims
+    return dims, leading
+
+
+def _require_same(
+    kernel: Kernel, first: tuple[str, Sequence[Size]], second: tuple[str, Sequence[Size]]
+) -> None:
+    """Require the same leading dims of two operands."""
+    if len(first[1]) != len(second[1]):
+        raise CallError(
+            f"Kernel `{kernel.name}`: the operands disagree on their leading dims: `{first[0]}` "
+            f"has {len(first[1])} of them, and `{second[0]}` {len(second[1])}.",
+            expected=f"the same ones everywhere: {declared_shapes(kernel)}",
+            next_step="pass tensors whose sizes agree, broadcast where they have to be.",
+        )
+    for axis, (left, right) in enumerate(zip(first[1], second[1], strict=True)):
+        names = f"`{first[0]}`.shape[{axis}] and `{second[0]}`.shape[{axis}]"
+        _require(left == right, f"Kernel `{kernel.name}`: {names} disagree.")
 
 
 def _require(condition: Any, problem: str) -> None:

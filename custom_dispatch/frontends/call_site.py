@@ -1,0 +1,186 @@
+"""One place where a model calls a kernel by its name: its types, compared with the declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.ir.leading import fold_sizes, leading_count
+from custom_dispatch.ir.signature import Sizes, tensor_type
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Buffer
+
+_LOCATION = re.compile(r'"([^"]+)":(\d+)')
+
+
+def place_of(op: ir.Operation) -> str:
+    """Where the model's source has an operation, `" at model.py:7"`; empty where nobody knows."""
+    found = _LOCATION.search(str(op.location))
+    # What is parsed without a name is "-".
+    return f" at {found[1]}:{found[2]}" if found and found[1] != "-" else ""
+
+
+class CallSite:
+    """A call of a kernel, in whatever dialect.
+
+    Parameters
+    ----------
+    what
+        The call, for errors: "The operator `mine.scale` at model.py:7".
+    kernel
+        The kernel that it calls.
+    """
+
+    def __init__(self, what: str, kernel: Kernel) -> None:
+        self._what = what
+        self._kernel = kernel
+
+    def refusal(self, found: str, expected: str, next_step: str = "") -> LinkError:
+        """An error that begins with what the call is."""
+        return LinkError(
+            f"{self._what} {found}.",
+            expected=expected,
+            next_step=next_step or "correct the model, or the kernel's declaration.",
+        )
+
+    def tensor_sizes(self, operand: Buffer, kind: ir.Type) -> Sizes:
+        """A tensor's sizes.
+
+        Raises
+        ------
+        LinkError
+            It is none, or has another element type or rank than the operand.
+        """
+        if (
+            not isinstance(kind, ir.RankedTensorType)
+            or not operand.has_rank(kind.rank)
+            or str(kind.element_type) != operand.dtype.mlir
+        ):
+            wanted = tensor_type(operand.dtype, (None,) * operand.rank)
+            rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+            raise self.refusal(
+                f"has {kind} for `{operand.name}`",
+                f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
+            )
+        return tuple(
+            None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
+            for axis in range(kind.rank)
+        )
+
+    def check_sizes(self, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> int:
+        """Compare all that is known of sizes; what is not, is compared when the kernel is called.
+
+        A result's sizes are the model's word for what comes out: they have to follow from the
+        declaration.
+
+        Parameters
+        ----------
+        inputs
+            The sizes of each of `Kernel.arguments`; of one that is absent, all zero.
+
+        Returns
+        -------
+        int
+            How many leading dims there are.
+
+        Raises
+        ------
+        LinkError
+            Sizes do not fit.
+        """
+        shapes = {
+            operand.name: sizes
+            for operand, sizes in zip(self._kernel.arguments, inputs, strict=True)
+            if isinstance(operand, Buffer)
+        }
+        leading = self._leading(shapes)
+        try:
+            known = self._known_dims(shapes)
+            for operand, sizes in zip(self._kernel.outputs, outputs, strict=True):
+                self._check_result(operand, sizes, leading, known)
+        except (CallError, DeclarationError) as error:
+            raise self.refusal(
+                f"does not fit: {error.found.removesuffix('.')}",
+                error.expected,
+                "correct the model's sizes.",
+            ) from None
+        return 1 if leading is None else len(leading)
+
+    def _leading(self, shapes: Mapping[str, Sizes]) -> Sizes | None:
+        """What is known of the leading dims, from all operands together."""
+        first = ""
+        leading: Sizes | None = None
+        for operand in self._kernel.inputs:
+            if not isinstance(operand, Buffer) or not operand.batched:
+                continue
+            if operand.optional and 0 in shapes[operand.name]:
+                continue
+            sizes = shapes[operand.name]
+            found = sizes[: leading_count(operand, sizes)]
+            if leading is None:
+                first, leading = operand.name, found
+                continue
+            pairs = list(zip(leading, found, strict=False))
+            if len(leading) != len(found) or any(
+                None not in pair and pair[0] != pair[1] for pair in pairs
+            ):
+                raise self.refusal(
+                    f"has leading dims that disagree: [{_listed(leading)}] of `{first}`, and "
+                    f"[{_listed(found)}] of `{operand.name}`",
+                    f"the same ones everywhere: {declared_shapes(self._kernel)}",
+                    "correct the model's sizes, or broadcast there.",
+                )
+            leading = tuple(b if a is None else a for a, b in pairs)
+        return leading
+
+    def _known_dims(self, shapes: Mapping[str, Sizes]) -> dict[str, int]:
+        numbers = {name: [size for size in sizes if size is not None]
+                   for name, sizes in shapes.items()}  # fmt: skip
+        if all(len(numbers[name]) == len(sizes) for name, sizes in shapes.items()):
+            return bind_dims(self._kernel, numbers)
+        known: dict[str, int] = {}
+        for operand in self._kernel.inputs:
+            if not isinstance(operand, Buffer) or operand.optional:
+                continue
+            sizes = fold_sizes(operand, shapes[operand.name])
+            for expr, size in zip(operand.shape, sizes, strict=True):
+                if isinstance(expr, Dim) and size is not None:
+                    known.setdefault(expr.name, size)
+        return known
+
+    def _check_result(
+        self, operand: Buffer, sizes: Sizes, leading: Sizes | None, known: Mapping[str, int]
+    ) -> None:
+        if operand.batched and leading is not None:
+            found = sizes[: leading_count(operand, sizes)]
+            if len(found) != len(leading) or any(
+                size is not None and size != wanted
+                for size, wanted in zip(found, leading, strict=True)
+            ):
+                raise self.refusal(
+                    f"has a result `{operand.name}` with the leading dims [{_listed(found)}]",
+                    f"those of the operands: [{_listed(leading)}]",
+                )
+        folded = fold_sizes(operand, sizes)
+        more = len(sizes) - len(folded)
+        for axis, (expr, size) in enumerate(zip(operand.shape, folded, strict=True)):
+            if size is None or (operand.batched and axis == 0):
+                continue
+            certain = all(dim.name in known for dim in dims_of(expr))
+            if not certain or evaluate(expr, known) != size:
+                raise self.refusal(
+                    f"has a result `{operand.name}` of size {size} in dimension {axis + more}",
+                    f"{expr} = {evaluate(expr, known)}"
+                    if certain
+                    else f"{expr}, which is not known before the call",
+                )
+
+
+def _listed(sizes: Sizes) -> str:
+    return ", ".join("?" if size is None else str(size) for size in sizes)

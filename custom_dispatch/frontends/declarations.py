@@ -1,0 +1,178 @@
+"""The functions without a body through which a model calls kernels.
+
+A model in MLIR declares them itself, each named after its kernel. For calls in other dialects
+linking declares them: one for each kernel and each number of leading dims that it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import LinkError
+from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
+from custom_dispatch.ir.leading import is_folded
+from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.toolchain.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFunction:
+    """A function that stands for a kernel in a model."""
+
+    kernel: Kernel
+    declaration: ir.Operation
+    signature: Signature
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its calls: "func" or "util"."""
+        return str(self.declaration.name).partition(".")[0]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes and returns what the kernel sees: leading dims as one."""
+        pairs = zip(self.kernel.arguments, self.signature.inputs, strict=True)
+        return not any(isinstance(item, Buffer) and is_folded(item, of) for item, of in pairs)
+
+
+class Callees:
+    """The functions that linking declares, as they are asked for.
+
+    Parameters
+    ----------
+    taken
+        The names in the model that they must not have.
+    """
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.kernels: dict[str, Kernel] = {}
+        """By symbol."""
+        self._taken = set(taken)
+        self._symbols: dict[tuple[str, Signature], str] = {}
+
+    def declare(self, module: ir.Module, kernel: Kernel, signature: Signature) -> str:
+        """The symbol of a kernel's function of some type; declared where it is not yet."""
+        key = (kernel.name, signature)
+        if key not in self._symbols:
+            symbol = kernel.name
+            count = 1
+            while symbol in self._taken:
+                count += 1
+                symbol = f"{kernel.name}__{count}"
+            kind = function_type(kernel, signature)
+            added = ir.Module.parse(f"func.func private @{symbol}{kind}")
+            for function in list(added.body.operations):
+                module.body.append(function)
+            self._taken.add(symbol)
+            self._symbols[key] = symbol
+            self.kernels[symbol] = kernel
+        return self._symbols[key]
+
+
+def kernel_functions(
+    module: ir.Module, library: Library, calls: Mapping[str, Kernel]
+) -> dict[str, KernelFunction]:
+    """The functions through which a model calls kernels, by symbol.
+
+    Parameters
+    ----------
+    calls
+        Those that linking has declared itself, for calls in other dialects.
+
+    Raises
+    ------
+    LinkError
+        One is no kernel's, or does not fit the kernel's declaration; or there is none.
+    """
+    declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
+    names = {kernel.name for kernel in library.kernels}
+    for op in functions_of(module):
+        if name_of(op) in names and not is_declaration(op):
+            raise LinkError(
+                f"The model defines a function `{name_of(op)}` with a body, which is a kernel's "
+                "name.",
+                expected="a private function without a body, to be replaced by the kernel",
+                next_step="remove the body, or rename the function or the kernel.",
+            )
+    known = ", ".join(sorted(names))
+    for name in declarations:
+        # A name with a dot is a function of another VM module, found when the file is loaded.
+        if name not in names and name not in calls and "." not in name:
+            raise LinkError(
+                f"The model declares `{name}` without a body, and no kernel has that name.",
+                expected=f"a kernel that is given: {known}",
+                next_step="give the kernel too, or correct the name.",
+            )
+    kernels = {kernel.name: kernel for kernel in library.kernels} | dict(calls)
+    found = {
+        symbol: KernelFunction(kernel, op, _signature(kernel, op))
+        for symbol, kernel in kernels.items()
+        if (op := declarations.get(symbol)) is not None
+    }
+    if not found:
+        first = library.kernels[0]
+        raise LinkError(
+            f"The model calls none of the kernels: {known}.",
+            expected="a declaration such as "
+            f"`func.func private @{first.name}{function_type(first, declared_signature(first))}`",
+            next_step="declare and call the kernel in the model.",
+        )
+    return found
+
+
+def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
+    kind = type_of(declaration)
+    wanted = f"@{kernel.name}{function_type(kernel, declared_signature(kernel))}"
+    if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {len(kind.inputs)} operands and "
+            f"{len(kind.results)} results.",
+            expected=f"{len(kernel.arguments)} and {len(kernel.outputs)}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    inputs = tuple(
+        _sizes(kernel, operand, found, wanted)
+        if isinstance(operand, Buffer)
+        else _scalar(kernel, operand.name, operand.argument_type, found, wanted)
+        for operand, found in zip(kernel.arguments, kind.inputs, strict=True)
+    )
+    outputs = tuple(
+        _sizes(kernel, operand, found, wanted)
+        for operand, found in zip(kernel.outputs, kind.results, strict=True)
+    )
+    return Signature(inputs, outputs)
+
+
+def _sizes(kernel: Kernel, operand: Buffer, found: ir.Type, wanted: str) -> Sizes:
+    fits = (
+        isinstance(found, ir.RankedTensorType)
+        and found.encoding is None
+        and operand.has_rank(found.rank)
+        and str(found.element_type) == operand.dtype.mlir
+    )
+    if not fits:
+        rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {found} for `{operand.name}`.",
+            expected=f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    return tuple(
+        None if found.is_dynamic_dim(axis) else found.get_dim_size(axis)
+        for axis in range(found.rank)
+    )
+
+
+def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -> Sizes:
+    if str(found) != kind:
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {found} for the scalar `{name}`.",
+            expected=f"{kind}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    return ()

@@ -1,0 +1,174 @@
+"""Leading dims in a model: several of them, or none, made the one that a kernel sees, and back.
+
+Tensors are dense and row-major, so both directions cost nothing: IREE makes other views of the same
+buffer of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custom_dispatch.errors import LinkError
+from custom_dispatch.ir.dispatch import Tensor
+from custom_dispatch.ir.emitter import Emitter, comma
+from custom_dispatch.ir.signature import Sizes, tensor_type
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Buffer
+
+Values = Sequence[str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class SameSizes:
+    """Two sizes of a model that have to be the same: known, or index values."""
+
+    actual: str | int
+    wanted: str | int
+    what: str
+    """The first: "`y`.shape[0]"."""
+    source: str
+    """The second."""
+
+    def check_known(self, kernel: Kernel) -> None:
+        """Refuse them where both are known, and differ.
+
+        Raises
+        ------
+        LinkError
+            They do.
+        """
+        known = isinstance(self.actual, int) and isinstance(self.wanted, int)
+        if known and self.actual != self.wanted:
+            raise LinkError(
+                f"Kernel `{kernel.name}`: the model gives {self.what} = {self.actual}, and "
+                f"{self.source} = {self.wanted}.",
+                expected=f"the same leading dims everywhere: {declared_shapes(kernel)}",
+                next_step="correct the sizes in the model's types, or broadcast there.",
+            )
+
+
+class Leading:
+    """The leading dims of a call: those of the first operand that has some."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._operand = ""
+        self.sizes: tuple[str | int, ...] = ()
+
+    def compare(self, operand: Buffer, sizes: Sequence[str | int | None]) -> list[SameSizes]:
+        """What has to be the same as in the first operand; of those that have one leading dim,
+        nothing, since it is a dim like any other.
+
+        Parameters
+        ----------
+        sizes
+            All of a tensor's; None for a result's that follows.
+
+        Raises
+        ------
+        LinkError
+            The tensor has more or fewer leading dims than the first.
+        """
+        found = sizes[: leading_count(operand, sizes)]
+        if not self._operand:
+            self._operand = operand.name
+            self.sizes = tuple(size for size in found if size is not None)
+            return []
+        if len(found) != len(self.sizes):
+            raise LinkError(
+                f"Kernel `{self._kernel.name}`: the model gives `{self._operand}` "
+                f"{_counted(len(self.sizes))}, and `{operand.name}` {_counted(len(found))}.",
+                expected=f"the same ones everywhere: {declared_shapes(self._kernel)}",
+                next_step="correct the types in the model, or broadcast there.",
+            )
+        return [
+            SameSizes(
+                size, wanted, f"`{operand.name}`.shape[{axis}]", f"`{self._operand}`.shape[{axis}]"
+            )
+            for axis, (size, wanted) in enumerate(zip(found, self.sizes, strict=True))
+            if size is not None and len(found) != 1
+        ]
+
+
+def _counted(count: int) -> str:
+    return "1 leading dim" if count == 1 else f"{count or 'no'} leading dims"
+
+
+def leading_count(operand: Buffer, sizes: Sequence[object]) -> int:
+    """How many leading dims a tensor has for an operand with `...`."""
+    return len(sizes) - operand.least_rank
+
+
+def is_folded(operand: Buffer, sizes: Sequence[object]) -> bool:
+    """Whether a tensor has another rank than the kernel sees."""
+    return operand.batched and leading_count(operand, sizes) != 1
+
+
+def fold_sizes(operand: Buffer, sizes: Sizes) -> Sizes:
+    """A type's sizes as the kernel sees them."""
+    if not is_folded(operand, sizes):
+        return sizes
+    product: int | None = 1
+    for size in sizes[: leading_count(operand, sizes)]:
+        product = None if product is None or size is None else product * size
+    return (product, *sizes[leading_count(operand, sizes) :])
+
+
+def batch_of(body: Emitter, leading: Values) -> str | int:
+    """The product of leading dims: known, or an index value."""
+    known = 1
+    product = ""
+    for size in leading:
+        if isinstance(size, int):
+            known *= size
+        else:
+            product = body.pure(f"arith.muli {product}, {size} : index") if product else size
+    if not product:
+        return known
+    return (
+        product if known == 1 else body.pure(f"arith.muli {product}, {body.index(known)} : index")
+    )
+
+
+def fold(body: Emitter, operand: Buffer, tensor: Tensor, sizes: Sizes) -> Tensor:
+    """A tensor as the kernel sees it.
+
+    Parameters
+    ----------
+    sizes
+        Those of its type.
+    """
+    count = leading_count(operand, sizes)
+    kind = tensor_type(operand.dtype, fold_sizes(operand, sizes))
+    folded = (batch_of(body, tensor.sizes[:count]), *tensor.sizes[count:])
+    groups = _groups(count, operand.least_rank)
+    types = f"{tensor.type} into {kind}"
+    if count:
+        value = body.pure(f"tensor.collapse_shape {tensor.value} {groups} : {types}")
+    else:
+        shape = f"output_shape [{comma(map(str, folded))}]"
+        value = body.pure(f"tensor.expand_shape {tensor.value} {groups} {shape} : {types}")
+    return Tensor(value, kind, folded)
+
+
+def unfold(body: Emitter, operand: Buffer, folded: Tensor, result: Tensor) -> str:
+    """A kernel's result as the model has it: the value of `folded` in the type of `result`."""
+    count = leading_count(operand, result.sizes)
+    groups = _groups(count, operand.least_rank)
+    types = f"{folded.type} into {result.type}"
+    if not count:
+        return body.pure(f"tensor.collapse_shape {folded.value} {groups} : {types}")
+    shape = f"output_shape [{comma(map(str, result.sizes))}]"
+    return body.pure(f"tensor.expand_shape {folded.value} {groups} {shape} : {types}")
+
+
+def _groups(count: int, others: int) -> list[list[int]]:
+    """Which dims of the tensor of larger rank are one of the smaller: [[0, 1], [2]].
+
+    The first dim is beside none or several others; a leading 1 goes with the one behind it.
+    """
+    if not count:
+        return [[0, 1], *([axis] for axis in range(2, others + 1))] if others else []
+    return [list(range(count)), *([axis] for axis in range(count, count + others))]

@@ -1,0 +1,402 @@
+"""What the function around a kernel does: dims read, sizes checked, scalars packed, dispatched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from custom_dispatch.errors import LinkError
+from custom_dispatch.ir.arithmetic import Arithmetic, Check
+from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
+from custom_dispatch.ir.emitter import Emitter, quote
+from custom_dispatch.ir.executable import workload_of
+from custom_dispatch.ir.leading import Leading, SameSizes, fold, fold_sizes, is_folded, unfold
+from custom_dispatch.ir.packing import (
+    Words,
+    argument_words,
+    constant_words,
+    index_words,
+    struct_words,
+)
+from custom_dispatch.ir.signature import Signature, tensor_type
+from custom_dispatch.kernel.expr import Constant, Dim, Expr
+from custom_dispatch.kernel.geometry import MAX_GRID
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Struct
+
+_INVALID_ARGUMENT = 3
+"""IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
+_INDEX_BITS = 64
+"""Sizes and what is computed from them stay below 2**63, which larger types hold."""
+
+
+class WrapperBody:
+    """Writes a wrapper's body, once.
+
+    Parameters
+    ----------
+    kernel, signature, entry_points, with_grid
+        As of a `Wrapper`.
+    checked
+        Whether the checks are in it.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        signature: Signature,
+        entry_points: str,
+        *,
+        with_grid: bool,
+        checked: bool,
+    ) -> None:
+        self.kernel = kernel
+        self.signature = signature
+        self.entry_points = entry_points
+        self.with_grid = with_grid
+        self.body = Emitter(1)
+        self.arguments = {
+            operand.name: self.body.fresh(operand.name) for operand in self.kernel.arguments
+        }
+        self.dims: dict[str, str | int] = {}
+        self.dim_sources: dict[str, str] = {}
+        self.given: dict[str, Tensor] = {}
+        self.tensors: dict[str, Tensor] = {}  # as the kernel sees them: leading dims as one
+        self.leading = Leading(self.kernel)
+        self.words: dict[str, Words] = {}
+        self.grid_x = ""
+        self.arithmetic = Arithmetic(self.body, self.dims)
+        self._checked = checked
+
+    def write(self, *, dispatches: bool) -> tuple[list[Tensor], list[str]]:
+        """Everything but the return: the results as tensors, and their values."""
+        self._read_operands()
+        self._check_leading()
+        self._check_operands()
+        self._read_scalars()
+        results = self._results()
+        self._check_grid(results)
+        wanted = [self._unfolded(operand, result) for operand, result in self._outputs(results)]
+        if not dispatches:
+            return wanted, self._sizes_alone(wanted)
+        values = self._dispatch(results)
+        for index, (operand, result) in enumerate(self._outputs(results)):
+            if wanted[index] is not result:
+                folded = replace(result, value=values[index])
+                values[index] = unfold(self.body, operand, folded, wanted[index])
+        return wanted, values
+
+    def keep_updated_operands(self) -> None:
+        """Use the operands of in-place updates once more."""
+        for operand in self.kernel.inputs:
+            if isinstance(operand, InOut):
+                tensor = self.given[operand.name]
+                barrier = f"util.optimization_barrier {tensor.value} : {tensor.type}"
+                self.body.result(barrier, "keep")
+
+    # -- operands and dims
+
+    def _read_operands(self) -> None:
+        for operand, sizes in zip(self.kernel.arguments, self.signature.inputs, strict=True):
+            if not isinstance(operand, Buffer):
+                continue
+            value = self.arguments[operand.name]
+            kind = tensor_type(operand.dtype, sizes)
+            actual: list[str | int] = []
+            for axis, size in enumerate(sizes):
+                if size is None:
+                    position = self.body.index(axis)
+                    hint = f"{operand.name}_{axis}"
+                    read = f"tensor.dim {value}, {position} : {kind}"
+                    actual.append(self.body.pure(read, hint))
+                else:
+                    actual.append(size)
+            tensor = self.given[operand.name] = Tensor(value, kind, tuple(actual))
+            if is_folded(operand, sizes):
+                tensor = fold(self.body, operand, tensor, sizes)
+            self.tensors[operand.name] = tensor
+        # A dim that any operand has statically is known everywhere.
+        for static in (True, False):
+            for operand in self._buffers():
+                if operand.optional:
+                    continue
+                found = self.tensors[operand.name].sizes
+                for axis, (expr, size_found) in enumerate(zip(operand.shape, found, strict=True)):
+                    if isinstance(expr, Dim) and isinstance(size_found, int) == static:
+                        self.dims.setdefault(expr.name, size_found)
+                        self.dim_sources.setdefault(expr.name, self._said(operand, axis))
+
+    def _said(self, operand: Buffer, axis: int) -> str:
+        """A size of an operand, in the model's own dims: "`x`.shape[2]"."""
+        more = len(self.given[operand.name].sizes) - operand.rank
+        if axis == 0 and more:
+            return f"the product of `{operand.name}`.shape[:{more + 1}]"
+        return f"`{operand.name}`.shape[{axis + more}]"
+
+    def _check_leading(self) -> None:
+        """Require the same leading dims of all operands that have several, or none."""
+        buffers = [operand for operand in self._buffers() if operand.batched]
+        for operand in sorted(buffers, key=lambda item: item.optional):
+            sizes = self.given[operand.name].sizes
+            for pair in self.leading.compare(operand, sizes):
+                self._require_same(pair, unless=self._absent(operand))
+
+    def _require_same(self, pair: SameSizes, *, unless: str | bool = False) -> None:
+        if unless is True or pair.actual == pair.wanted:
+            return
+        if not unless:
+            pair.check_known(self.kernel)
+        left, right = (
+            self.body.index(size) if isinstance(size, int) else size
+            for size in (pair.actual, pair.wanted)
+        )
+        holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
+        if unless:
+            holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
+        message = f"{pair.source} and {pair.what} disagree, which are leading dims"
+        self._require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
+
+    def _buffers(self) -> list[Buffer]:
+        return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
+
+    def _check_operands(self) -> None:
+        for operand in self._buffers():
+            by_dim = is_folded(operand, self.given[operand.name].sizes)
+            for axis, size in enumerate(operand.shape):
+                if axis == 0 and by_dim:
+                    continue  # dim by dim, as leading ones
+                actual = self.tensors[operand.name].sizes[axis]
+                what = self._said(operand, axis)
+                self._require_equal(actual, size, what, unless=self._absent(operand))
+
+    def _absent(self, operand: Buffer) -> str | bool:
+        """Whether an optional operand has no elements: known, or an i1 value."""
+        if not operand.optional:
+            return False
+        sizes = self.tensors[operand.name].sizes
+        if 0 in sizes:
+            return True
+        absent = ""
+        zero = self.body.index(0)
+        for size in sizes:
+            if isinstance(size, str):
+                empty = self.body.pure(f"arith.cmpi eq, {size}, {zero} : index")
+                absent = self.body.pure(f"arith.ori {absent}, {empty} : i1") if absent else empty
+        return absent or False
+
+    def _require_equal(
+        self, actual: str | int, size: Expr, what: str, *, unless: str | bool = False
+    ) -> None:
+        """Require a size to be as declared: now if both are known, else at run time.
+
+        Parameters
+        ----------
+        unless
+            What makes it hold all the same: known, or an i1 value.
+        """
+        if unless is True:
+            return
+        wanted = self.arithmetic.known(size)
+        if isinstance(actual, int) and wanted is not None and not unless:
+            if actual != wanted:
+                said = str(wanted) if isinstance(size, Constant) else f"{size} = {wanted}"
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}`: the model gives {what} = {actual}.",
+                    expected=f"{said}, as the other operands and the declaration have it: "
+                    f"{declared_shapes(self.kernel)}",
+                    next_step="correct the sizes in the model's declaration of the kernel.",
+                )
+            return
+        left = self.body.index(actual) if isinstance(actual, int) else actual
+        right = self.arithmetic.value(size)
+        if left != right:
+            holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
+            if unless:
+                holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
+            if isinstance(size, Dim):
+                message = f"{self.dim_sources[size.name]} and {what} disagree on dim {size}"
+            else:
+                message = f"{what} is not {size}"
+            self._require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
+
+    def _require(self, check: Check) -> None:
+        if not self._checked:
+            return
+        true = self.body.pure("arith.constant true", "true")
+        fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
+        message = quote(f"kernel `{self.kernel.name}`: {check.message}")
+        inner = self.body.nested()
+        self.body.line(f"scf.if {fails} {{")
+        status = inner.i32(_INVALID_ARGUMENT)
+        inner.line(f"util.status.check_ok {status}, {message}")
+        self.body.absorb(inner)
+        self.body.line("}")
+
+    def _index(self, expr: Expr) -> str:
+        """An expression's value, its checks emitted."""
+        value = self.arithmetic.value(expr)
+        for check in self.arithmetic.checks:
+            self._require(check)
+        self.arithmetic.checks.clear()
+        return value
+
+    def _read_scalars(self) -> None:
+        """Every scalar, struct and absence as the 32-bit words that IREE passes."""
+        for operand in self.kernel.operands:
+            if isinstance(operand, Buffer) and operand.optional:
+                self.words[operand.name] = (self._presence(operand),)
+            if isinstance(operand, Struct):
+                self.words[operand.name] = struct_words(self.body, operand, self.arguments)
+            if not isinstance(operand, Scalar):
+                continue
+            if operand.value is None:
+                argument = self.arguments[operand.name]
+                self.words[operand.name] = argument_words(self.body, argument, operand.dtype)
+                continue
+            most = operand.dtype.largest
+            known = self.arithmetic.known(operand.value)
+            what = f"scalar `{operand.name}` = {operand.value}"
+            if known is None:
+                value = self._index(operand.value)
+                if operand.dtype.bits < _INDEX_BITS:
+                    limit = self.body.index(most)
+                    holds = self.body.pure(f"arith.cmpi ule, {value}, {limit} : index")
+                    self._require(Check(holds, f"{what} does not fit {operand.dtype}"))
+                words = index_words(self.body, value, operand.dtype, operand.name)
+                self.words[operand.name] = words
+            elif known <= most:
+                self.words[operand.name] = constant_words(self.body, known, operand.dtype)
+            else:
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}`: {what} is {known} for the model's sizes.",
+                    expected=f"at most {most}, what {operand.dtype} holds",
+                    next_step="use a larger type, or smaller tensors.",
+                )
+
+    def _presence(self, operand: Buffer) -> str:
+        """An i32: whether an optional operand is there."""
+        absent = self._absent(operand)
+        if isinstance(absent, bool):
+            return self.body.i32(0 if absent else 1)
+        one, zero = self.body.i32(1), self.body.i32(0)
+        return self.body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
+
+    # -- results
+
+    def _results(self) -> list[Tensor]:
+        results = []
+        for operand, sizes in zip(self.kernel.outputs, self.signature.outputs, strict=True):
+            if isinstance(operand, InOut):
+                self._check_tied(operand, self.given[operand.name], sizes)
+                results.append(self.tensors[operand.name])
+                continue
+            actual: list[str | int] = []
+            if operand.batched:
+                for pair in self.leading.compare(operand, sizes):
+                    self._require_same(pair)
+            sizes = fold_sizes(operand, sizes)
+            for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
+                if size is None:
+                    actual.append(self._index(expr))
+                else:
+                    self._require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
+                    actual.append(size)
+            kind = tensor_type(operand.dtype, sizes)
+            results.append(Tensor("", kind, tuple(actual)))
+        return results
+
+    def _outputs(self, results: list[Tensor]) -> list[tuple[Buffer, Tensor]]:
+        return list(zip(self.kernel.outputs, results, strict=True))
+
+    def _unfolded(self, operand: Buffer, result: Tensor) -> Tensor:
+        """A result as the model has it, without a value."""
+        if isinstance(operand, InOut):
+            tensor = self.given[operand.name]
+            return result if tensor is self.tensors[operand.name] else tensor
+        sizes = self.signature.outputs[self.kernel.outputs.index(operand)]
+        if not is_folded(operand, sizes):
+            return result
+        actual = (*self.leading.sizes, *result.sizes[1:])
+        known = [
+            size
+            if size is not None
+            else self.body.index(found)
+            if isinstance(found, int)
+            else found
+            for size, found in zip(sizes, actual, strict=True)
+        ]
+        return Tensor("", tensor_type(operand.dtype, sizes), tuple(known))
+
+    def _check_tied(self, operand: Buffer, tensor: Tensor, sizes: tuple[int | None, ...]) -> None:
+        kind = tensor_type(operand.dtype, sizes)
+        if kind != tensor.type:
+            raise LinkError(
+                f"Kernel `{self.kernel.name}`: the model gives `{operand.name}` the type "
+                f"{tensor.type} going in and {kind} coming out.",
+                expected="one type for a buffer that is updated in place",
+                next_step="correct the model's declaration of the kernel.",
+            )
+
+    # -- the dispatch
+
+    def _check_grid(self, results: list[Tensor]) -> None:
+        known = [self.arithmetic.known(size) for size in self.kernel.grid]
+        grid = [self._index(size) for size in self.kernel.grid]
+        sizes = zip("xyz", known, grid, MAX_GRID, self.kernel.grid, strict=True)
+        for axis, size, value, limit, expr in sizes:
+            if size is not None:
+                if size > limit:
+                    raise LinkError(
+                        f"Kernel `{self.kernel.name}`: grid.{axis} = {expr} is {size} for the "
+                        "model's sizes.",
+                        expected=f"at most {limit}, CUDA's limit for {axis}",
+                        next_step="use a larger block.",
+                    )
+                continue
+            most = self.body.index(limit)
+            holds = self.body.pure(f"arith.cmpi ule, {value}, {most} : index")
+            message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
+            self._require(Check(holds, message))
+        if self.with_grid:
+            narrow = f"arith.index_castui {grid[0]} : index to i32"
+            self.grid_x = self.body.pure(narrow, "grid_x")
+        zero = self.body.index(0)
+        runs = ""
+        for size, value in zip(known, grid, strict=True):
+            if size is None or size == 0:
+                positive = self.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
+                runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
+        if runs:
+            self._check_nothing_unwritten(runs, results)
+
+    def _check_nothing_unwritten(self, runs: str, results: list[Tensor]) -> None:
+        """Without a launch nothing writes an Out, so it must have no elements."""
+        for operand, result in zip(self.kernel.outputs, results, strict=True):
+            if isinstance(operand, InOut):
+                continue
+            holds = runs
+            zero = self.body.index(0)
+            for size in result.sizes:
+                value = self.body.index(size) if isinstance(size, int) else size
+                empty = self.body.pure(f"arith.cmpi eq, {value}, {zero} : index")
+                holds = self.body.pure(f"arith.ori {holds}, {empty} : i1")
+            message = f"the grid is empty, so nothing would write `{operand.name}`"
+            self._require(Check(holds, f"{message}, which has elements"))
+
+    def _sizes_alone(self, results: list[Tensor]) -> list[str]:
+        """Results that hold nothing but their sizes, for whoever wants the checks alone."""
+        return [
+            self.body.pure(f"tensor.empty({result.dynamic.strip('{}')}) : {result.type}")
+            for result in results
+        ]
+
+    def _dispatch(self, results: list[Tensor]) -> list[str]:
+        words = dict(self.words)
+        if self.grid_x:
+            words[GRID_X] = (self.grid_x,)
+        workload = [
+            self.body.index(size) if isinstance(size, int) else size
+            for size in (self.dims[name] for name in workload_of(self.kernel))
+        ]
+        dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
+        return dispatch.write(self.body, workload, results)
