@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -79,37 +79,32 @@ def call(
     CustomDispatchError
         The kernel cannot be built; see `cd.build`.
     """
-
-    def run(values: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        return _call(
-            kernel, device, values, named, compiler=compiler, fallback=fallback, store=store
-        )
-
+    how = _How(device, compiler, fallback, store)
     if not kernel.has_leading_dims:
-        return run(arguments, keywords)
+        return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
     out = _take_out(kernel, named)
     values = tuple(_match_arguments(kernel, arguments, named))
     leading, folded = fold_arguments(kernel, kernel.inputs, values)
     if leading is None:
-        return run(values, {} if out is None else {"out": out})
+        return _call(kernel, values, {} if out is None else {"out": out}, how)
     if out is None:
-        return unfold_results(kernel, leading, run(tuple(folded), {}))
-    run(tuple(folded), {"out": fold_results(kernel, leading, out, values, folded)})
+        return unfold_results(kernel, leading, _call(kernel, tuple(folded), {}, how))
+    into = fold_results(kernel, leading, out, values, folded)
+    _call(kernel, tuple(folded), {"out": into}, how)
     return out
 
 
-def _call(
-    kernel: Kernel,
-    device: str,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    *,
-    compiler: str,
-    fallback: bool,
-    store: bool,
-) -> Any:
+class _How(NamedTuple):
+    device: str
+    compiler: str
+    fallback: bool
+    store: bool
+
+
+def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], how: _How) -> Any:
     """As `call`, with leading dims as one."""
+    device, compiler, fallback, store = how
     key = (kernel, device, compiler, store)
     prepared = _prepared.get(key)
     if prepared is not None and not prepared.usable:

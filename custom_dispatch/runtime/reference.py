@@ -71,7 +71,7 @@ def run_reference(
         f"kernel `{kernel.name}` cannot run on the CPU, so its reference runs instead. "
         f"{refusal.found}",
         FallbackWarning,
-        stacklevel=6,
+        stacklevel=7,
     )
     arguments = [
         copy.deepcopy(value if isinstance(operand, Struct) else number)
