@@ -233,6 +233,23 @@ def test_integers_keep_their_sign() -> None:
     assert found[4] == 8
 
 
+@torch.no_grad()
+def test_pythons_operators_on_integers_and_bools_compile() -> None:
+    """IREE's conversion knows them by another name than PyTorch exports them under."""
+    multiply = cd.torch.register(simple_mul)
+
+    def compute(x: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        bits = ((m & 6) | (m ^ x.int())) + (m << 1) + (m >> 1)
+        ones = m.new_ones((), dtype=torch.bool)
+        return multiply(x, x), bits, ones & (m > 2) | (m == 0)
+
+    model, x, m = Calls(compute), torch.rand(7), torch.arange(7, dtype=torch.int32)
+    program = cd.load(cd.torch.compile(model, (x, m), ["cpu"]), "cpu")
+    product, bits, chosen = program.main(x, m)
+    agrees((product, bits), model(x, m)[:2])
+    assert numpy.asarray(chosen).astype(bool).tolist() == model(x, m)[2].tolist()
+
+
 def test_an_exported_program_is_a_model() -> None:
     multiply = cd.torch.register(simple_mul)
     a, b = torch.randn(8), torch.randn(8)

@@ -21,6 +21,21 @@ from custom_dispatch.parameters import PARAMETERS_KEY, Parameters
 
 # Which argument says that it is training. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
+# What `a & b` is in PyTorch, and IREE's conversion knows by its other name alone.
+_OTHER_NAMES = {
+    getattr(getattr(torch.ops.aten, f"__{name}__"), kind): getattr(
+        getattr(torch.ops.aten, f"bitwise_{other}"), kind
+    )
+    for name, other in {
+        "and": "and",
+        "or": "or",
+        "xor": "xor",
+        "lshift": "left_shift",
+        "rshift": "right_shift",
+    }.items()
+    for kind in ("Tensor", "Scalar")
+    if hasattr(getattr(torch.ops.aten, f"bitwise_{other}"), kind)
+}
 _MOST_ROUNDS = 4
 """A decomposition may need another one."""
 
@@ -61,9 +76,10 @@ def export_model(
                 log=_shortened(str(error)),
             ) from error
     _check(program)
-    if any(_changes_a_value(node) for node in program.graph.nodes):
-        # With an empty table hardly anything is taken apart, and updates become new values.
-        program = program.run_decompositions({})
+    named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
+    if named or any(_changes_a_value(node) for node in program.graph.nodes):
+        # With such a table hardly anything is taken apart, and updates become new values.
+        program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
         _check(program)
     return program
 
