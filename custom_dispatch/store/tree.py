@@ -47,39 +47,59 @@ class TreeNames:
 
 
 class TreeView:
-    """A directory as it is when it is looked at; what its files hold is read later, or meanwhile.
+    """A directory as it is at one time; what its files hold is read later, or meanwhile.
 
-    Reading 19 MB takes some 40 ms. So the answer is kept under what the file system says of each
+    Reading 19 MB takes some 30 ms. So the answer is kept under what the file system says of each
     file: its inode, size and time of change, which any write changes and no program can set (git's
-    index rests on the same). For the same reason files may be read after the look: where
-    the file system says the same of them then, they are what they were.
+    index rests on the same). For the same reason files may be read, and even be listed, after that
+    time: where all files and directories were last changed before it, they are what they were.
     """
 
     def __init__(self, root: str, store: Store) -> None:
         self._root = root
         self._store = store
         self._lock = threading.Lock()
+        self._since_ns = time.time_ns()
+        self._place = _place(root)
+        self._has_begun = self._is_late = False
+        self._is_listed = self._is_read = self._is_kept = self._is_settled = False
+        self._listed: _Listed | None = None
+        self._key = b""
         self._tree: Tree | None = None
         self._names: tuple[str, ...] | None = None
-        self._listed = _listed(root)
-        self._is_read = self._listed is None  # there is nothing that could be read
-        self._is_kept = False
-        self._key, self._is_settled = b"", False
-        if self._listed is not None:
-            self._key = key_of("tree", root, self._listed.signature)
-            self._is_settled = self._listed.newest_ns < time.time_ns() - _SETTLED_NS
-        if self._is_settled:
-            self._tree = store.load(Tree, self._key)
-            self._is_read = self._is_kept = self._tree is not None
 
     def begin(self) -> None:
-        """Read what is not known, while the caller goes on to change nothing."""
-        if self._is_read:
+        """Find out meanwhile what is not known, while the caller goes on to change nothing.
+
+        Where files were changed just before, and nobody has looked yet, there will be no answer.
+        """
+        if self._has_begun:
             return
-        if self._is_settled:
+        with self._lock:
+            self._is_late = not (self._has_begun or self._is_listed)
+            self._has_begun = True
+        if self._is_late or self._is_settled:
             threading.Thread(target=self.tree, daemon=True).start()
         else:
             self.tree()  # a file that changes now may look as it does
+
+    def _look(self) -> None:
+        """List the files, once."""
+        if self._is_listed:
+            return
+        listed = _listed(self._root)
+        if listed is not None:
+            settled = listed.newest_ns < self._since_ns - _SETTLED_NS
+            self._is_settled = settled and _place(self._root) == self._place
+            if self._is_late and not self._is_settled:
+                listed = None
+        self._listed = listed
+        self._is_read = listed is None  # there is nothing that could be read
+        if listed is not None and self._is_settled:
+            self._key = key_of("tree", self._root, listed.signature)
+            self._tree = self._store.load(Tree, self._key)
+            self._is_read = self._is_kept = self._tree is not None
+        self._is_listed = True
 
     def tree(self) -> Tree | None:
         """What the files hold when they are read; None where there are too many, or one cannot be.
@@ -87,6 +107,7 @@ class TreeView:
         Whether they are still those of the look, `is_as_before` says.
         """
         with self._lock:
+            self._look()
             if not self._is_read:
                 self._read(with_names=False)
             return self._tree
@@ -94,6 +115,7 @@ class TreeView:
     def names(self) -> tuple[str, ...] | None:
         """Every name that the files may ask for; None where their content is not known."""
         with self._lock:
+            self._look()
             if self._is_read and self._tree is not None and self._names is None:
                 kept = self._store.load(TreeNames, key_of("names", self._tree))
                 self._names = None if kept is None else kept.names
@@ -158,15 +180,18 @@ class _Listed:
     signature: bytes
     """A digest of what the file system says of them."""
     newest_ns: int
+    """When a file, a link or a directory was last changed."""
 
 
 def _listed(root: str) -> _Listed | None:
     found: list[tuple[str, int, int, int]] = []
     pending = [""]
+    newest_ns = 0
     try:
         while pending:
-            inside = pending.pop()
-            for path, at in _entries(root, inside):
+            entries, changed_ns = _entries(root, pending.pop())
+            newest_ns = max(newest_ns, changed_ns)
+            for path, at in entries:
                 if S_ISREG(at.st_mode):
                     found.append((path, at.st_ino, at.st_size, at.st_ctime_ns))
                 elif S_ISDIR(at.st_mode):
@@ -182,12 +207,21 @@ def _listed(root: str) -> _Listed | None:
     signature = sha256(paths.encode("utf-8", "surrogateescape"))
     signature.update(b"\0\0")
     signature.update(numbers.tobytes())
-    newest_ns = max((item[3] for item in found), default=0)
+    newest_ns = max(newest_ns, max((item[3] for item in found), default=0))
     return _Listed([item[0] for item in found], signature.digest(), newest_ns)
 
 
-def _entries(root: str, inside: str) -> list[tuple[str, os.stat_result]]:
-    """What a directory below the root holds, by its path from there.
+def _place(root: str) -> tuple[int, int] | None:
+    """Which directory a path leads to."""
+    try:
+        at = os.stat(root)  # noqa: PTH116
+    except OSError:
+        return None
+    return at.st_dev, at.st_ino
+
+
+def _entries(root: str, inside: str) -> tuple[list[tuple[str, os.stat_result]], int]:
+    """What a directory below the root holds, by its path from there; when it or a link changed.
 
     The directory is opened, so that the system does not walk the whole path for each of its files:
     that would take half as long again.
@@ -197,15 +231,18 @@ def _entries(root: str, inside: str) -> list[tuple[str, os.stat_result]]:
     descriptor = os.open(os.path.join(root, inside), flags)  # noqa: PTH118 - for each directory
     found = []
     try:
+        changed_ns = os.fstat(descriptor).st_ctime_ns
         with os.scandir(descriptor) as entries:
             for entry in entries:
+                if entry.is_symlink():
+                    changed_ns = max(changed_ns, entry.stat(follow_symlinks=False).st_ctime_ns)
                 try:
                     found.append((prefix + entry.name, entry.stat()))
                 except FileNotFoundError:  # a link that leads nowhere
                     continue
     finally:
         os.close(descriptor)
-    return found
+    return found, changed_ns
 
 
 def spelled_names(content: bytes) -> set[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from custom_dispatch.store import Closure, Snapshot, Store, tree
 from custom_dispatch.store.tree import TreeView
+
+TICK_SECONDS = 0.03
+"""More than what the times of files may be behind."""
 
 
 @pytest.fixture
@@ -36,9 +41,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files written a moment ago may be taken for settled: nothing writes them at the same time."""
-    monkeypatch.setattr(tree, "_SETTLED_NS", -(10**9))
+def settled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files written a moment ago may be taken for settled: a tick of the clock has passed."""
+    monkeypatch.setattr(tree, "_SETTLED_NS", 0)
+    time.sleep(TICK_SECONDS)
 
 
 def view(root: Path, store: Store) -> TreeView:
@@ -75,33 +81,115 @@ def test_files_that_changed_a_moment_ago_are_read_each_time(
 ) -> None:
     for _ in range(2):
         looked_at = view(root, store)
-        looked_at.begin()
-        assert len(reads) % 2 == 0  # at once, by this thread
         assert looked_at.tree() is not None
-    assert len(reads) == 4
+        looked_at.begin()
+        assert looked_at.is_as_before()
+    assert len(reads) == 8
 
 
-@pytest.mark.parametrize("way", ["written", "new", "gone", "same size and times"])
-@pytest.mark.parametrize("when", ["before it is read", "after it was read"])
-def test_of_a_file_that_changes_nothing_is_kept(
-    root: Path, store: Store, reads: list[str], settled: None, way: str, when: str
-) -> None:
+def test_files_that_changed_a_moment_ago_have_no_answer_meanwhile(root: Path, store: Store) -> None:
     looked_at = view(root, store)
+    looked_at.begin()
+    assert (looked_at.tree(), looked_at.names()) == (None, None)
+    assert not looked_at.is_as_before()
+
+
+def write(root: Path) -> None:
+    (root / "one.h").write_text("other")
+
+
+def add(root: Path) -> None:
+    (root / "three.h").write_text("")
+
+
+def remove(root: Path) -> None:
+    (root / "one.h").unlink()
+
+
+def write_alike(root: Path) -> None:
     path = root / "one.h"
     before = path.stat()
-    if when.startswith("after"):
-        assert looked_at.tree() is not None
-    match way:
-        case "written":
-            path.write_text("other")
-        case "new":
-            (root / "three.h").write_text("")
-        case "gone":
-            path.unlink()
-        case _:
-            path.write_text(path.read_text().upper())
-            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def exchange_directory(root: Path) -> None:
+    (root / "deep").rename(root.parent / "deep")
+    (root.parent / "other" / "deep").rename(root / "deep")
+
+
+def exchange_root(root: Path) -> None:
+    root.rename(root.parent / "elsewhere")
+    (root.parent / "other").rename(root)
+
+
+def exchange_link(root: Path) -> None:
+    (root / "linked.h").unlink()
+    (root / "linked.h").symlink_to(root.parent / "other" / "deep" / "two.h")
+
+
+CHANGES = [write, add, remove, write_alike, exchange_directory, exchange_root, exchange_link]
+
+
+@pytest.fixture
+def other(root: Path) -> None:
+    """Other headers, as old as the first: no time of theirs changes when they are moved here."""
+    (root.parent / "other" / "deep").mkdir(parents=True)
+    (root.parent / "other" / "one.h").write_text("#include <deep/two.h>\n")
+    (root.parent / "other" / "deep" / "two.h").write_text("#include <new.h>\n")
+    (root / "linked.h").symlink_to(root / "one.h")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_of_a_file_that_changes_nothing_is_kept(
+    root: Path,
+    store: Store,
+    reads: list[str],
+    other: None,
+    settled: None,
+    change: Callable[[Path], None],
+) -> None:
+    looked_at = view(root, store)
+    assert looked_at.tree() is not None
+    time.sleep(TICK_SECONDS)
+    change(root)
     assert not looked_at.is_as_before()
+    reads.clear()
+    assert view(root, store).tree() is not None
+    assert reads
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("before", ["_listed", "_content"])
+def test_a_file_that_changes_before_it_is_looked_at_leaves_no_answer(
+    root: Path,
+    store: Store,
+    reads: list[str],
+    other: None,
+    settled: None,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    before: str,
+) -> None:
+    arrived, may_go_on = threading.Event(), threading.Event()
+    real = getattr(tree, before)
+
+    def wait(*arguments: str) -> object:
+        arrived.set()
+        assert may_go_on.wait(30)
+        return real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tree, before, wait)
+        looked_at = view(root, store)
+        looked_at.begin()
+        assert arrived.wait(30)
+        time.sleep(TICK_SECONDS)
+        change(root)
+        may_go_on.set()
+        if before == "_listed":
+            assert looked_at.tree() is None
+        assert not looked_at.is_as_before()
     reads.clear()
     assert view(root, store).tree() is not None
     assert reads  # nothing was kept
