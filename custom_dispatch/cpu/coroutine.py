@@ -18,7 +18,13 @@ from custom_dispatch.cpu.block_memory import (
 )
 from custom_dispatch.cpu.builder import FunctionBuilder
 from custom_dispatch.cpu.frame import Frame
-from custom_dispatch.cpu.liveness import live_after, local_registers, registers_in, writes
+from custom_dispatch.cpu.liveness import (
+    live_after,
+    live_before,
+    local_registers,
+    registers_in,
+    writes,
+)
 from custom_dispatch.cpu.suspension import suspends
 from custom_dispatch.cpu.thread_function import THREAD, ThreadFunction, make_ids, signature_text
 from custom_dispatch.cpu.waits import Waits
@@ -158,7 +164,7 @@ def step_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
     memory
         The block's memory.
     """
-    live = live_after(thread.graph, suspends)
+    live = live_after(thread.graph, suspends, live_before(thread.graph))
     b = FunctionBuilder(thread.kernel.symbol)
     frame = thread.frame(b, make_ids(("%tid_x", "%tid_y", "%tid_z")))
     coroutine = Coroutine(frame, memory, live)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from custom_dispatch.cpu.bounds import compared
 from custom_dispatch.cpu.builder import POINTER, Builder, LongFunction
 from custom_dispatch.cpu.lane_constants import compare, from_constants, resized
 from custom_dispatch.cpu.lane_distances import DistantBuilder
@@ -18,6 +19,16 @@ from custom_dispatch.cpu.lane_values import Value, signed
 
 _IMMEDIATE: Final = frozenset({"llvm.ctlz", "llvm.cttz", "llvm.abs"})
 """Intrinsics whose last operand is a constant and stays a scalar."""
+_NEUTRAL: Final = {"add": 0, "sub": 0, "or": 0, "xor": 0, "shl": 0, "lshr": 0, "ashr": 0, "mul": 1}
+"""The right operands with which an operation gives the left one."""
+_SYMMETRIC: Final = frozenset({"add", "or", "xor", "mul"})
+_GREATER: Final = {
+    "llvm.smax": "sge",
+    "llvm.smin": "sle",
+    "llvm.umax": "uge",
+    "llvm.umin": "ule",
+}
+"""How the first operand compares where it is the result."""
 
 
 class LaneAccess(Protocol):
@@ -46,6 +57,10 @@ class LaneBuilder(DistantBuilder):
         if self.is_raw:
             return super().binary(operation, a, b, type_name)
         x, y = self.of(a), self.of(b)
+        if operation in _NEUTRAL and y.is_uniform and y.known == _NEUTRAL[operation]:
+            return a
+        if operation in _SYMMETRIC and x.is_uniform and x.known == _NEUTRAL[operation]:
+            return b
         if not x.varying and not y.varying and type_name[0] == "i":
             found = self.combine(operation, (a, x), (b, y), int(type_name[1:]))
             if found is not None:
@@ -68,10 +83,14 @@ class LaneBuilder(DistantBuilder):
         if self.is_raw:
             return super().icmp(condition, a, b, type_name)
         x, y = self.of(a), self.of(b)
-        if x.is_known and y.is_known and type_name not in ("i1", POINTER):
+        if type_name not in ("i1", POINTER):
             bits = int(type_name[1:])
-            lanes = compare(condition, x.constants(), y.constants(), bits)
-            return self.name(from_constants(lanes, 1))
+            if x.is_known and y.is_known:
+                lanes = compare(condition, x.constants(), y.constants(), bits)
+                return self.name(from_constants(lanes, 1))
+            holds = compared(condition, x.lane_bounds(bits), y.lane_bounds(bits))
+            if holds is not None:
+                return self.const(holds, 1)
         return self._compared("icmp", condition, a, b, type_name)
 
     def fcmp(self, condition: str, a: str, b: str, type_name: str) -> str:
@@ -119,6 +138,8 @@ class LaneBuilder(DistantBuilder):
         if not x.varying:
             if operation in ("zext", "sext", "trunc") and x.is_known:
                 return self.name(resized(operation, x, int(source[1:]), int(target[1:])))
+            if x.is_uniform and operation in ("zext", "sext", "trunc"):
+                return self.name(self.of_scalar(operation, x, source, target))
             if x.is_uniform:
                 return self.emit(f"llvm.{operation} {self.base(x, source)} : {source} to {target}")
             if operation in ("zext", "sext"):
@@ -144,6 +165,12 @@ class LaneBuilder(DistantBuilder):
     def call_intrinsic(self, name: str, arguments: list[str], types: list[str], result: str) -> str:
         if self.is_raw:
             return super().call_intrinsic(name, arguments, types, result)
+        if name in _GREATER:
+            bits = int(result[1:])
+            bounds = [self.of(argument).lane_bounds(bits) for argument in arguments]
+            first = compared(_GREATER[name], bounds[0], bounds[1])
+            if first is not None:
+                return arguments[0 if first else 1]
         values = [self.of(argument) for argument in arguments]
         fixed = len(arguments) - 1 if name in _IMMEDIATE else len(arguments)
         names, kinds = [], []

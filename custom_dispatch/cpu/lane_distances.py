@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from custom_dispatch.cpu.bounds import bounds_of, resized
 from custom_dispatch.cpu.builder import POINTER, int_type
 from custom_dispatch.cpu.lane_constants import BITWISE, fold, from_constants
 from custom_dispatch.cpu.lane_names import LaneNames, vector_of
@@ -31,13 +32,18 @@ class DistantBuilder(LaneNames):
         Returns
         -------
         Value or None
-            None where both are scalars of which nothing is known, or the result is a vector.
+            None where the result is a vector.
         """
         (a, x), (b, y) = left, right
         if x.is_known and y.is_known:
-            return fold(operation, x, y, bits)
+            folded = fold(operation, x, y, bits)
+            if folded is not None:
+                return folded
+        bounds = bounds_of(operation, x.lane_bounds(bits), y.lane_bounds(bits), bits)
+        if bounds is not None and bounds[0] == bounds[1]:
+            return Value("", known=bounds[0])
         if x.is_uniform and y.is_uniform:
-            return None
+            return self._of_scalars(operation, x, y, bits)
         if operation in ("add", "sub"):
             return self._sum(operation, left, right, bits)
         if operation == "mul" and x.is_uniform:
@@ -47,6 +53,22 @@ class DistantBuilder(LaneNames):
                 return self._scaled(operation, (a, x), (b, y), bits)
             return self._stepped((a, x), (b, y), bits) if operation == "mul" else None
         return self._of_bits(operation, left, right, bits)
+
+    def _of_scalars(self, operation: str, x: Value, y: Value, bits: int) -> Value:
+        type_name = int_type(bits)
+        left, right = self.base(x, type_name), self.base(y, type_name)
+        multiple = 1
+        if operation in ("add", "sub"):
+            multiple = min(_multiple(x), _multiple(y))
+        elif operation == "mul":
+            multiple = min(_multiple(x) * _multiple(y), _MOST_MULTIPLE)
+        elif operation == "shl" and y.known is not None and 0 <= y.known < bits:
+            multiple = min(_multiple(x) << y.known, _MOST_MULTIPLE)
+        return Value(
+            self.emit(f"llvm.{operation} {left}, {right} : {type_name}"),
+            multiple=multiple,
+            bounds=bounds_of(operation, x.scalar_bounds(), y.scalar_bounds(), bits),
+        )
 
     def _sum(self, operation: str, left: _Named, right: _Named, bits: int) -> Value | None:
         (a, x), (b, y) = left, right
@@ -59,7 +81,6 @@ class DistantBuilder(LaneNames):
         )
         left_scalar, right_scalar = self.base(x, type_name), self.base(y, type_name)
         scalar = self.emit(f"llvm.{operation} {left_scalar}, {right_scalar} : {type_name}")
-        bounded = operation == "add" and _top(x) >= 0 and _top(y) >= 0
         return self._settled(
             Value(
                 scalar,
@@ -67,7 +88,7 @@ class DistantBuilder(LaneNames):
                 x.stride or y.stride,
                 _combined(x, y, sign),
                 multiple=min(_multiple(x), _multiple(y)),
-                top=_top(x) + _top(y) if bounded else -1,
+                bounds=bounds_of(operation, x.scalar_bounds(), y.scalar_bounds(), bits),
                 valid=self.both(x.valid, y.valid),
                 lanes=self._later(operation, (a, b), type_name),
             ),
@@ -89,7 +110,7 @@ class DistantBuilder(LaneNames):
                 x.stride,
                 tuple(f * factor for f in x.factors),
                 multiple=_multiple(x) * (lowest_bit(factor) or 1),
-                top=_top(x) * factor if _top(x) >= 0 and factor >= 0 else -1,
+                bounds=bounds_of("mul", x.scalar_bounds(), (factor, factor), bits),
                 valid=x.valid,
                 lanes=self._later(operation, (a, b), type_name),
             ),
@@ -121,24 +142,27 @@ class DistantBuilder(LaneNames):
         if operation in ("lshr", "ashr") and constant < bits:
             distances = tuple(d >> constant for d in x.distances)
             kept, multiple = constant, max(unit >> constant, 1)
-            top = x.top >> constant if x.top >= 0 else -1
         elif operation in BITWISE:
             low = constant & (unit - 1)
             distances = tuple(BITWISE[operation](d, low) for d in x.distances)
-            kept, multiple, top = constant - low, unit, x.top if operation == "and" else -1
-            if operation == "and" and kept == 0 and not x.valid:
-                return from_constants(distances, bits)
+            kept, multiple = constant - low, unit
         else:
             return None
+        end = signed(kept, bits)
+        bounds = bounds_of(operation, x.scalar_bounds(), (end, end), bits)
+        if bounds == (0, 0) and not x.valid:
+            return from_constants(distances, bits)
         other = self.number(kept, bits)
         scalar = self.emit(f"llvm.{operation} {self.base(x, type_name)}, {other} : {type_name}")
         if distances[0]:
-            multiple, top = 1, -1
+            multiple, bounds = 1, None
             step = self.number(distances[0], bits)
             scalar = self.emit(f"llvm.add {scalar}, {step} : {type_name}")
             distances = tuple(d - distances[0] for d in distances)
         lanes = self._later(operation, (a, b), type_name)
-        found = Value(scalar, distances, multiple=multiple, top=top, valid=x.valid, lanes=lanes)
+        found = Value(
+            scalar, distances, multiple=multiple, bounds=bounds, valid=x.valid, lanes=lanes
+        )
         return self._settled(found, bits)
 
     def _later(self, operation: str, names: tuple[str, str], type_name: str) -> Callable[[], str]:
@@ -154,22 +178,23 @@ class DistantBuilder(LaneNames):
         """A value in its simplest form."""
         type_name = int_type(bits)
         scalar, stride, factors = value.base, value.stride, value.factors
+        multiple, bounds = min(value.multiple, _MOST_MULTIPLE), value.bounds
         if stride and len(set(factors)) == 1:  # every lane adds as much: it belongs to the scalar
             if factors[0]:
                 factor = self.number(factors[0], bits)
                 step = self.emit(f"llvm.mul {stride}, {factor} : {type_name}")
                 scalar = self.emit(f"llvm.add {scalar}, {step} : {type_name}")
+                multiple, bounds = 1, None
             stride, factors = "", ()
         if len(set(value.distances)) == 1 and not value.valid and not stride:
-            return Value(scalar)
-        top = value.top if value.top < 1 << (bits - 1) and not value.stride else -1
+            return Value(scalar, multiple=multiple, bounds=bounds)
         return Value(
             scalar,
             value.distances,
             stride,
             factors,
-            multiple=min(value.multiple, _MOST_MULTIPLE) if not value.stride else 1,
-            top=top,
+            multiple=multiple,
+            bounds=bounds,
             valid=value.valid,
             lanes=value.lanes if value.valid else None,
         )
@@ -202,6 +227,7 @@ class DistantBuilder(LaneNames):
             stride,
             x.factors,
             multiple=x.multiple,
+            bounds=resized(operation, x.scalar_bounds(), source, target),
             valid=x.valid,
             lanes=lanes if x.valid else None,
         )
@@ -211,10 +237,13 @@ class DistantBuilder(LaneNames):
         bits = int(source[1:])
         scalar = self.base(x, source)
         wide = self._scalar_cast(operation, scalar, source, target)
-        low, high, top = min(x.distances), max(x.distances), _top(x)
-        is_bounded = top >= 0 and low >= 0 and top + high < 1 << (bits - 1)
-        if is_bounded and not x.stride and not x.valid:
-            return Value(wide, x.distances, multiple=x.multiple, top=top)
+        lane_bounds, bounds = (
+            x.lane_bounds(bits),
+            resized(operation, x.scalar_bounds(), source, target),
+        )
+        if lane_bounds is not None and (operation == "sext" or lane_bounds[0] >= 0):
+            return Value(wide, x.distances, multiple=x.multiple, bounds=bounds)
+        low, high = min(x.distances), max(x.distances)
         stride = x.stride and self._scalar_cast("sext", x.stride, source, target)
         if stride:
             valid = self._check_steps(operation, (wide, stride), x, (source, target))
@@ -232,8 +261,17 @@ class DistantBuilder(LaneNames):
             stride,
             x.factors,
             multiple=x.multiple,
+            bounds=bounds,
             valid=valid,
             lanes=lanes if valid else None,
+        )
+
+    def of_scalar(self, operation: str, x: Value, source: str, target: str) -> Value:
+        """An integer of another width."""
+        return Value(
+            self._scalar_cast(operation, self.base(x, source), source, target),
+            multiple=x.multiple,
+            bounds=resized(operation, x.scalar_bounds(), source, target),
         )
 
     def _scalar_cast(self, operation: str, scalar: str, source: str, target: str) -> str:
@@ -316,9 +354,8 @@ class DistantBuilder(LaneNames):
         )
 
     def _moved_by(self, pointer: str, step: str) -> str:
-        return self.emit(
-            f"llvm.getelementptr {pointer}[{step}] : ({POINTER}, i64) -> {POINTER}, i8"
-        )
+        text = f"llvm.getelementptr {pointer}[{step}] : ({POINTER}, i64) -> {POINTER}, i8"
+        return self.once(("moved by " + step, pointer), text)
 
     def _stepped_by(self, pointer: str, stride: str, factor: int) -> str:
         """A scalar pointer moved by a multiple of an i64."""
@@ -354,8 +391,3 @@ def _multiple(value: Value) -> int:
     if value.base:
         return value.multiple
     return lowest_bit(value.known or 0) or _MOST_MULTIPLE
-
-
-def _top(value: Value) -> int:
-    """What a scalar is at most, if it is known to be no negative number; else -1."""
-    return value.top if value.base else max(value.known or 0, -1)

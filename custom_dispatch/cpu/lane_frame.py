@@ -24,6 +24,7 @@ from custom_dispatch.cpu.lane_values import (
     UNIFORM,
     UNSET,
     UNSET_FORM,
+    VARYING,
     VARYING_FORM,
     Form,
     Value,
@@ -129,9 +130,10 @@ class LaneFrame(Frame):
             shadow = self._lasting(f"shadow {name}", 8)
         if form.factors:
             stride = self._variable(self.stride_type(name), lasts=lasts)
-        if form.rank == UNIFORM or (form.rank == DISTANT and form.multiple):
-            place = self._variable(scalar, lasts=lasts)
-        elif form.rank not in (UNSET, DISTANT):
+        if form.rank in (UNIFORM, DISTANT):
+            if form.known is None:
+                place = self._variable(scalar, lasts=lasts)
+        elif form.rank != UNSET:
             place = self._variable(vector_of(scalar), lasts=False)
         self._places[name] = (place, stride, valid, shadow)
 
@@ -199,12 +201,10 @@ class LaneFrame(Frame):
             zero = Value("", known=None if scalar == POINTER else 0)
             return b.name(zero)
         if not self.final:
-            return b.name(_stand_in(form))
+            return b.name(_stand_in(form, b.fresh()))
         place, stride, valid, shadow = self._places[name]
         with b.raw():
-            if form.rank == UNIFORM:
-                return self._load(place, scalar)
-            if form.rank == DISTANT:
+            if form.rank in (UNIFORM, DISTANT):
                 base = self._load(place, scalar) if place else ""
                 is_valid = self._load(valid, "i1") if valid else ""
                 by = self._load(stride, self.stride_type(name)) if stride else ""
@@ -234,8 +234,9 @@ class LaneFrame(Frame):
             form.distances,
             scalars[1],
             form.factors,
+            known=None if scalar == POINTER else form.known,
             multiple=max(form.multiple, 1),
-            top=form.top,
+            bounds=form.bounds if scalars[0] else None,
         )
         if not valid:
             return held
@@ -244,7 +245,7 @@ class LaneFrame(Frame):
             with b.raw():
                 return b.load(shadow, vector_of(scalar), 8, "volatile")
 
-        return replace(held, top=-1, valid=valid, lanes=lanes)
+        return replace(held, valid=valid, lanes=lanes)
 
     def write(self, name: str, value: str) -> None:
         if name in self.local:
@@ -300,9 +301,7 @@ class LaneFrame(Frame):
         b, scalar = self.lanes, self.type_of(name)
         place, stride, valid, shadow = self._places[name]
         held = b.of(value)
-        if form.rank == UNIFORM:
-            self._put(b.scalar(value, scalar), place, scalar)
-        elif form.rank != DISTANT:
+        if form.rank == VARYING:
             self._put(b.vector(value, scalar), place, vector_of(scalar))
         else:
             if place:
@@ -394,19 +393,18 @@ class LaneFrame(Frame):
         self.write(CARRY, value)
 
 
-def _stand_in(form: Form) -> Value:
+def _stand_in(form: Form, name: str) -> Value:
     """A value of a form, for looking for forms only."""
-    if form.rank == UNIFORM:
-        return Value("%any")
-    if form.rank == DISTANT:
-        return Value(
-            "%any" if form.multiple else "",
-            form.distances,
-            "%any" if form.factors else "",
-            form.factors,
-            multiple=max(form.multiple, 1),
-            top=form.top,
-            valid="%any" if form.checked else "",
-            lanes=(lambda: "%any") if form.checked else None,
-        )
-    return Value("%any_lanes", varying=True)
+    if form.rank == VARYING:
+        return Value(name, varying=True)
+    return Value(
+        name if form.known is None else "",
+        form.distances,
+        name if form.factors else "",
+        form.factors,
+        known=form.known,
+        multiple=max(form.multiple, 1),
+        bounds=form.bounds if form.known is None else None,
+        valid=name if form.checked else "",
+        lanes=(lambda: name) if form.checked else None,
+    )

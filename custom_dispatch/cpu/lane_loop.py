@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.lane_builder import LaneBuilder
@@ -267,16 +268,18 @@ class LaneIds:
         width, height, depth = self._block
         zero = b.const(0, 32)
         threads = width * height * depth
-        top = (threads - 1) // LANES * LANES
-        number = b.name(Value(self._first, tuple(range(LANES)), multiple=LANES, top=top))
+        last = (threads - 1) // LANES * LANES
+        first = Value(self._first, multiple=LANES, bounds=(0, last))
+        b.name(first)  # what rows are worked out from
+        number = b.name(replace(first, distances=tuple(range(LANES))))
         if height * depth == 1:
             return Ids((number, zero, zero), self._ids.block, self._ids.grid)
         if width % LANES == 0:
             row = b.binary("udiv", self._first, b.const(width, 32), "i32")
             start = b.binary("mul", row, b.const(width, 32), "i32")
             x = b.binary("sub", number, start, "i32")
-            top = width - LANES
-            x = b.name(Value(b.of(x).base, tuple(range(LANES)), multiple=LANES, top=top))
+            left = replace(b.of(x), multiple=LANES, bounds=(0, width - LANES))
+            x = b.name(left)
         elif _is_power(width):
             x = b.binary("and", number, b.const(width - 1, 32), "i32")
             row = b.binary("lshr", number, b.const(width.bit_length() - 1, 32), "i32")

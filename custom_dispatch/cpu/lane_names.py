@@ -51,10 +51,9 @@ class LaneNames(FunctionBuilder):
 
     def name(self, value: Value) -> str:
         """A name for a value."""
-        if value.is_uniform and value.base and value.known is None and value.multiple == 1:
-            return value.base
-        if value.varying:
-            self._known[value.base] = value
+        if value.varying or (value.is_uniform and value.base):
+            if value.varying or value.bounds is not None or value.multiple > 1:
+                self._known[value.base] = value
             return value.base
         self._distant += 1
         name = f"%~{self._distant}"

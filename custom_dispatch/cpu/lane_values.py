@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from custom_dispatch.cpu.bounds import Bounds, within
+
 LANES: Final = 32
 """Threads of a warp (PTX ISA 9.0, section 3.1)."""
 FULL: Final = -1
@@ -40,8 +42,8 @@ class Value:
         The scalar's value if it is a constant.
     multiple
         A power of two that divides the scalar.
-    top
-        What the scalar is at most, if it is known to be no negative number; else -1.
+    bounds
+        What the scalar is at least and at most, as a signed number, if that is known.
     valid
         An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
         them. Empty where they always do.
@@ -56,7 +58,7 @@ class Value:
     varying: bool = False
     known: int | None = None
     multiple: int = 1
-    top: int = -1
+    bounds: Bounds | None = None
     valid: str = ""
     lanes: Callable[[], str] | None = None
 
@@ -77,6 +79,19 @@ class Value:
         start = self.known or 0
         return tuple(start + d for d in self.distances) if self.distances else (start,) * LANES
 
+    def scalar_bounds(self) -> Bounds | None:
+        """What the scalar is at least and at most."""
+        return self.bounds if self.base else (self.known or 0, self.known or 0)
+
+    def lane_bounds(self, bits: int) -> Bounds | None:
+        """What any lane is at least and at most, as an integer of a width."""
+        scalar = self.scalar_bounds()
+        if scalar is None or self.varying or self.stride or self.valid:
+            return None
+        if not self.distances:
+            return scalar
+        return within(scalar[0] + min(self.distances), scalar[1] + max(self.distances), bits)
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -91,9 +106,9 @@ class Form:
     factors
         Of a distant register that has a stride.
     multiple
-        A power of two that divides a distant register's scalar; 0 where the scalar is zero.
-    top
-        What a distant register's scalar is at most, or -1 where that is not known.
+        A power of two that divides the scalar; 0 where the scalar is zero.
+    bounds
+        What the scalar is at least and at most, where that is known.
     checked
         Whether a distant register needs to say if it is valid.
     """
@@ -102,30 +117,36 @@ class Form:
     distances: Distances = ()
     factors: Distances = ()
     multiple: int = 1
-    top: int = -1
+    bounds: Bounds | None = None
     checked: bool = False
+
+    @property
+    def known(self) -> int | None:
+        """The scalar if it is a constant: it is kept nowhere then."""
+        if self.bounds is None or self.bounds[0] != self.bounds[1]:
+            return None
+        return self.bounds[0]
 
     def join(self, other: Form) -> Form:
         """The narrowest form that can hold what either can."""
         low, high = sorted((self, other), key=lambda form: form.rank)
         if low.rank == UNSET or low == high:
             return high
-        if (low.rank, high.rank) == (UNIFORM, DISTANT) and not any(high.distances + high.factors):
-            return replace(high, multiple=1, top=-1)
-        same = (low.rank, low.distances, low.factors) == (high.rank, high.distances, high.factors)
+        same = (low.distances, low.factors) == (high.distances, high.factors)
+        if low.rank != high.rank:
+            same = not any(high.distances + high.factors)
         if not same or high.rank == VARYING:
-            return high if high.rank == low.rank == UNIFORM else VARYING_FORM
+            return VARYING_FORM
         return replace(
             high,
             multiple=_common_multiple(low.multiple, high.multiple),
-            top=low.top if low.top == high.top else -1,
+            bounds=low.bounds if low.bounds == high.bounds else None,
             checked=low.checked or high.checked,
         )
 
 
 UNSET, UNIFORM, DISTANT, VARYING = range(4)
 UNSET_FORM: Final = Form(UNSET)
-UNIFORM_FORM: Final = Form(UNIFORM)
 VARYING_FORM: Final = Form(VARYING)
 
 
@@ -140,17 +161,18 @@ def checked_form(value: Value) -> Form:
         return VARYING_FORM
     multiple = value.multiple if value.base else lowest_bit(value.known or 0)
     distances = value.distances or (0,) * LANES
-    return Form(DISTANT, distances, value.factors, multiple, -1, checked=True)
+    bounds = value.scalar_bounds()
+    return Form(DISTANT, distances, value.factors, multiple, bounds, checked=True)
 
 
 def form_of(value: Value) -> Form:
     """The narrowest form that holds a value."""
     if value.varying:
         return VARYING_FORM
-    if not value.distances:
-        return UNIFORM_FORM
     multiple = value.multiple if value.base else lowest_bit(value.known or 0)
-    return Form(DISTANT, value.distances, value.factors, multiple, value.top, bool(value.valid))
+    rank = DISTANT if value.distances else UNIFORM
+    bounds = value.scalar_bounds()
+    return Form(rank, value.distances, value.factors, multiple, bounds, bool(value.valid))
 
 
 def lowest_bit(number: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from custom_dispatch.cpu.graph import Graph, opcode_base
+from custom_dispatch.cpu.graph import Block, Graph, opcode_base
 from custom_dispatch.ptx import Address, Instruction, Operand, Pair, Register, Symbol, Vector
 
 # Their first operand is read, or is memory.
@@ -140,23 +140,32 @@ def live_before(graph: Graph) -> list[frozenset[str]]:
     """The registers live where each basic block starts."""
     blocks = graph.blocks
     before: list[frozenset[str]] = [frozenset()] * len(blocks)
-    effects = [[(writes(i), reads(i)) for i in block.instructions] for block in blocks]
+    effects = [_effects(block) for block in blocks]
     changed = True
     while changed:
         changed = False
         for index in range(len(blocks) - 1, -1, -1):
-            live = set[str]().union(*(before[s] for s in blocks[index].successors))
-            for written, read in reversed(effects[index]):
-                live -= written
-                live |= read
+            written, read = effects[index]
+            live = frozenset[str]().union(*(before[s] for s in blocks[index].successors))
+            live = (live - written) | read
             if len(live) != len(before[index]):
-                before[index] = frozenset(live)
+                before[index] = live
                 changed = True
     return before
 
 
+def _effects(block: Block) -> tuple[set[str], set[str]]:
+    """The registers that a block writes, and those that it reads as they were before it."""
+    written: set[str] = set()
+    read: set[str] = set()
+    for instruction in block.instructions:
+        read |= reads(instruction) - written
+        written |= writes(instruction)
+    return written, read
+
+
 def live_after(
-    graph: Graph, chosen: Callable[[Instruction], bool]
+    graph: Graph, chosen: Callable[[Instruction], bool], before: Sequence[frozenset[str]]
 ) -> dict[int, tuple[Instruction, frozenset[str]]]:
     """The registers live just after chosen instructions.
 
@@ -166,23 +175,24 @@ def live_after(
         A kernel's basic blocks; no instruction object occurs twice in it.
     chosen
         Which instructions to answer for.
+    before
+        The registers live where each block starts.
 
     Returns
     -------
     dict
         By the instruction's ``id``: itself, and the names of the registers read after it.
     """
-    blocks = graph.blocks
-    before = live_before(graph)
-    effects = [[(writes(i), reads(i)) for i in block.instructions] for block in blocks]
     found: dict[int, tuple[Instruction, frozenset[str]]] = {}
-    for index, block in enumerate(blocks):
-        live = set[str]().union(*(before[s] for s in block.successors))
-        for instruction, (written, read) in zip(
-            reversed(block.instructions), reversed(effects[index]), strict=True
-        ):
+    for block in graph.blocks:
+        left = sum(map(chosen, block.instructions))
+        live = set[str]().union(*(before[s] for s in block.successors)) if left else set[str]()
+        for instruction in reversed(block.instructions):
+            if not left:
+                break
             if chosen(instruction):
                 found[id(instruction)] = (instruction, frozenset(live))
-            live -= written
-            live |= read
+                left -= 1
+            live -= writes(instruction)
+            live |= reads(instruction)
     return found

@@ -31,6 +31,8 @@ class WarpBranches:
         self._b = frame.lanes
         self.divergent: set[int] = set()
         """The blocks at whose ends lanes were found to go apart."""
+        self.reached = set(plan.reached)
+        """The blocks that lanes were found to come to."""
         self.active, self.alive = self._b.variable("i32"), self._b.variable("i32")
         """Where the bits of the active lanes are, and of those that have not ended."""
         self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
@@ -55,6 +57,16 @@ class WarpBranches:
         self._frame.activate(mask, whole=whole)
         self._frame.blended = self._plan.divergence.blended[index]
 
+    def skip(self, index: int) -> None:
+        """A block that no lane comes to."""
+        b = self._b
+        with b.raw():
+            if index in self._pending:
+                b.block(f"m{index}")
+                b.branch(STOPPED)
+            b.block(f"b{index}")
+            b.branch(STOPPED)
+
     def leave(self, index: int, block: Block) -> None:
         """The branch at a block's end, or the way into the next."""
         branch = block.branch
@@ -74,6 +86,10 @@ class WarpBranches:
         condition = frame.predicate(branch.predicate.register)
         if branch.predicate.negated:
             condition = b.binary("xor", condition, b.const(1, 1), "i1")
+        known = b.of(condition).known
+        if b.of(condition).is_uniform and known is not None:
+            self.go(index, taken if known & 1 else following)
+            return
         if b.of(condition).is_uniform:
             yes, no = b.fresh_label("taken"), b.fresh_label("passed")
             scalar = b.scalar(condition, "i1")
@@ -135,6 +151,7 @@ class WarpBranches:
                 self._next(waiting)
                 return
             assert target is not None  # noqa: S101 - `_ends` says so
+            self.reached.add(target)
             for stop in waiting:
                 if index < stop < target:
                     self._let_pass(stop, target)
@@ -171,13 +188,14 @@ class WarpBranches:
     def _part(self, index: int, ways: list[tuple[int | None, str]]) -> None:
         """The active lanes go different ways."""
         b = self._b
+        ending = [mask for target, mask in ways if self._ends(target)]
+        going = [(target, mask) for target, mask in ways if not self._ends(target)]
+        targets = sorted({target for target, _ in going if target is not None})
+        self.reached.update(targets)
         if index not in self._plan.divergent:
             with b.raw():
                 b.branch(STOPPED)  # found just now: the next pass knows it
             return
-        ending = [mask for target, mask in ways if self._ends(target)]
-        going = [(target, mask) for target, mask in ways if not self._ends(target)]
-        targets = sorted({target for target, _ in going if target is not None})
         waiting = sorted(self._plan.divergence.waiting[index])
         with b.raw():
             for mask in ending:

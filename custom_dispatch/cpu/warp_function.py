@@ -6,8 +6,8 @@ run first, and the others wait there where they went (`custom_dispatch.cpu.diver
 that cannot be run so is run thread by thread (`custom_dispatch.cpu.coroutine`).
 
 What lanes hold depends on where they go, and the other way round. So the kernel is lowered again
-and again, with all registers narrow and all branches common at first, until nothing has to be
-widened.
+and again, with all registers narrow, all branches common and all blocks but the first out of reach
+at first, until nothing has to be widened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from custom_dispatch.cpu.divergence import (
 from custom_dispatch.cpu.graph import Graph, opcode_base
 from custom_dispatch.cpu.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.lane_values import LANES, Form
-from custom_dispatch.cpu.liveness import live_after, live_before, local_registers, written_once
+from custom_dispatch.cpu.liveness import (
+    live_after,
+    live_before,
+    local_registers,
+    registers_of,
+    written_once,
+)
 from custom_dispatch.cpu.spins import asks_memory
 from custom_dispatch.cpu.suspension import is_barrier
 from custom_dispatch.cpu.thread_function import ThreadFunction
@@ -51,13 +57,17 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
         As `ThreadFunction.lower` says.
     """
     graph = thread.graph
-    live = dict(enumerate(live_before(graph)))
-    after = live_after(graph, is_barrier)
+    before = live_before(graph)
+    live, after = dict(enumerate(before)), live_after(graph, is_barrier, before)
     kept = frozenset(name for _, names in after.values() for name in names)
     local, lasting = local_registers(graph, is_barrier), kept & written_once(graph)
     exits = exit_blocks(graph)
     forms: dict[str, Form] = {}
+    seen: dict[int, object] = {}
+    named = [registers_of(block.instructions) for block in graph.blocks]
+    registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
     divergent: frozenset[int] = frozenset()
+    reached = frozenset({0})
     final = False
     for _ in range(_MAX_PASSES):
         divergence = find_divergence(graph, live, divergent)
@@ -69,6 +79,8 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
                 thread,
                 memory,
                 forms,
+                seen,
+                registers,
                 local,
                 lasting,
                 after,
@@ -76,11 +88,12 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
                 divergence,
                 exits,
                 frozenset() if memory.threads % LANES else whole,
+                reached,
                 final,
             )
         )
         lines = run.lines()
-        settled = not run.frame.changed and run.divergent <= divergent
+        settled = not run.frame.changed and run.divergent <= divergent and run.reached <= reached
         if settled and final:
             thread.used_globals |= run.frame.used_globals
             memory.state_bytes = run.waits.state_bytes
@@ -89,6 +102,7 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
             called = run.frame.access.functions.values()
             return [*(line for text in called for line in text), *lines]
         divergent |= run.divergent
+        reached |= run.reached
         final = settled or final
     raise NoWarpFormError
 

@@ -7,7 +7,7 @@ from custom_dispatch.cpu.graph import Block
 from custom_dispatch.cpu.instruction_table import lowering_of
 from custom_dispatch.cpu.lane_builder import LaneBuilder
 from custom_dispatch.cpu.lane_call import call_in_turn, can_call
-from custom_dispatch.cpu.lane_frame import LaneFrame, NotYetError
+from custom_dispatch.cpu.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.lane_loop import LaneIds, Lowering, NoWarpFormError, lower_in_turn
 from custom_dispatch.cpu.lane_memory import Conditionally
 from custom_dispatch.cpu.lane_names import NeedsLoopError
@@ -78,6 +78,11 @@ class WarpPass:
         """The blocks at whose ends lanes were found to go apart."""
         return self._branches.divergent
 
+    @property
+    def reached(self) -> set[int]:
+        """The blocks that lanes were found to come to."""
+        return self._branches.reached
+
     def lines(self) -> list[str]:
         """The function, as far as what is known allows."""
         b, frame, thread = self.b, self.frame, self.plan.thread
@@ -87,7 +92,10 @@ class WarpPass:
         self._activate()
         begin = self._taken()
         for index, block in enumerate(thread.graph.blocks):
-            self._block(index, block)
+            if index not in self.reached:
+                self._branches.skip(index)
+            elif self.plan.final or self._is_new(index):
+                self._block(index, block)
         self._end()
         body = self._taken()
         arguments = (*thread.block_arguments, (FIRST, "i32"))
@@ -106,6 +114,20 @@ class WarpPass:
             *body,
             "  }",
         ]
+
+    def _is_new(self, index: int) -> bool:
+        """Whether a pass over a block may find what the last one did not."""
+        plan = self.plan
+        known = (
+            [plan.forms.get(name) for name in (*plan.registers[index], CARRY)],
+            plan.divergence.blended[index],
+            index in plan.divergent,
+            index in plan.whole,
+        )
+        if plan.seen.get(index) == known:
+            return False
+        plan.seen[index] = known
+        return True
 
     def _taken(self) -> list[str]:
         """What was written since the last time."""
@@ -209,6 +231,11 @@ class WarpPass:
             condition = b.binary("xor", condition, b.const(1, 1), "i1")
         mask, full, everyone = frame.access.mask, frame.access.full, frame.access.everyone
         if b.of(condition).is_uniform:
+            known = b.of(condition).known
+            if known is not None:
+                if known & 1:
+                    self._lower(instruction, lowering)
+                return
             scalar = b.scalar(condition, "i1")
             with Conditionally(b, scalar):
                 self._lower(instruction, lowering)

@@ -23,6 +23,10 @@ class WarpPlan:
         The memory of a block.
     forms
         The registers' forms by name; a pass widens them.
+    seen
+        By block, all that the last pass over it depended on; a pass keeps it up to date.
+    registers
+        By block, the registers that it names and others may too.
     local
         Registers that only one stretch of a block knows.
     lasting
@@ -37,6 +41,8 @@ class WarpPlan:
         The blocks that do nothing but end a thread.
     whole
         The blocks that all 32 lanes run together.
+    reached
+        The blocks that lanes may come to, as far as known.
     final
         Whether all this is known for good, and the pass writes the function.
     """
@@ -44,6 +50,8 @@ class WarpPlan:
     thread: ThreadFunction
     memory: BlockMemory
     forms: dict[str, Form]
+    seen: dict[int, object]
+    registers: tuple[tuple[str, ...], ...]
     local: frozenset[str]
     lasting: frozenset[str]
     live_after: dict[int, tuple[Instruction, frozenset[str]]]
@@ -51,4 +59,5 @@ class WarpPlan:
     divergence: Divergence
     exits: frozenset[int]
     whole: frozenset[int]
+    reached: frozenset[int]
     final: bool

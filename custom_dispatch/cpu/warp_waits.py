@@ -216,7 +216,7 @@ class WarpWaits(Waits):
         b = self._lanes
         self._shown = list(words)
         active = self._frame.access.mask
-        if b.of(mask).known == 0:
+        if b.of(mask).is_uniform and b.of(mask).known == 0:
             self._group = active
             return
         if self._frame.access.everyone:

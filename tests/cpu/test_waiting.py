@@ -9,7 +9,7 @@ from cpu_harness import Launch, compile_cuda, compile_model, load_functions, mod
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.inline_calls import inline_calls
-from custom_dispatch.cpu.liveness import live_after
+from custom_dispatch.cpu.liveness import live_after, live_before
 from custom_dispatch.cpu.suspension import is_lockstep, suspends
 from custom_dispatch.ptx import Instruction, read_module
 from custom_dispatch.toolchain.nvrtc import C_HEADERS
@@ -26,7 +26,7 @@ def entry_text(body: str) -> str:
 
 def live_at_waits(body: str) -> list[list[str]]:
     graph = build_graph(read_module(entry_text(body)).entries[0])
-    found = live_after(graph, suspends)
+    found = live_after(graph, suspends, live_before(graph))
     return [
         sorted(found[id(i)][1])
         for block in graph.blocks

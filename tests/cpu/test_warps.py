@@ -19,7 +19,6 @@ from custom_dispatch.cpu.lane_values import (
     DISTANT,
     LANES,
     UNIFORM,
-    UNIFORM_FORM,
     UNSET_FORM,
     VARYING_FORM,
     Form,
@@ -304,11 +303,11 @@ def test_forms_widen_no_more_than_they_must() -> None:
     assert UNSET_FORM.join(tid) == tid
     assert tid.join(Form(DISTANT, LANE, multiple=8)) == Form(DISTANT, LANE, multiple=8)
     assert tid.join(Form(DISTANT, tuple(2 * lane for lane in LANE))) == VARYING_FORM
-    assert tid.join(UNIFORM_FORM) == VARYING_FORM
-    assert UNIFORM_FORM.join(UNIFORM_FORM).rank == UNIFORM
+    assert tid.join(Form(UNIFORM)) == VARYING_FORM
+    assert Form(UNIFORM).join(Form(UNIFORM)).rank == UNIFORM
     kept = checked_form(Value("%1"))  # a scalar of which some lanes may keep another
-    assert UNIFORM_FORM.join(kept).rank == DISTANT
-    assert UNIFORM_FORM.join(kept).checked
+    assert Form(UNIFORM).join(kept).rank == DISTANT
+    assert Form(UNIFORM).join(kept).checked
     assert form_of(from_constants((4,) * LANES, 32)).rank == UNIFORM
 
 
