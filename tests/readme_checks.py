@@ -145,6 +145,9 @@ ROWS |= {
             cd.Scalar("count", "i32", cd.batch * n),
         ]
     )(numpy.zeros((2, 3, 4), numpy.float32), numpy.zeros((3, 2, 4), numpy.float32)),
+    "Sizes that the kernel does not take": lambda bench: bench.kernel(requires=[n % 4 == 0])(
+        numpy.zeros(7, numpy.float32)
+    ),
     "Another dtype or rank": lambda bench: bench.kernel()(numpy.zeros(4)),
 }
 

@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter
+from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
     Binary,
     ComputeCapability,
-    Condition,
     Dim,
     Expr,
     Where,
     dims_of,
     evaluate,
+    holds,
     uses_device,
 )
 
@@ -34,7 +35,7 @@ _OPERATIONS = {
     "minimum": "arith.minui",
     "maximum": "arith.maxui",
 }
-_PREDICATES = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge"}
+_PREDICATES = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +132,7 @@ class Arithmetic:
         self.checks.append(Check(both, f"{expr} is over 2**63 - 1"))
 
     def _where(self, condition: Condition, if_true: Expr, if_false: Expr) -> str:
-        left, right = self.value(condition.left), self.value(condition.right)
-        predicate = _PREDICATES[condition.operator]
-        chosen = self.block.pure(f"arith.cmpi {predicate}, {left}, {right} : index")
+        chosen = self.holds(condition)
         true_bit = self.block.pure("arith.constant true", "true")
         other = self.block.pure(f"arith.xori {chosen}, {true_bit} : i1")
         values = []
@@ -146,6 +145,21 @@ class Arithmetic:
                 for check in self.checks[start:]
             ]
         return self.block.pure(f"arith.select {chosen}, {values[0]}, {values[1]} : index")
+
+    def known_to_hold(self, condition: Condition) -> bool | None:
+        """Whether a condition holds, where every dim in it is known."""
+        if uses_device(condition.left) or uses_device(condition.right):
+            return None
+        if self.known(condition.left) is None or self.known(condition.right) is None:
+            return None
+        numbers = {name: value for name, value in self._dims.items() if isinstance(value, int)}
+        return holds(condition, numbers)
+
+    def holds(self, condition: Condition) -> str:
+        """Whether a condition holds, as an i1."""
+        left, right = self.value(condition.left), self.value(condition.right)
+        predicate = _PREDICATES[condition.operator]
+        return self.block.pure(f"arith.cmpi {predicate}, {left}, {right} : index")
 
     def _capability(self) -> str:
         if self._device is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
-from custom_dispatch.ir.emitter import Emitter, quote
+from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.executable import workload_of
 from custom_dispatch.ir.leading import Leading, SameSizes, fold, fold_sizes, is_folded, unfold
 from custom_dispatch.ir.packing import (
@@ -18,7 +19,7 @@ from custom_dispatch.ir.packing import (
     struct_words,
 )
 from custom_dispatch.ir.signature import Signature, tensor_type
-from custom_dispatch.kernel.expr import Constant, Dim, Expr
+from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
@@ -73,6 +74,7 @@ class WrapperBody:
         self._read_operands()
         self._check_leading()
         self._check_operands()
+        self._check_requirements()
         self._read_scalars()
         results = self._results()
         self._check_grid(results)
@@ -169,6 +171,26 @@ class WrapperBody:
                 what = self._said(operand, axis)
                 self._require_equal(actual, size, what, unless=self._absent(operand))
 
+    def _check_requirements(self) -> None:
+        """Require what the kernel requires: now where it is known, else at run time."""
+        for condition in self.kernel.requires:
+            dims = dims_of(condition.left, condition.right)
+            known = self.arithmetic.known_to_hold(condition)
+            if known is False:
+                values = {dim.name: cast(int, self.dims[dim.name]) for dim in dims}
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}` requires {condition}, which does not hold"
+                    f"{for_values(condition, values)}, as the model's sizes are.",
+                    expected=comma(map(str, self.kernel.requires)),
+                    next_step="use other sizes, or put a kernel that takes these beside it, in a "
+                    "cd.Choice.",
+                )
+            if known is None:
+                holds = self.arithmetic.holds(condition)
+                self._emit_checks()
+                where = comma(f"{dim} is {self.dim_sources[dim.name]}" for dim in dims)
+                self._require(Check(holds, f"{condition} is required, and does not hold: {where}"))
+
     def _absent(self, operand: Buffer) -> str | bool:
         """Whether an optional operand has no elements: known, or an i1 value."""
         if not operand.optional:
@@ -235,10 +257,14 @@ class WrapperBody:
     def _index(self, expr: Expr) -> str:
         """An expression's value, its checks emitted."""
         value = self.arithmetic.value(expr)
+        self._emit_checks()
+        return value
+
+    def _emit_checks(self) -> None:
+        """What the arithmetic so far takes for granted."""
         for check in self.arithmetic.checks:
             self._require(check)
         self.arithmetic.checks.clear()
-        return value
 
     def _read_scalars(self) -> None:
         """Every scalar, struct and absence as the 32-bit words that IREE passes."""

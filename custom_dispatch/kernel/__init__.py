@@ -3,8 +3,8 @@
 This room imports neither IREE nor CUDA nor numpy, and reads no file.
 """
 
+from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
-    Condition,
     Dim,
     Expr,
     batch,

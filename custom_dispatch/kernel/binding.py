@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.kernel.expr import Constant, Dim, evaluate, for_values
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Constant, Dim, evaluate, for_values, holds
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import Shape, folded, leading_dims, leading_of
@@ -25,8 +26,8 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     ------
     CallError
         A rank differs from the declaration, two operands disagree on a dim or on their leading
-        dims, or a size is not what its expression gives. The message names the operands and both
-        values.
+        dims, a size is not what its expression gives, or what the kernel requires does not hold.
+        The message names the operands, and the values.
     """
     dims: dict[str, int] = {}
     first: dict[str, str] = {}
@@ -55,7 +56,28 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
             first.setdefault(size.name, here)
     for operand in buffers:
         _check_sizes(kernel, operand, tuple(shapes[operand.name]), dims)
+    for condition in kernel.requires:
+        _check_condition(kernel, condition, dims)
     return dims
+
+
+def _check_condition(kernel: Kernel, condition: Condition, dims: Mapping[str, int]) -> None:
+    try:
+        if holds(condition, dims):
+            return
+    except DeclarationError as error:
+        raise CallError(
+            f"Kernel `{kernel.name}` requires {condition}, which has no value: {error.found}",
+            expected=error.expected,
+            next_step="pass arrays of other sizes.",
+        ) from None
+    raise CallError(
+        f"Kernel `{kernel.name}` requires {condition}, which does not hold"
+        f"{for_values(condition, dims)}.",
+        expected=", ".join(map(str, kernel.requires)),
+        next_step="pass arrays of such sizes, or put a kernel that takes these beside it, in a "
+        "cd.Choice.",
+    )
 
 
 def _said(operand: Buffer, shape: Shape, axis: int) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
     Expr,
     as_expr,
@@ -53,6 +54,8 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Expr, Expr], Any]] = {
     ast.LtE: lambda a, b: a <= b,
     ast.Gt: lambda a, b: a > b,
     ast.GtE: lambda a, b: a >= b,
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
 }
 
 
@@ -67,6 +70,8 @@ def describe(kernel: Kernel) -> dict[str, Any]:
     }
     if kernel.dynamic_shared_memory:
         described["dynamic_shared_memory"] = kernel.dynamic_shared_memory
+    if kernel.requires:
+        described["requires"] = list(map(str, kernel.requires))
     if kernel.flops is not None:
         described["flops"] = str(kernel.flops)
     return described
@@ -92,6 +97,7 @@ def read_description(described: Mapping[str, Any]) -> Kernel:
         source="not-here.cu",
         dynamic_shared_memory=described.get("dynamic_shared_memory", 0),
         entry=described["entry"],
+        requires=[_condition(_parsed(text)) for text in described.get("requires", ())],
         flops=None if flops is None else read_expression(flops),
     )
 
@@ -165,13 +171,21 @@ def _expression(node: ast.expr, device: bool) -> Expr:
             return _OPERATORS[type(operator)](*parts)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _CALLS:
             return _CALLS[name](_expression(left, device), _expression(right, device))
-        case ast.Call(
-            func=ast.Name(id="where"),
-            args=[ast.Compare(left=left, ops=[comparison], comparators=[right]), yes, no],
-        ) if type(comparison) in _COMPARISONS:
+        case ast.Call(func=ast.Name(id="where"), args=[condition, yes, no]):
+            return where(
+                _condition(condition, device), _expression(yes, device), _expression(no, device)
+            )
+    raise _unreadable(ast.unparse(node))
+
+
+def _condition(node: ast.expr, device: bool = False) -> Condition:
+    match node:
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
+            type(comparison) in _COMPARISONS
+        ):
             parts = (_expression(left, device), _expression(right, device))
-            condition = _COMPARISONS[type(comparison)](*parts)
-            return where(condition, _expression(yes, device), _expression(no, device))
+            found: Condition = _COMPARISONS[type(comparison)](*parts)
+            return found
     raise _unreadable(ast.unparse(node))
 
 

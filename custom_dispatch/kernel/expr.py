@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.names import as_integer, check_name, shown
 
 MAX_VALUE = 2**63 - 1
@@ -71,6 +72,26 @@ class Expr:
     def __ge__(self, other: Expr | int) -> Condition:
         return Condition(">=", self, as_expr(other))
 
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        found = _compared(other)
+        return NotImplemented if found is None else Condition("==", self, found)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        found = _compared(other)
+        return NotImplemented if found is None else Condition("!=", self, found)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._parts))
+
+    def is_same(self, other: Expr) -> bool:
+        """Whether both are the same expression, whatever its value."""
+        return self is other or (type(self) is type(other) and self._parts == other._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        names: tuple[str, ...] = getattr(self, "__match_args__", ())
+        return tuple(getattr(self, name) for name in names)
+
     def __truediv__(self, other: object) -> NoReturn:
         raise DeclarationError(
             f"`/` is used on the dim expression {self}.",
@@ -102,7 +123,7 @@ class Expr:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant(Expr):
     """A known integer."""
 
@@ -112,7 +133,7 @@ class Constant(Expr):
         return str(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dim(Expr):
     """A symbolic size, known when the kernel is called."""
 
@@ -125,7 +146,7 @@ class Dim(Expr):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ComputeCapability(Expr):
     """major * 10 + minor of the GPU the kernel is launched on; 0 on a CPU."""
 
@@ -133,7 +154,7 @@ class ComputeCapability(Expr):
         return "compute_capability"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Binary(Expr):
     """An operator applied to two expressions."""
 
@@ -141,7 +162,7 @@ class Binary(Expr):
     """One of + - * // % ceildiv minimum maximum."""
     left: Expr
     right: Expr
-    nodes: int = field(init=False, compare=False, repr=False)
+    nodes: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", _count(self.left, self.right))
@@ -152,34 +173,14 @@ class Binary(Expr):
         return f"{_nested(self.left)} {self.operator} {_nested(self.right)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A comparison of two expressions, for `cd.where`."""
-
-    operator: str
-    """One of < <= > >=."""
-    left: Expr
-    right: Expr
-
-    def __bool__(self) -> bool:
-        raise DeclarationError(
-            f"The condition {self} is used as a truth value, but has no value yet.",
-            expected="a condition that is decided when the kernel is called",
-            next_step="write cd.where(condition, a, b) instead of Python's if, and, or.",
-        )
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.operator} {self.right}"
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Where(Expr):
     """One of two expressions, by a condition."""
 
     condition: Condition
     if_true: Expr
     if_false: Expr
-    nodes: int = field(init=False, compare=False, repr=False)
+    nodes: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         condition = self.condition
@@ -260,9 +261,17 @@ def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Ex
         raise DeclarationError(
             f"cd.where was given {shown(condition)} as its condition.",
             expected="a comparison of dim expressions, such as n >= 1024",
-            next_step="compare with <, <=, > or >=; == and != compare at once, not at the call.",
+            next_step="compare with <, <=, >, >=, == or !=.",
         )
     return Where(condition, as_expr(if_true), as_expr(if_false))
+
+
+def _compared(value: object) -> Expr | None:
+    """What an expression is compared with; None for what is neither an expression nor a size."""
+    if isinstance(value, Expr):
+        return value
+    number = as_integer(value)
+    return None if number is None else as_expr(number)
 
 
 def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
@@ -309,9 +318,10 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
-def dims_of(expr: Expr) -> tuple[Dim, ...]:
-    """The dims an expression is made of, each once, in order of appearance."""
-    return tuple(dict.fromkeys(node for node in walk(expr) if isinstance(node, Dim)))
+def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
+    """The dims that expressions are made of, each once, in order of appearance."""
+    found = (node for expr in exprs for node in walk(expr) if isinstance(node, Dim))
+    return tuple(dict.fromkeys(found))
 
 
 def uses_device(expr: Expr) -> bool:
@@ -333,6 +343,8 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 
 
@@ -362,9 +374,7 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
         case ComputeCapability():
             return capability
         case Where(condition, if_true, if_false):
-            left = evaluate(condition.left, dims, capability=capability)
-            right = evaluate(condition.right, dims, capability=capability)
-            chosen = if_true if _OPERATORS[condition.operator](left, right) else if_false
+            chosen = if_true if holds(condition, dims, capability=capability) else if_false
             return evaluate(chosen, dims, capability=capability)
         case Binary(name, left_expr, right_expr):
             left = evaluate(left_expr, dims, capability=capability)
@@ -385,9 +395,17 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
             raise TypeError(f"not an expression: {expr!r}")
 
 
-def for_values(expr: Expr, dims: Mapping[str, int]) -> str:
+def holds(condition: Condition, dims: Mapping[str, int], *, capability: int = 0) -> bool:
+    """Whether a condition holds; otherwise as `evaluate`."""
+    left = evaluate(condition.left, dims, capability=capability)
+    right = evaluate(condition.right, dims, capability=capability)
+    return bool(_OPERATORS[condition.operator](left, right))
+
+
+def for_values(expr: Expr | Condition, dims: Mapping[str, int]) -> str:
     """The values an expression was computed with, `" for n = 8, m = 4"`; empty without dims."""
-    values = ", ".join(f"{dim.name} = {dims[dim.name]}" for dim in dims_of(expr))
+    exprs = (expr.left, expr.right) if isinstance(expr, Condition) else (expr,)
+    values = ", ".join(f"{dim.name} = {dims[dim.name]}" for dim in dims_of(*exprs))
     return f" for {values}" if values else ""
 
 

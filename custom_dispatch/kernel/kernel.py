@@ -12,8 +12,9 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.abi import Abi, abi_of, arguments_of, inputs_of, outputs_of
+from custom_dispatch.kernel.condition import Condition, check_requires
 from custom_dispatch.kernel.entry import check_entry
-from custom_dispatch.kernel.expr import Dim, Expr, dims_of
+from custom_dispatch.kernel.expr import Dim, Expr, dims_of, uses_device
 from custom_dispatch.kernel.geometry import (
     Block,
     Grid,
@@ -73,6 +74,9 @@ class Kernel:
         "reference" lets calls from Python run the reference, with a warning, on a CPU that cannot
         run the kernel, such as one that uses `wgmma`. A compiled module cannot hold a Python
         function: building one for the CPU is refused as ever.
+    requires
+        Conditions on dims, all of which must hold for a call: `[n % 4 == 0, n <= 8192]`. A call for
+        which one does not is refused; a `Choice` takes another kernel then.
     flops
         Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
         `custom-dispatch bench` reads it, for FLOP/s.
@@ -97,6 +101,7 @@ class Kernel:
     launch_bounds: int | None
     max_registers: int | None
     entry: str
+    requires: tuple[Condition, ...]
     flops: Expr | None
     # None changes what is built: no function has a fixed form, and `abi` follows from operands.
     reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
@@ -120,6 +125,7 @@ class Kernel:
         entry: str | None = None,
         reference: Callable[..., Any] | None = None,
         fallback: str | None = None,
+        requires: Sequence[Condition] = (),
         flops: Expr | int | None = None,
     ) -> None:
         check_name(name, "kernel")
@@ -138,6 +144,7 @@ class Kernel:
             "entry": name if entry is None else check_entry(name, entry),
             "reference": _check_reference(name, reference),
             "fallback": _check_fallback(name, fallback, reference),
+            "requires": check_requires(name, requires),
             "flops": None if flops is None else check_flops(name, flops),
         }
         for part, value in fields.items():
@@ -250,6 +257,7 @@ class Kernel:
             entry=self.entry,
             reference=self.reference,
             fallback=self.fallback,
+            requires=self.requires,
             flops=self.flops,
         )
 
@@ -265,10 +273,18 @@ class Kernel:
             elif isinstance(operand, Scalar) and operand.value is not None:
                 found.append((operand.value, f"the value of `{operand.name}`"))
         found += [(size, "grid") for size in self.grid]
+        found += [(side, "requires") for item in self.requires for side in (item.left, item.right)]
         return found + ([] if self.flops is None else [(self.flops, "flops")])
 
     def _check_dims(self) -> None:
         self._check_leading()
+        for condition in self.requires:
+            if uses_device(condition.left) or uses_device(condition.right):
+                raise DeclarationError(
+                    f"Kernel `{self.name}`: requires depends on the device ({condition}).",
+                    expected="dims and integers only: what a kernel takes is the same everywhere",
+                    next_step="use cd.compute_capability in `grid` alone.",
+                )
         known = {
             size
             for operand in self.inputs

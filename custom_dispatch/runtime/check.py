@@ -17,6 +17,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.binding import grid_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.expr import holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.eager import call
@@ -25,6 +26,9 @@ from custom_dispatch.runtime.reference import reference_results
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
+
+_MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""What sizes are rounded up to where a kernel requires that."""
 
 # Unit roundoff times a small factor: a reference may round its steps in another order.
 _RELATIVE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
@@ -64,7 +68,7 @@ def check_kernel(
     Raises
     ------
     DeclarationError
-        The kernel declares no reference.
+        The kernel declares no reference, or requires what none of the sizes fits.
     """
     if kernel.reference is None:
         raise DeclarationError(
@@ -73,15 +77,39 @@ def check_kernel(
             next_step="declare one to have the kernel checked.",
         )
     generator = numpy.random.default_rng(seed)
-    for size in SIZES:
-        dims = {dim.name: size + index for index, dim in enumerate(kernel.dims)}
-        if _is_callable(kernel, dims):
-            yield _check_once(kernel, device, compiler, dims, generator)
+    checked = [dims for size in SIZES if (dims := _dims_for(kernel, size)) is not None]
+    if not checked and kernel.requires:
+        raise DeclarationError(
+            f"Kernel `{kernel.name}` is not checked: no sizes that are tried are what it requires: "
+            f"{', '.join(map(str, kernel.requires))}.",
+            expected="conditions that hold for some of them, or for multiples up to "
+            f"{_MULTIPLES[-1]}: {', '.join(map(str, SIZES))}",
+            next_step="call it with sizes of your own, and compare.",
+        )
+    for dims in checked:
+        yield _check_once(kernel, device, compiler, dims, generator)
+
+
+def _dims_for(kernel: Kernel, size: int) -> dict[str, int] | None:
+    """Dims of about that size for which the kernel can be called; none of them the same, if so."""
+    for multiple in _MULTIPLES:
+        for step in (1, 0):
+            dims = {
+                dim.name: -(-(size + step * index) // multiple) * multiple
+                for index, dim in enumerate(kernel.dims)
+            }
+            if _is_callable(kernel, dims):
+                return dims
+            if not kernel.requires:
+                return None
+    return None
 
 
 def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
     """Whether the declaration has shapes and a grid for these dims: n - 1 has none for n = 0."""
     try:
+        if not all(holds(condition, dims) for condition in kernel.requires):
+            return False
         shapes = output_shapes(kernel, dims)
         grid = grid_for(kernel, dims)
     except (CallError, DeclarationError):

@@ -57,6 +57,7 @@ def test_what_is_at_its_default_is_left_out_and_what_is_not_is_kept() -> None:
         block=(8, 4),
         grid=(cd.where(n < 7, cd.ceildiv(n, 8), compute_capability), 1),
         dynamic_shared_memory=512,
+        requires=[n % 4 == 0, n <= m],
         flops=2 * n * m,
     )
     assert describe(kernel) == {
@@ -73,10 +74,12 @@ def test_what_is_at_its_default_is_left_out_and_what_is_not_is_kept() -> None:
         "block": [8, 4, 1],
         "grid": ["where(n < 7, ceildiv(n, 8), compute_capability)", "1", "1"],
         "dynamic_shared_memory": 512,
+        "requires": ["n % 4 == 0", "n <= m"],
         "flops": "(2 * n) * m",
     }
     found = read_description(describe(kernel))
     assert (found.operands, found.grid, found.flops) == (kernel.operands, kernel.grid, kernel.flops)
+    assert found.requires == kernel.requires
 
 
 def test_leading_dims_are_read_back() -> None:
@@ -116,6 +119,8 @@ def _expressions() -> st.SearchStrategy[Expr]:
             lambda p: cd.ceildiv(*p),
             lambda p: cd.minimum(*p),
             lambda p: cd.where(p[0] >= p[1], p[1], p[0]),
+            lambda p: cd.where(p[0] == p[1], p[1], p[0]),
+            lambda p: cd.where(p[0] != p[1], p[1], p[0]),
         ]
         return st.sampled_from(operations).flatmap(lambda make: pairs.map(make))
 

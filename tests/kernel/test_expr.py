@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.expr import MAX_NODES, MAX_VALUE, dims_of, evaluate
+from custom_dispatch.kernel.expr import MAX_NODES, MAX_VALUE, dims_of, evaluate, holds
 
 n, m = cd.dim("n"), cd.dim("m")
 
@@ -172,7 +172,7 @@ def test_numpy_integers_are_integers_on_either_side() -> None:
         (lambda: bool(n), "The dim expression n is used as a truth value"),
         (lambda: 1 < n < 3, "The condition n > 1 is used as a truth value"),
         (lambda: int(n), "The dim expression n is used as a number"),
-        (lambda: cd.where(n == 4, 1, 2), "cd.where was given False as its condition."),  # type: ignore[arg-type]
+        (lambda: cd.where(True, 1, 2), "cd.where was given True as its condition."),  # type: ignore[arg-type]
         (lambda: cd.where(n, 1, 2), "cd.where was given Dim(name='n') as its condition."),  # type: ignore[arg-type]
         (lambda: (n > 1) + 1, ""),  # type: ignore[operator]
     ],
@@ -210,3 +210,29 @@ def test_expressions_are_values() -> None:
     assert str((n + 1) * (m - 2) // 3) == "((n + 1) * (m - 2)) // 3"
     assert dims_of(expr) == (n, m)
     assert evaluate(cd.compute_capability // 10, {}, capability=90) == 9
+
+
+def test_expressions_are_compared_when_called_and_are_the_same_or_not_before() -> None:
+    same, other = cd.dim("n") % 4 == 0, n != m
+    assert (str(same), str(other)) == ("n % 4 == 0", "n != m")
+    assert [holds(same, {"n": value}) for value in (4, 6)] == [True, False]
+    assert [holds(other, {"n": 1, "m": value}) for value in (1, 2)] == [False, True]
+    assert n == cd.dim("n")
+    assert n + 1 == cd.dim("n") + 1
+    assert n * 2 != n + 2
+    assert not n == m  # noqa: SIM201
+    assert not n != cd.dim("n")  # noqa: SIM202
+    assert (n == 4) == (n == 4)
+    assert hash(n * 2) == hash(cd.dim("n") * 2)
+    assert {n + 1: "found"}[cd.dim("n") + 1] == "found"
+    assert cd.dim("m") in [n, m]
+    assert (n, 1) == (cd.dim("n"), 1)
+    assert n not in (None, "n", 1.5, [])
+    assert str(4 == n) == "n == 4"  # noqa: SIM300
+    assert str(numpy.int64(4) == n) == "n == 4"
+
+
+def test_where_takes_equality() -> None:
+    expr = cd.where(n == 4, 1, cd.where(n % 2 != 0, 2, 3))
+    assert [evaluate(expr, {"n": value}) for value in (4, 5, 6)] == [1, 2, 3]
+    assert str(expr) == "where(n == 4, 1, where(n % 2 != 0, 2, 3))"

@@ -14,7 +14,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
-from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Binary, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import (
     declared_shapes,
@@ -105,6 +106,8 @@ def _bind(
     for expr, size, here in others:
         wanted = _value(kernel, expr, dims)
         _require(wanted == size, f"Kernel `{kernel.name}`: {here} is not {expr}.")
+    for condition in kernel.requires:
+        _require(_holds(kernel, condition, dims), f"Kernel `{kernel.name}` requires {condition}.")
     return dims, leading
 
 
@@ -204,5 +207,9 @@ def _holds(kernel: Kernel, condition: Condition, dims: Mapping[str, Size]) -> An
             return left <= right
         case ">":
             return left > right
-        case _:
+        case ">=":
             return left >= right
+        case "==":
+            return left == right
+        case _:
+            return left != right
