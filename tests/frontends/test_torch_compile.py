@@ -250,6 +250,38 @@ def test_pythons_operators_on_integers_and_bools_compile() -> None:
     assert numpy.asarray(chosen).astype(bool).tolist() == model(x, m)[2].tolist()
 
 
+@torch.no_grad()
+def test_parts_without_gradients_are_parts_of_the_model() -> None:
+    """As in the rotary embeddings of language models."""
+    multiply = cd.torch.register(simple_mul)
+
+    def compute(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.no_grad():
+            y = x + 1
+            with torch.enable_grad():
+                z = torch.sin(y)
+        return multiply(x, z), y
+
+    with torch.enable_grad():
+        program = torch.export.export(Calls(compute), (torch.rand(7),))
+    kept = str(program.graph)
+    assert "wrap_with_set_grad_enabled" in kept
+    x = torch.rand(7)
+    agrees(cd.load(cd.torch.compile(program, (), ["cpu"]), "cpu").main(x), compute(x))
+    assert str(program.graph) == kept
+
+
+def test_automatic_casts_are_refused() -> None:
+    def compute(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+        return cd.torch.register(simple_mul)(x[0], y[0].float())
+
+    text = refusal(ModelError, Calls(compute), torch.rand(4, 4))
+    assert text.startswith("The model turns automatic casts on (torch.autocast).")
+    assert "model.to(torch.bfloat16)" in text
+
+
 def test_an_exported_program_is_a_model() -> None:
     multiply = cd.torch.register(simple_mul)
     a, b = torch.randn(8), torch.randn(8)

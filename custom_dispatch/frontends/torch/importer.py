@@ -13,6 +13,7 @@ from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.weights import INLINE_BYTES, Weights
 from custom_dispatch.ir.interface import RESULTS_KEY
 from custom_dispatch.kernel.kernel import Kernel
@@ -75,6 +76,7 @@ def export_model(
                 next_step="correct what torch.export.export finds:",
                 log=_shortened(str(error)),
             ) from error
+    program = inline_regions(program)
     _check(program)
     named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
     if named or any(_changes_a_value(node) for node in program.graph.nodes):
