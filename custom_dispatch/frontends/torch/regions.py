@@ -1,8 +1,8 @@
 """Parts of an exported model that PyTorch keeps apart, put back where they are called.
 
-What a model does under `torch.no_grad()`, or with automatic casts turned off, is exported as a graph
-of its own under an operator that takes a graph (`torch.export`, "higher order operators"). Neither
-matters to a compiled model, which has no gradients and casts what the graph says.
+What a model does under `torch.no_grad()`, or with automatic casts turned off, is exported as a
+graph of its own under an operator that takes a graph (`torch.export`, "higher order operators").
+Neither matters to a compiled model, which has no gradients and casts what the graph says.
 """
 
 from __future__ import annotations
