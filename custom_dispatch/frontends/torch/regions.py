@@ -59,7 +59,7 @@ def _inline(program: torch.export.ExportedProgram, call: torch.fx.Node) -> None:
             expected="a model that says its types itself",
             next_step="convert it: model.to(torch.bfloat16), and call it without torch.autocast.",
         )
-    inner: Any = getattr(module, str(call.args[index].target))  # type: ignore[union-attr]
+    inner: Any = getattr(module, str(call.args[index].target))
     names = [node for node in inner.graph.nodes if node.op == "placeholder"]
     values = dict(zip(names, call.args[index + 1 :], strict=True))
     for node in inner.graph.nodes:
