@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES, THREADS, VALUES, group_threads, row_blocks
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -14,30 +15,69 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 def _normalised(x: Array, weight: Array, epsilon: float) -> Array:
     wide = x.astype(numpy.float64)
     mean = numpy.mean(wide * wide, axis=-1, keepdims=True)
-    result: Array = (wide / numpy.sqrt(mean + epsilon) * weight).astype(x.dtype)
+    result: Array = (wide / numpy.sqrt(mean + epsilon) * weight.astype(numpy.float64)).astype(
+        x.dtype
+    )
     return result
+
+
+def _sum_and_normalised(
+    x: Array, residual: Array, weight: Array, epsilon: float
+) -> tuple[Array, Array]:
+    total: Array = (x.astype(numpy.float64) + residual.astype(numpy.float64)).astype(x.dtype)
+    return total, _normalised(total, weight, epsilon)
 
 
 columns = cd.dim("columns")
 
 
-def _rms_norm(dtype: str, c_type: str) -> cd.Kernel:
+def declare(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
+    """The kernel for an element type, and for blocks of another shape than the usual one."""
     return cd.Kernel(
         f"rms_norm_{dtype}",
         source="rms_norm.cu",
-        entry=f"cuda_kernels::rms_norm<{c_type}, 256>",
+        entry=f"cuda_kernels::rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
             cd.In("x", dtype, [..., columns]),
             cd.In("weight", dtype, [columns]),
             cd.Out("y", dtype, [..., columns]),
             cd.Scalar("epsilon", "f32"),
+            cd.Scalar("rows", "i32", cd.batch),
             cd.Scalar("columns", "i32", columns),
+            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
         ],
-        block=(256, 1, 1),
-        grid=(cd.batch, 1, 1),
+        block=threads,
+        grid=row_blocks(columns, threads, values),
         reference=_normalised,
     )
 
 
-rms_norm_f32 = _rms_norm("f32", "float")
-rms_norm_f16 = _rms_norm("f16", "__half")
+def declare_with_residual(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
+    """The same of a sum, which is a result too."""
+    return cd.Kernel(
+        f"add_rms_norm_{dtype}",
+        source="rms_norm.cu",
+        entry=f"cuda_kernels::add_rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[
+            cd.In("x", dtype, [..., columns]),
+            cd.In("residual", dtype, [..., columns]),
+            cd.In("weight", dtype, [columns]),
+            cd.Out("sum", dtype, [..., columns]),
+            cd.Out("y", dtype, [..., columns]),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("rows", "i32", cd.batch),
+            cd.Scalar("columns", "i32", columns),
+            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
+        ],
+        block=threads,
+        grid=row_blocks(columns, threads, values),
+        reference=_sum_and_normalised,
+    )
+
+
+rms_norm_f32 = declare("f32")
+rms_norm_f16 = declare("f16")
+rms_norm_bf16 = declare("bf16")
+add_rms_norm_f32 = declare_with_residual("f32")
+add_rms_norm_f16 = declare_with_residual("f16")
+add_rms_norm_bf16 = declare_with_residual("bf16")

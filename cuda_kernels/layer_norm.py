@@ -1,0 +1,55 @@
+"""Layer normalisation of rows: the declarations for `layer_norm.cu`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES, THREADS, VALUES, group_threads, row_blocks
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+
+def _normalised(x: Array, weight: Array | None, bias: Array | None, epsilon: float) -> Array:
+    wide = x.astype(numpy.float64)
+    centred = wide - wide.mean(axis=-1, keepdims=True)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    result = centred / numpy.sqrt(variance + epsilon)
+    if weight is not None and weight.size:
+        result = result * weight.astype(numpy.float64)
+    if bias is not None and bias.size:
+        result = result + bias.astype(numpy.float64)
+    rounded: Array = result.astype(x.dtype)
+    return rounded
+
+
+columns = cd.dim("columns")
+
+
+def declare(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
+    """The kernel for an element type, and for blocks of another shape than the usual one."""
+    return cd.Kernel(
+        f"layer_norm_{dtype}",
+        source="layer_norm.cu",
+        entry=f"cuda_kernels::layer_norm<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[
+            cd.In("x", dtype, [..., columns]),
+            cd.In("weight", dtype, [columns], optional=True),
+            cd.In("bias", dtype, [columns], optional=True),
+            cd.Out("y", dtype, [..., columns]),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("rows", "i32", cd.batch),
+            cd.Scalar("columns", "i32", columns),
+            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
+        ],
+        block=threads,
+        grid=row_blocks(columns, threads, values),
+        reference=_normalised,
+    )
+
+
+layer_norm_f32 = declare("f32")
+layer_norm_f16 = declare("f16")
+layer_norm_bf16 = declare("bf16")

@@ -1,0 +1,60 @@
+"""Rotary position embedding, half-split as in Llama: the declarations for `rotary.cu`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+THREADS, HEADS = 256, 2
+"""Threads of a block, and heads that each of them turns."""
+
+
+def _turned(x: Array, cos: Array, sin: Array) -> Array:
+    wide = x.astype(numpy.float64)
+    table = numpy.arange(len(x)) % max(len(cos), 1)
+    cosines, sines = (each.astype(numpy.float64)[table][:, None] for each in (cos, sin))
+    a, b = numpy.split(wide, 2, axis=-1)
+    result: Array = (wide * cosines + numpy.concatenate([-b, a], axis=-1) * sines).astype(x.dtype)
+    return result
+
+
+batch, heads, length, dim, tables = map(cd.dim, ("batch", "heads", "length", "dim", "tables"))
+
+
+def declare(dtype: str, threads: int = THREADS, heads_at_once: int = HEADS) -> cd.Kernel:
+    """The kernel for an element type."""
+    pack = 16 // ELEMENT_TYPES[dtype].bytes
+    return cd.Kernel(
+        f"rotary_{dtype}",
+        source="rotary.cu",
+        entry=f"cuda_kernels::rotary<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
+        operands=[
+            cd.In("x", dtype, [batch, heads, length, dim]),
+            cd.In("cos", dtype, [tables, length, dim]),
+            cd.In("sin", dtype, [tables, length, dim]),
+            cd.Out("y", dtype, [batch, heads, length, dim]),
+            cd.Scalar("heads", "i32", heads),
+            cd.Scalar("length", "i32", length),
+            cd.Scalar("dim", "i32", dim),
+            cd.Scalar("tables", "i32", tables),
+        ],
+        block=threads,
+        grid=(
+            cd.ceildiv(length * cd.ceildiv(dim // 2, pack), threads),
+            cd.ceildiv(heads, heads_at_once),
+            batch,
+        ),
+        reference=_turned,
+    )
+
+
+rotary_f32 = declare("f32")
+rotary_f16 = declare("f16")
+rotary_bf16 = declare("bf16")

@@ -1,0 +1,1 @@
+"""What the declarations of several kernels share."""

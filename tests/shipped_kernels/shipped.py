@@ -1,0 +1,56 @@
+"""Running the kernels of `cuda_kernels` on the CPU, beside their references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import custom_dispatch as cd
+
+Array = np.ndarray[Any, Any]
+
+DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+# What f32 loses on the way; it may tip the rounding to 16 bits over to the neighbour.
+TOLERANCES = {"float32": 2e-6, "float16": 2**-10, "bfloat16": 2**-7}
+
+
+def assert_close(got: Array, want: Array, scale: float = 1.0) -> None:
+    """Compare, NaNs and infinities included, relative to each element and to `scale`."""
+    assert got.dtype == want.dtype
+    tolerance = TOLERANCES[str(want.dtype)]
+    np.testing.assert_allclose(
+        got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance * scale
+    )
+
+
+class Shipped:
+    """Compiled kernels, each called with its reference beside it."""
+
+    def __init__(self, kernels: Sequence[cd.Kernel]) -> None:
+        module = cd.compile(None, list(kernels), ["cpu"])
+        self._program = cd.load(module.bytes, "cpu")
+        self._kernels = {kernel.name: kernel for kernel in kernels}
+
+    def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
+        """What the kernel computes, and what its reference does."""
+        kernel = self._kernels[name]
+        assert kernel.reference is not None
+        got = getattr(self._program, name)(*arguments)
+        want = kernel.reference(*arguments)
+        typed = [
+            np.asarray(each).view(operand.dtype.to_numpy())
+            for each, operand in zip(
+                got if isinstance(got, tuple) else (got,), kernel.outputs, strict=True
+            )
+        ]
+        return (typed[0] if len(typed) == 1 else tuple(typed)), want
+
+    def check(self, name: str, *arguments: Any, scale: float = 1.0) -> None:
+        """Compare them."""
+        got, want = self.both(name, *arguments)
+        pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+        for one, other in pairs:
+            assert_close(one, other, scale)

@@ -1,0 +1,102 @@
+"""Attention against its reference and PyTorch, on the CPU.
+
+f32 is a declared kernel; f16 and bf16 are the same source with smaller tiles, which are compiled in
+a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped, assert_close
+
+from cuda_kernels import attention
+
+Random = np.random.Generator
+DIM = 32
+# Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many.
+SIZES = (
+    (1, 1, 1, 1, 1),
+    (2, 4, 2, 70, 100),
+    (1, 3, 1, 64, 64),
+    (1, 2, 2, 130, 7),
+    (1, 1, 1, 5, 200),
+)
+
+
+@pytest.fixture(scope="module")
+def attentions() -> Shipped:
+    return Shipped(
+        [
+            attention.declare("f32", DIM),
+            attention.declare("bf16", DIM, tile_keys=32),
+            attention.declare("f16", DIM, masked=True, tile_keys=32),
+        ]
+    )
+
+
+def operands(random: Random, kind: str, size: tuple[int, ...]) -> list[Any]:
+    batch, heads, kv_heads, queries, keys = size
+    shapes = ((batch, heads, queries, DIM), *((batch, kv_heads, keys, DIM),) * 2)
+    return [random.standard_normal(shape).astype(DTYPES[kind]) for shape in shapes]
+
+
+def mask(random: Random, kind: str, *shape: int) -> Any:
+    """Numbers of which every third is -inf: some queries of short masks see nothing."""
+    hidden = random.random(shape) < 1 / 3
+    return np.where(hidden, -np.inf, random.standard_normal(shape)).astype(DTYPES[kind])
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_without_a_mask_and_with_one_of_the_keys(
+    attentions: Shipped, random: Random, kind: str, causal: int
+) -> None:
+    for size in SIZES:
+        q, k, v = operands(random, kind, size)
+        batch, *_, keys = size
+        none = np.zeros((batch, 1, 1, 0), DTYPES[kind])
+        for added in (none, mask(random, kind, batch, 1, 1, keys)):
+            attentions.check(f"attention_{kind}_32", q, k, v, added, DIM**-0.5, causal)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_with_a_mask_of_every_query(attentions: Shipped, random: Random, causal: int) -> None:
+    for size in SIZES:
+        q, k, v = operands(random, "f16", size)
+        batch, *_, queries, keys = size
+        added = mask(random, "f16", batch, 1, queries, keys)
+        attentions.check("masked_attention_f16_32", q, k, v, added, 0.3, causal)
+
+
+def test_it_is_pytorchs(attentions: Shipped, random: Random) -> None:
+    """Also where a query sees no key at all, which gives zeros."""
+    torch = pytest.importorskip("torch")
+    q, k, v = operands(random, "f16", (2, 4, 2, 70, 100))
+    added = mask(random, "f16", 2, 1, 70, 100)
+    added[0, 0, 3] = -np.inf
+    got, _ = attentions.both("masked_attention_f16_32", q, k, v, added, 0.2, 0)
+    want = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.from_numpy(each).float() for each in (q, k, v, added)), scale=0.2, enable_gqa=True
+    )
+    assert_close(got, want.half().numpy())
+    assert not got[0, :, 3].any()
+
+
+def test_scores_whose_exponentials_would_overflow(attentions: Shipped, random: Random) -> None:
+    q, k, v = operands(random, "f32", (1, 1, 1, 70, 100))
+    none = np.zeros((1, 1, 1, 0), np.float32)
+    attentions.check("attention_f32_32", q * 30, k * 30, v, none, 1.0, 0, scale=100)
+
+
+def test_a_nan_in_a_key_reaches_the_queries_that_see_it(
+    attentions: Shipped, random: Random
+) -> None:
+    q, k, v = operands(random, "f32", (1, 1, 1, 70, 100))
+    k[0, 0, 40, 5] = np.nan
+    none = np.zeros((1, 1, 1, 0), np.float32)
+    got, want = attentions.both("attention_f32_32", q, k, v, none, 0.1, 1)
+    assert np.isnan(got).all(axis=-1)[0, 0].tolist() == [query >= 40 for query in range(70)]
+    assert_close(got, want)

@@ -1,0 +1,76 @@
+"""GELU, SwiGLU and rotary embedding against their references, on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped, assert_close
+
+from cuda_kernels import gelu, rotary, swiglu
+
+Random = np.random.Generator
+# A pack, a block of f32 and one of 16-bit elements, and beside them.
+SIZES = (1, 7, 8, 63, 1000, 2047, 2048, 4096, 4097, 20001)
+
+
+@pytest.fixture(scope="module")
+def gelus() -> Shipped:
+    # The declared kernels take two packs a thread, which only takes longer to compile.
+    return Shipped(
+        [gelu.declare(form, kind, 256, 1 if kind != "f32" else 2)
+         for form in ("erf", "tanh") for kind in DTYPES]
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def swiglus() -> Shipped:
+    return Shipped([swiglu.declare(kind, 256, 1 if kind != "f32" else 2) for kind in DTYPES])
+
+
+@pytest.fixture(scope="module")
+def rotaries() -> Shipped:
+    return Shipped([rotary.declare(kind) for kind in DTYPES])
+
+
+def values(random: Random, kind: str, *shape: int) -> Any:
+    return (random.standard_normal(shape) * 3).astype(DTYPES[kind])
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_gelu(gelus: Shipped, random: Random, kind: str) -> None:
+    for size in SIZES:
+        x = values(random, kind, size)
+        gelus.check(f"gelu_erf_{kind}", x)
+        gelus.check(f"gelu_tanh_{kind}", x)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_swiglu(swiglus: Shipped, random: Random, kind: str) -> None:
+    for size in SIZES:
+        swiglus.check(f"swiglu_{kind}", values(random, kind, size), values(random, kind, size))
+
+
+def test_large_numbers_and_nan_are_pytorchs(gelus: Shipped, swiglus: Shipped) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.array([np.nan, 1e30, -1e30, -100, 100, 0, -0.0, 88, -88, -9, 1e-30], np.float32)
+    tensor, one = torch.from_numpy(x), np.ones_like(x)
+    functional = torch.nn.functional
+    for got, want in (
+        (gelus.both("gelu_erf_f32", x)[0], functional.gelu(tensor)),
+        (gelus.both("gelu_tanh_f32", x)[0], functional.gelu(tensor, approximate="tanh")),
+        (swiglus.both("swiglu_f32", x, one)[0], functional.silu(tensor)),
+    ):
+        assert_close(got, want.numpy())
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize(
+    "size", [(1, 1, 1, 2, 1), (2, 3, 5, 128, 1), (2, 3, 5, 64, 2), (3, 5, 7, 10, 3)]
+)
+def test_rotary(rotaries: Shipped, random: Random, kind: str, size: tuple[int, ...]) -> None:
+    batch, heads, length, dim, tables = size
+    x = values(random, kind, batch, heads, length, dim)
+    cos, sin = (values(random, kind, tables, length, dim) for _ in range(2))
+    rotaries.check(f"rotary_{kind}", x, cos, sin, scale=16)

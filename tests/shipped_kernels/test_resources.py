@@ -1,0 +1,32 @@
+"""What the kernels take of GPUs."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+import cuda_kernels
+import custom_dispatch as cd
+
+MODULES = [item.name for item in pkgutil.iter_modules(cuda_kernels.__path__) if not item.ispkg]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_kernel_spills(name: str) -> None:
+    """Nor lies any of their arrays in memory, where an index that is not known would put it."""
+    module = importlib.import_module(f"cuda_kernels.{name}")
+    found = {value.entry: value for value in vars(module).values() if isinstance(value, cd.Kernel)}
+    library = cd.build(list(found.values()), ["cuda:sm_80", "cuda:sm_90"], fail_on_spill=True)
+    report = library.report()
+    assert len(report) == 2 * len(found)
+    assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
+def test_two_blocks_of_attention_lie_in_an_a100() -> None:
+    """So that one computes while the other waits for memory."""
+    from cuda_kernels import attention
+
+    for dim, tile in attention.TILE_KEYS.items():
+        assert 2 * attention.shared_bytes(dim, tile) <= 163 * 1024 - 2 * 1024

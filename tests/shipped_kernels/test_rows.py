@@ -1,0 +1,114 @@
+"""Softmax and the normalisations against their references, on the CPU.
+
+f32 is the declared kernel; f16 and bf16 are the same source in smaller blocks, which are compiled
+in a fraction of the time, and whose groups of threads and parts of rows are met at smaller sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped, assert_close
+
+import custom_dispatch as cd
+from cuda_kernels import layer_norm, rms_norm, softmax
+
+Random = np.random.Generator
+SMALL = (64, 8)
+"""Threads and values: a block holds 512 elements of a row."""
+SIZES = ((1, 1), (3, 7), (70, 63), (5, 64), (3, 384), (9, 1000), (3, 4095), (2, 8192), (2, 20480))
+
+
+def three(declare: Callable[..., cd.Kernel]) -> list[cd.Kernel]:
+    return [declare("f32"), declare("f16", *SMALL), declare("bf16", *SMALL)]
+
+
+@pytest.fixture(scope="module")
+def softmaxes() -> Shipped:
+    return Shipped(three(softmax.declare))
+
+
+@pytest.fixture(scope="module")
+def layer_norms() -> Shipped:
+    return Shipped(three(layer_norm.declare))
+
+
+@pytest.fixture(scope="module")
+def rms_norms() -> Shipped:
+    return Shipped([*three(rms_norm.declare), *three(rms_norm.declare_with_residual)])
+
+
+def values(random: Random, kind: str, *shape: int) -> Any:
+    return (random.standard_normal(shape) * 4).astype(DTYPES[kind])
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_softmax(softmaxes: Shipped, random: Random, kind: str) -> None:
+    for size in (*SIZES, (2, 9001)):
+        softmaxes.check(f"softmax_{kind}", values(random, kind, *size))
+
+
+def test_softmax_of_infinities_and_nan_is_pytorchs(softmaxes: Shipped) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.zeros((7, 9001), np.float32)
+    x[0] = -np.inf
+    x[1, 3] = np.nan
+    x[2, 4] = np.inf
+    x[3, :-1] = -np.inf
+    x[4], x[4, 50] = -1000, -np.inf
+    x[5] = np.nan
+    x[6] = 3e38
+    for columns in (100, 9001):
+        part = np.ascontiguousarray(x[:, -columns:] if columns == 9001 else x[:, :columns])
+        part[3, :-1], part[3, -1] = -np.inf, 0
+        got, want = softmaxes.both("softmax_f32", part)
+        assert_close(got, want)
+        assert_close(got, torch.from_numpy(part).softmax(-1).numpy())
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_layer_norm(layer_norms: Shipped, random: Random, kind: str) -> None:
+    for size in SIZES:
+        x, weight = values(random, kind, *size), values(random, kind, size[1])
+        bias = values(random, kind, size[1])
+        layer_norms.check(f"layer_norm_{kind}", x, weight, bias, 1e-5, scale=16)
+
+
+def test_layer_norm_without_weight_or_bias(layer_norms: Shipped, random: Random) -> None:
+    x, some, none = values(random, "f32", 5, 77), values(random, "f32", 77), np.zeros(0, np.float32)
+    for weight in (some, none):
+        for bias in (some, none):
+            layer_norms.check("layer_norm_f32", x, weight, bias, 1e-5, scale=16)
+
+
+@pytest.mark.parametrize("columns", [63, 8192, 16384])
+def test_layer_norm_far_from_zero_keeps_its_digits(
+    layer_norms: Shipped, random: Random, columns: int
+) -> None:
+    x = (random.standard_normal((3, columns)) + 1e4).astype(np.float32)
+    one, none = np.ones(columns, np.float32), np.zeros(0, np.float32)
+    layer_norms.check("layer_norm_f32", x, one, none, 1e-5, scale=2)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_rms_norm(rms_norms: Shipped, random: Random, kind: str) -> None:
+    for size in SIZES:
+        x, residual = values(random, kind, *size), values(random, kind, *size)
+        weight = values(random, kind, size[1])
+        rms_norms.check(f"rms_norm_{kind}", x, weight, 1e-5, scale=16)
+        rms_norms.check(f"add_rms_norm_{kind}", x, residual, weight, 1e-5, scale=16)
+
+
+def test_a_nan_spoils_its_own_row_alone(layer_norms: Shipped, rms_norms: Shipped) -> None:
+    x, one = np.ones((3, 100), np.float32), np.ones(100, np.float32)
+    x[1, 7] = np.nan
+    for result in (
+        layer_norms.both("layer_norm_f32", x, one, one, 1e-5)[0],
+        rms_norms.both("rms_norm_f32", x, one, 1e-5)[0],
+        rms_norms.both("add_rms_norm_f32", x, x, one, 1e-5)[0][1],
+    ):
+        assert np.isnan(result).all(axis=1).tolist() == [False, True, False]
+        assert np.isnan(result).any(axis=1).tolist() == [False, True, False]
