@@ -11,6 +11,7 @@ from custom_dispatch.errors import OutputError
 from custom_dispatch.files import write_atomically, write_together
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.parameters import SUFFIX, Parameters
+from custom_dispatch.replaced import Replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class CompiledModule:
     parameters: Parameters | None = field(default=None, repr=False)
     """The weights that it needs besides, which are the model's own tensors; None where it holds
     all."""
+    replaced: Replaced | None = None
+    """What `cd.torch.compile(..., replace=...)` has replaced, and what it nearly has."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, whole or not at all, and return its path.

@@ -8,10 +8,10 @@ ToolNotFoundError
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
@@ -27,6 +27,8 @@ if importlib.util.find_spec("torch") is None:
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
+from custom_dispatch.frontends.torch.pattern import Pattern
+from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.frontends.torch.weights import INLINE_BYTES
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
 
-__all__ = ["compile", "register"]
+__all__ = ["Pattern", "compile", "register"]
 
 
 def compile(  # noqa: A001 - the public name is cd.torch.compile
@@ -44,6 +46,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     targets: Sequence[str | Target],
     *,
     kernels: Kernel | Iterable[Kernel] | None = None,
+    replace: Any = (),
     dynamic_shapes: Any = None,
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
@@ -66,6 +69,9 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
     kernels
         The kernels that it calls; None for those that were registered.
+    replace
+        Kernels to be put wherever the model computes what they do: `Pattern`s, or kernels whose
+        `reference` is code of PyTorch. `replaced` of the result says where.
     dynamic_shapes
         As for `torch.export.export`: which sizes are not those of the arguments alone.
     name
@@ -82,21 +88,30 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
         buffers or arguments.
     LinkError
-        It calls no kernel, or an operator does not fit its kernel's declaration.
+        It calls no kernel, an operator does not fit its kernel's declaration, or a pattern is
+        found nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
     program = export_model(model, arguments, dynamic_shapes)
-    given = kernels_in(program) if kernels is None else kernels
+    program, replaced = replace_places(program, replace)
+    found = kernels_in(program)
+    given = found if kernels is None else _together(kernels, found)
     if kernels is None and not given:
         raise LinkError(
             "The model calls no operator that a kernel was registered for.",
             expected="a call of what cd.torch.register returns",
-            next_step="call it in the model, or give kernels=[...].",
+            next_step="call it in the model, or give replace=[...] or kernels=[...].",
         )
     module, parameters = import_program(
         program, name, sys.maxsize if inline_bytes is None else inline_bytes
     )
     compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
-    return replace(compiled, parameters=parameters)
+    return dataclasses.replace(compiled, parameters=parameters, replaced=replaced)
+
+
+def _together(kernels: Kernel | Iterable[Kernel], found: list[Kernel]) -> list[Kernel]:
+    given = list(kernels) if isinstance(kernels, Iterable) else [kernels]
+    names = {kernel.name for kernel in given}
+    return given + [kernel for kernel in found if kernel.name not in names]

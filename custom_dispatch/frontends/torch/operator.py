@@ -95,11 +95,11 @@ def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
         entry = _Registered(kernel, bound, None)
         entry.operator = torch.library.custom_op(
             name,
-            lambda *arguments: _run(entry, arguments),
+            lambda *arguments: _run(entry, _whole(entry, arguments)),
             mutates_args=(),
             schema=schema_of(kernel),
         )
-        entry.operator.register_fake(lambda *arguments: _trace(entry, arguments))
+        entry.operator.register_fake(lambda *arguments: _trace(entry, _whole(entry, arguments)))
         _registered[name] = entry
         return entry.operator
 
@@ -127,6 +127,11 @@ def _taken(name: str, what: str) -> DeclarationError:
         expected="a name that is free: PyTorch keeps an operator as long as the process lives",
         next_step='choose another namespace: cd.torch.register(kernel, namespace="mine").',
     )
+
+
+def _whole(entry: _Registered, arguments: Sequence[Any]) -> Sequence[Any]:
+    """All arguments: PyTorch leaves those out at the end that have their default, which is None."""
+    return (*arguments, *[None] * (len(entry.kernel.arguments) - len(arguments)))
 
 
 def _run(entry: _Registered, arguments: Sequence[Any]) -> Any:

@@ -1,0 +1,145 @@
+"""Reading the graph of an exported PyTorch model: values, arguments in one form, and places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from custom_dispatch.replaced import Place
+
+aten = torch.ops.aten
+ASSERTION = aten._assert_tensor_metadata.default
+"""What an export notes of a tensor whose dtype is read. It computes nothing."""
+# These give the value that they take, where dtype and shape show that nothing is converted.
+_IDENTITIES = {
+    aten.alias.default,
+    aten.clone.default,
+    aten.contiguous.default,
+    aten.detach.default,
+    aten.lift_fresh_copy.default,
+    aten.to.device,
+    aten.to.dtype,
+    aten.to.dtype_layout,
+    aten.to.other,
+    aten.type_as.default,
+    aten._to_copy.default,
+}
+_DIMS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim"}
+# One more than its argument's rank is what they count dims in.
+_ONE_MORE = {aten.unsqueeze.default, aten.stack.default}
+# They say how something is computed, and not what.
+_PASSED_OVER = {"cudnn_enable", "cudnn_enabled"}
+_NO_END = 2**62
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_TORCH = Path(torch.__file__).parent
+
+
+def tensor_of(value: Any) -> torch.Tensor | None:
+    """The fake tensor that a node stands for; None for what is no tensor."""
+    found = value.meta.get("val") if isinstance(value, torch.fx.Node) else None
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def resolved(value: Any) -> Any:
+    """The value without what passes it on unchanged: casts to its own dtype, copies, dropout."""
+    while isinstance(value, torch.fx.Node) and is_identity(value):
+        value = value.args[0]
+    return value
+
+
+def is_identity(node: torch.fx.Node) -> bool:
+    """Whether a node's result is its first argument."""
+    if node.op != "call_function" or not node.args:
+        return False
+    if node.target == aten.dropout.default:
+        return not arguments_of(node)["train"]
+    if node.target not in _IDENTITIES:
+        return False
+    before, after = tensor_of(node.args[0]), tensor_of(node)
+    return (
+        before is not None
+        and after is not None
+        and before.dtype == after.dtype
+        and before.device == after.device
+        and before.dim() == after.dim()
+    )
+
+
+def users_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """Who uses a node's value, also through what passes it on unchanged."""
+    for user in node.users:
+        if user.target == ASSERTION:
+            continue
+        if is_identity(user):
+            yield from users_of(user)
+        else:
+            yield user
+
+
+def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
+    """A call's arguments by name: none left out, dims counted from the front."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return {str(index): value for index, value in enumerate(node.args)}
+    declared = node.target._schema.arguments
+    found = {}
+    for index, argument in enumerate(declared):
+        if argument.name in _PASSED_OVER:
+            continue
+        if index < len(node.args):
+            value = node.args[index]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = argument.default_value
+        found[argument.name] = value
+    rank = _rank(node, found)
+    if rank is not None:
+        for name in _DIMS & found.keys():
+            found[name] = _from_the_front(found[name], rank)
+        if node.target == aten.slice.Tensor:
+            _whole_slice(found)
+    return found
+
+
+def _rank(node: torch.fx.Node, arguments: dict[str, Any]) -> int | None:
+    first = next(iter(arguments.values()), None)
+    if isinstance(first, list | tuple) and first:
+        first = first[0]
+    tensor = tensor_of(first)
+    return None if tensor is None else tensor.dim() + (node.target in _ONE_MORE)
+
+
+def _from_the_front(value: Any, rank: int) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value + rank if value < 0 else value
+    if isinstance(value, list | tuple):
+        return [_from_the_front(item, rank) for item in value]
+    return value
+
+
+def _whole_slice(arguments: dict[str, Any]) -> None:
+    """Say both ends of a slice, as sizes."""
+    tensor = tensor_of(arguments["self"])
+    start, end = arguments["start"], arguments["end"]
+    if start is None:
+        arguments["start"] = 0
+    if end is None or (isinstance(end, int) and end >= _NO_END):
+        assert tensor is not None  # noqa: S101 - its rank was read
+        arguments["end"] = tensor.shape[arguments["dim"]]
+
+
+def place_of(node: torch.fx.Node) -> Place:
+    """Where a node comes from: the module's path, and the line of the user's source."""
+    stack = node.meta.get("nn_module_stack") or {}
+    path = next((str(item[0]) for item in reversed(list(stack.values()))), "")
+    path = re.sub(r"^L\['self'\]\.?", "", path)
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not Path(frame[0]).is_relative_to(_TORCH)]
+    chosen: Sequence[str] = own[-1] if own else ()
+    return Place(path, f"{chosen[0]}:{chosen[1]}" if chosen else "")

@@ -1,0 +1,391 @@
+"""Kernels in the places of a PyTorch model that compute what they do.
+
+Every pattern is compared with every place. Of several for one result, the one that stands for most
+operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
+given first is taken, and of its places the one that comes first in the model.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind
+
+from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError
+from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
+from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss, are_equal, size_of
+from custom_dispatch.frontends.torch.operator import register
+from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
+from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
+from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+
+_MOST_LEADING = 4
+_NEAR = 0.75
+"""How many of a pattern's operations have to be there for a place to be a near miss."""
+_OF_RESULTS = {"tensor_meta", "val", "unbacked_bindings"}
+"""What a node's notes say of its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    order: int
+    """The pattern's, in the order given."""
+    position: float
+    """The place's, in the model's order."""
+    match: Match
+
+
+def replace_places(
+    program: torch.export.ExportedProgram, items: Any
+) -> tuple[torch.export.ExportedProgram, Replaced]:
+    """Put kernels into a model.
+
+    Parameters
+    ----------
+    program
+        The model, which stays as it is.
+    items
+        Patterns, or kernels whose references are code of PyTorch.
+
+    Raises
+    ------
+    DeclarationError
+        An item is none, or its function is none of PyTorch's.
+    LinkError
+        A pattern that is required is found nowhere; the message lists what nearly is.
+    """
+    if isinstance(items, Pattern) or not isinstance(items, Iterable):
+        items = [items]
+    patterns = [as_pattern(item) for item in items]
+    work = _Work(_copied(program))
+    found: list[_Found] = []
+    for order, pattern in enumerate(patterns):
+        found += work.find(order, pattern)
+    for item in _chosen(found, work):
+        work.put(item.match)
+    report = work.report()
+    for pattern in patterns:
+        if pattern.required and not report.of(pattern.kernel.name):
+            raise _nowhere(pattern, report)
+    return work.finish(), report
+
+
+def _nowhere(pattern: Pattern, report: Replaced) -> LinkError:
+    name = pattern.kernel.name
+    near = tuple(item for item in report.near_misses if item.kernel == name)
+    return LinkError(
+        f"No place in the model computes what kernel `{name}` replaces.",
+        expected="at least one, since its pattern is required",
+        next_step="correct the pattern where these places differ:"
+        if near
+        else "leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., required=False).",
+        log="\n".join(near_miss_lines(near)) if near else "",
+    )
+
+
+def _copied(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """A model with a graph of its own, and the same weights."""
+    graph = copy.deepcopy(program.graph)
+    for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
+        new.name = old.name  # a copy renames what is called like a function of Python: `input`
+    for node in list(graph.nodes):
+        if node.target == ASSERTION:
+            graph.erase_node(node)
+    return program._update(
+        torch.fx.GraphModule(program.graph_module, graph), copy.deepcopy(program.graph_signature)
+    )
+
+
+def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
+    """Those of all matches that are taken, by the rule above."""
+    largest: dict[torch.fx.Node, _Found] = {}
+    for item in found:
+        root = item.match.outputs[item.match.traced.roots[0]]
+        known = largest.get(root)
+        if known is None or len(item.match.nodes) > len(known.match.nodes):
+            largest[root] = item
+    taken: dict[torch.fx.Node, _Found] = {}
+    chosen = []
+    for item in sorted(largest.values(), key=lambda item: (item.order, item.position)):
+        other = next((taken[node] for node in item.match.nodes if node in taken), None)
+        if other is not None:
+            kernel = other.match.traced.pattern.kernel.name
+            work.note(item.match, f"the place overlaps one that `{kernel}` takes")
+            continue
+        taken.update(dict.fromkeys(item.match.nodes, item))
+        chosen.append(item)
+    return chosen
+
+
+class _Work:
+    """One model on which kernels are put."""
+
+    def __init__(self, program: torch.export.ExportedProgram) -> None:
+        self._program = program
+        self._graph = program.graph
+        self._order: dict[torch.fx.Node, float] = {
+            node: index for index, node in enumerate(self._graph.nodes)
+        }
+        self._matcher = Matcher(self._graph, self._constants())
+        self._replacements: list[Replacement] = []
+        self._misses: dict[tuple[str, Place], tuple[float, float, NearMiss]] = {}
+        self._new: dict[torch.fx.Node, torch.fx.Node] = {}
+        self._mode = next(
+            (
+                value.fake_mode
+                for node in self._graph.nodes
+                if isinstance(value := node.meta.get("val"), torch._subclasses.FakeTensor)
+            ),
+            None,
+        )
+
+    def _constants(self) -> dict[torch.fx.Node, torch.Tensor]:
+        program = self._program
+        held = {**program.constants, **program.state_dict}
+        kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+        names = {
+            spec.arg.name: held.get(spec.target)
+            for spec in program.graph_signature.input_specs
+            if spec.kind in kinds
+        }
+        return {
+            node: value
+            for node in self._graph.nodes
+            if node.op == "placeholder" and isinstance(value := names.get(node.name), torch.Tensor)
+        }
+
+    # -- finding
+
+    def find(self, order: int, pattern: Pattern) -> list[_Found]:
+        """Every place that computes a pattern."""
+        batched = any(
+            getattr(item, "batched", False)
+            for item in pattern.kernel.arguments
+            if isinstance(item, Buffer)
+        )
+        found = []
+        for function, names in variants(pattern):
+            traced: dict[int, Traced | None] = {}
+            # The first is to be traceable; of other ranks it need not be.
+            start = 1 if batched else 0
+            traced[start] = first = trace(pattern, function, names, start)
+            output = pattern.kernel.outputs[first.roots[0]]
+            more = getattr(output, "batched", False)
+            for node in self._matcher.candidates(first.root.target):
+                leading = start
+                tensor = tensor_of(node)
+                if batched and more and tensor is not None:
+                    leading = tensor.dim() - (output.rank - 1)
+                if leading not in traced:
+                    traced[leading] = _trace_or_none(pattern, function, names, leading)
+                form = traced[leading]
+                if form is None or form.root.target != node.target:
+                    continue
+                result = self._matcher.match(form, node)
+                if isinstance(result, Match):
+                    problem = self._problem(result)
+                    if problem:
+                        self.note(result, problem)
+                        continue
+                    found.append(_Found(order, self._order[node], result))
+                elif _likeness(form, node) >= _NEAR:
+                    self._note(pattern, node, result)
+        return found
+
+    def _problem(self, match: Match) -> str:
+        """Why the kernel cannot stand in a place that computes the same; empty where it can."""
+        first = min((self._order[user] for user in self._outside(match)), default=len(self._order))
+        last = max((self._order[node] for node in match.operands.values()), default=-1)
+        if first <= last:
+            return "a result is used before all operands are there"
+        problem = _misfit(match)
+        if problem:
+            return problem
+        try:
+            self._results(match)
+        except (CustomDispatchError, RuntimeError) as error:
+            return str(error).splitlines()[0].removesuffix(".")
+        return ""
+
+    def _outside(self, match: Match) -> list[torch.fx.Node]:
+        """Who uses a result in the place of the kernel's."""
+        return [
+            user
+            for node in match.outputs
+            for user in node.users
+            if not _is_inside(user, match.nodes)
+        ]
+
+    def _values(self, match: Match) -> list[Any]:
+        """What the kernel's operator is given in a place."""
+        pattern = match.traced.pattern
+        given = {**pattern.fixed, **match.scalars, **match.operands}
+        return [
+            self._new.get(value, value) if isinstance(value, torch.fx.Node) else value
+            for value in (given.get(name) for name in pattern.arguments)
+        ]
+
+    def _results(self, match: Match) -> tuple[Any, ...]:
+        """The fake tensors that the kernel gives in a place."""
+        kernel_operator = register(match.traced.pattern.kernel)
+        values = [
+            value.meta["val"] if isinstance(value, torch.fx.Node) else value
+            for value in self._values(match)
+        ]
+        with self._mode if self._mode is not None else torch.no_grad():
+            results = kernel_operator(*values)
+        several = results if isinstance(results, tuple) else (results,)
+        for operand, node, result in zip(
+            match.traced.pattern.kernel.outputs, match.outputs, several, strict=True
+        ):
+            tensor = tensor_of(node)
+            assert tensor is not None  # noqa: S101 - the pattern's result is one
+            if tuple(map(str, tensor.shape)) != tuple(map(str, result.shape)):
+                raise DeclarationError(
+                    f"the kernel gives `{operand.name}` of shape {list(result.shape)}, and the "
+                    f"model has {list(tensor.shape)}"
+                )
+        return several
+
+    def note(self, match: Match, reason: str) -> None:
+        """Note that a place is not replaced although it computes the same."""
+        root = match.outputs[match.traced.roots[0]]
+        self._note(match.traced.pattern, root, Miss(root, reason, 1.0))
+
+    def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss) -> None:
+        # An operation in the middle of a place looks like the place, too: the best of a line.
+        key = (pattern.kernel.name, place_of(root))
+        known = self._misses.get(key)
+        rank = (miss.share, self._order[root])
+        if known is None or rank > known[:2]:
+            self._misses[key] = (*rank, NearMiss(*key, miss.reason))
+
+    # -- replacing
+
+    def put(self, match: Match) -> None:
+        """Put the kernel in a place."""
+        pattern = match.traced.pattern
+        several = self._results(match)
+        values = self._values(match)
+        root = match.outputs[match.traced.roots[0]]
+        point = min([root, *self._outside(match)], key=lambda node: self._order[node])
+        with self._graph.inserting_before(point):
+            call = self._graph.call_function(register(pattern.kernel)._opoverload, tuple(values))
+            self._describe(call, root, several[0] if len(several) == 1 else several)
+            self._order[call] = self._order[point] - 0.5
+            results = [call]
+            if len(several) > 1:
+                results = []
+                for index, value in enumerate(several):
+                    item = self._graph.call_function(operator.getitem, (call, index))
+                    self._describe(item, match.outputs[index], value)
+                    results.append(item)
+        for old, new in zip(match.outputs, results, strict=True):
+            inside = {user for user in old.users if _is_inside(user, match.nodes)}
+            old.replace_all_uses_with(
+                new, delete_user_cb=lambda user, kept=inside: user not in kept
+            )
+            self._program.graph_signature.replace_all_uses(old.name, new.name)
+            self._new[old] = new
+        self._replacements.append(
+            Replacement(
+                pattern.kernel.name,
+                place_of(root),
+                tuple(
+                    str(node.target)
+                    for node in sorted(match.nodes, key=lambda node: self._order[node])
+                ),
+                {**pattern.fixed, **match.scalars},
+            )
+        )
+
+    def _describe(self, node: torch.fx.Node, old: torch.fx.Node, value: Any) -> None:
+        node.meta = {key: item for key, item in old.meta.items() if key not in _OF_RESULTS}
+        node.meta["val"] = value
+
+    def report(self) -> Replaced:
+        """What was done, and what was not."""
+        replaced = {(item.kernel, item.place) for item in self._replacements}
+        misses = [miss for _, _, miss in self._misses.values()]
+        return Replaced(
+            tuple(self._replacements),
+            tuple(item for item in misses if (item.kernel, item.place) not in replaced),
+        )
+
+    def finish(self) -> torch.export.ExportedProgram:
+        """The model without what nobody uses any more."""
+        self._graph.eliminate_dead_code()
+        self._graph.lint()
+        self._program.graph_module.recompile()
+        return self._program
+
+
+def _is_inside(user: torch.fx.Node, nodes: frozenset[torch.fx.Node]) -> bool:
+    """Whether a node goes away with a place: one of it, or one that passes values on within."""
+    return user in nodes or (
+        is_identity(user) and bool(user.users) and all(_is_inside(u, nodes) for u in user.users)
+    )
+
+
+def _misfit(match: Match) -> str:
+    """Why the operands' sizes are not those that the kernel declares; empty where they are.
+
+    What is not known to hold is no match: the kernel's operator would make it an assumption.
+    """
+    known: dict[str, Any] = {}
+    leading: tuple[Any, ...] | None = None
+    arguments = match.traced.pattern.arguments
+    later = []
+    for name, node in match.operands.items():
+        operand, tensor = arguments[name], tensor_of(node)
+        assert isinstance(operand, Buffer)  # noqa: S101 - only buffers are bound
+        assert tensor is not None  # noqa: S101
+        sizes = [size_of(size) for size in tensor.shape]
+        shape = list(operand.shape)
+        if getattr(operand, "batched", False):
+            count = len(sizes) - len(shape) + 1
+            found, sizes, shape = tuple(sizes[:count]), sizes[count:], shape[1:]
+            if leading is not None and not all(map(are_equal, leading, found)):
+                return f"`{name}` has other leading dims than the operands before it"
+            leading = found
+        for expr, size in zip(shape, sizes, strict=True):
+            if not isinstance(expr, Dim):
+                later.append((name, expr, size))
+            elif not are_equal(known.setdefault(expr.name, size), size):
+                return f"`{name}` has {size} for dim {expr}, which is {known[expr.name]} elsewhere"
+    for name, expr, size in later:
+        dims = {dim.name for dim in dims_of(expr)}
+        numbers = {name: int(known[name]) for name in dims if str(known.get(name)).isdecimal()}
+        if len(numbers) < len(dims) or not are_equal(evaluate(expr, numbers), size):
+            return f"`{name}` has {size} where the kernel declares {expr}"
+    return ""
+
+
+def _likeness(traced: Traced, node: torch.fx.Node) -> float:
+    """How many of a pattern's operations are in what a value is computed from, from 0 to 1."""
+    there: Counter[Any] = Counter()
+    seen, edge = {node}, [node]
+    for _ in range(traced.depth + 1):
+        there.update(item.target for item in edge if item.op == "call_function")
+        edge = [item for item in {i for n in edge for i in n.all_input_nodes} if item not in seen]
+        seen.update(edge)
+    return (traced.targets & there).total() / traced.targets.total()
+
+
+def _trace_or_none(
+    pattern: Pattern, function: Any, names: tuple[str, ...], leading: int
+) -> Traced | None:
+    if not 0 <= leading <= _MOST_LEADING:
+        return None
+    try:
+        return trace(pattern, function, names, leading)
+    except DeclarationError:
+        return None

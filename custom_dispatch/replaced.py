@@ -1,0 +1,108 @@
+"""What of a model was replaced by kernels, and what nearly was: data, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is in a model."""
+
+    module: str
+    """The path of the module that computes it: "layers.0.norm"; empty for the model itself."""
+    source: str
+    """The line of the user's source, "model.py:31"; empty where the model does not say."""
+
+    def __str__(self) -> str:
+        parts = [f"`{self.module}`" if self.module else "", self.source]
+        return " at ".join(part for part in parts if part) or "the model"
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A place where a kernel was put."""
+
+    kernel: str
+    place: Place
+    operations: tuple[str, ...]
+    """PyTorch's operations that it stands for, in the model's order: "aten.rsqrt.default"."""
+    scalars: dict[str, Any] = field(default_factory=dict)
+    """The numbers of the model that it takes, by the names of its scalars."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A place that looks alike, and computes something else."""
+
+    kernel: str
+    place: Place
+    reason: str
+    """The first difference, as a sentence without its stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What became of `replace=`. Its length is the number of places that were replaced."""
+
+    replacements: tuple[Replacement, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.replacements)
+
+    def __iter__(self) -> Iterator[Replacement]:
+        return iter(self.replacements)
+
+    def of(self, kernel: str) -> tuple[Replacement, ...]:
+        """The places where one kernel was put."""
+        return tuple(item for item in self.replacements if item.kernel == kernel)
+
+    def __str__(self) -> str:
+        """Two tables, as `print` shows them."""
+        lines = _lines(
+            ("replaced by", "in", "at", "with"),
+            [
+                (
+                    item.kernel,
+                    item.place.module or "-",
+                    item.place.source or "-",
+                    ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
+                )
+                for item in self.replacements
+            ],
+        )
+        if self.near_misses:
+            lines += ["", *near_miss_lines(self.near_misses)]
+        return "\n".join(lines)
+
+    def __rich__(self) -> Any:
+        """The same for rich's `print`."""
+        from rich.console import Group
+        from rich.table import Table
+
+        first = Table("replaced by", "in", "at", "with", title="Replaced")
+        for item in self.replacements:
+            said = ", ".join(f"{key}={value!r}" for key, value in item.scalars.items())
+            first.add_row(item.kernel, item.place.module, item.place.source, said)
+        second = Table("not replaced by", "in", "at", "because", title="Near misses")
+        for miss in self.near_misses:
+            second.add_row(miss.kernel, miss.place.module, miss.place.source, miss.reason)
+        return Group(first, second) if self.near_misses else Group(first)
+
+
+def near_miss_lines(misses: tuple[NearMiss, ...]) -> list[str]:
+    """Near misses as a table of text."""
+    rows = [
+        (item.kernel, item.place.module or "-", item.place.source or "-", item.reason)
+        for item in misses
+    ]
+    return _lines(("not replaced by", "in", "at", "because"), rows)
+
+
+def _lines(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    from custom_dispatch.tables import plain_lines
+
+    return plain_lines(columns, rows)

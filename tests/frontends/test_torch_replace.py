@@ -1,0 +1,324 @@
+"""Kernels put wherever an unchanged model computes what they do, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from replace_cases import ALL, NEAR, NORM, POSITIVE, RELU, Case, Cases, inputs
+from sample_kernels.patterns import squared_relu
+
+
+@torch.no_grad()
+def run(module: cd.CompiledModule, model: Cases, given: dict[str, torch.Tensor]) -> None:
+    """Compare every case's results with PyTorch's."""
+    found = cd.load(module, device="cpu").main(*given.values())
+    expected = torch.utils._pytree.tree_leaves(model(given))
+    names = [
+        name
+        for name, case in model.cases.items()
+        for _ in torch.utils._pytree.tree_leaves(case(given))
+    ]
+    for name, result, wanted in zip(names, found, expected, strict=True):
+        tolerance = 2e-2 if wanted.dtype == torch.float16 else 2e-5
+        torch.testing.assert_close(
+            torch.from_dlpack(result),
+            wanted,
+            rtol=tolerance,
+            atol=tolerance,
+            msg=lambda m, n=name: f"{n}: {m}",
+        )
+
+
+def dynamic(given: dict[str, torch.Tensor]) -> Any:
+    rows, images = torch.export.Dim("rows", min=2), torch.export.Dim("images", min=2)
+    first = {0: rows}
+    shapes: dict[str, Any] = dict.fromkeys(given)
+    shapes |= {"rows": first, "more": first, "half": first}
+    shapes |= {"q": {0: images, 2: rows}, "k": {0: images}, "v": {0: images}}
+    shapes |= {"cosine": {0: images, 1: rows}, "sine": {0: images, 1: rows}}
+    return (shapes,)
+
+
+@pytest.mark.parametrize("shapes", ["static", "dynamic"])
+def test_every_place_that_computes_it_is_replaced(shapes: str) -> None:
+    model = Cases({name: case for name, (_, case) in POSITIVE.items()}).eval()
+    given = inputs()
+    module = cd.torch.compile(
+        model,
+        (given,),
+        ["cpu"],
+        replace=ALL,
+        dynamic_shapes=dynamic(given) if shapes == "dynamic" else None,
+    )
+    found = {
+        item.place.module.removeprefix("cases.").removesuffix(".inner"): item.kernel
+        for item in module.replaced
+    }
+    assert found == {name: kernel for name, (kernel, _) in POSITIVE.items()}
+    scalars = {item.place.module.removeprefix("cases."): item.scalars for item in module.replaced}
+    assert scalars["another_epsilon"] == {"epsilon": 0.5}
+    assert scalars["rank_3"] == {"scale": -0.5}
+    assert scalars["causal"] == {"scale": 0.25, "causal": True}
+    run(module, model, given)
+    if shapes == "dynamic":
+        longer = {
+            name: torch.cat([value] * 2) if name in ("rows", "more", "half") else value
+            for name, value in given.items()
+        }
+        for name in ("q", "cosine", "sine"):
+            longer[name] = torch.cat([given[name]] * 2, dim=-2)
+        run(module, model, longer)
+
+
+def test_no_place_that_only_looks_alike_is_replaced() -> None:
+    cases = {name: case for name, (_, case) in NEAR.items()}
+    model = Cases({**cases, "control": POSITIVE["as_written"][1]}).eval()
+    given = inputs()
+    items = [cd.torch.Pattern(p.kernel, p.computes, fixed=p.fixed, required=False) for p in ALL]
+    module = cd.torch.compile(model, (given,), ["cpu"], replace=items)
+    assert [item.place.module for item in module.replaced] == ["cases.control"]
+    run(module, model, given)
+    reasons: dict[str, list[str]] = {}
+    for miss in module.replaced.near_misses:
+        name = miss.place.module.removeprefix("cases.").removesuffix(".inner")
+        reasons.setdefault(name, []).append(miss.reason)
+    unsaid = {
+        name: reasons.get(name)
+        for name, (reason, _) in NEAR.items()
+        if not any(reason in said for said in reasons.get(name, [""]))
+    }
+    assert unsaid == {}
+
+
+# -- what is chosen, and what is said
+
+
+def replaced(model: Any, arguments: Any, items: Any) -> Any:
+    return replace_places(export_model(model, arguments, None), items)[1]
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.RMSNorm(8, eps=1e-5)
+        self.last = torch.nn.RMSNorm(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.relu(self.norm(x)).square() * 0.5)
+
+
+def test_what_was_replaced_is_data_and_a_table() -> None:
+    report = replaced(Block(), (torch.ones(3, 8),), [NORM, RELU[1]])
+    here = Path(__file__)
+    lines = here.read_text().splitlines()
+    line = next(i for i, text in enumerate(lines, 1) if "return self.last(" in text)
+    assert [(item.kernel, item.place.module, item.place.source) for item in report] == [
+        ("rms_norm_f32", "norm", f"{here}:{line}"),
+        ("squared_relu_2", "", f"{here}:{line}"),
+    ]
+    assert report.of("squared_relu_2")[0].operations == (
+        "aten.relu.default", "aten.square.default", "aten.mul.Tensor",
+    )  # fmt: skip
+    assert len(report) == 2
+    assert re.sub(r" +", " ", str(report).replace(f"{here}:{line}", "HERE")) == (
+        "replaced by in at with\n"
+        "rms_norm_f32 norm HERE epsilon=1e-05\n"
+        "squared_relu_2 - HERE scale=0.5\n"
+        "\n"
+        "not replaced by in at because\n"
+        "rms_norm_f32 last HERE `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "scalar `epsilon`"
+    )
+    from rich.console import Console
+
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(report)
+    assert "squared_relu_2" in captured.get()
+    assert "Near misses" in captured.get()
+
+
+def test_larger_places_and_earlier_patterns_come_first() -> None:
+    relu = cd.torch.Pattern(
+        squared_relu(2), lambda x: torch.relu(x).square(), fixed={"scale": 1.0}, required=False
+    )
+    halved = cd.torch.Pattern(
+        squared_relu(2).with_launch(name="halved"),
+        lambda x: torch.relu(x).square() / 2,
+        fixed={"scale": 0.5},
+        required=False,
+    )
+    block = Case(lambda x: torch.relu(x).square() / 2, "x")
+    given = ({"x": torch.ones(3, 8)},)
+    assert [item.kernel for item in replaced(block, given, [halved, relu])] == ["halved"]
+    report = replaced(block, given, [relu, halved])
+    assert [item.kernel for item in report] == ["squared_relu_2"]
+    assert report.near_misses[0].reason == "the place overlaps one that `squared_relu_2` takes"
+    # With one result, the larger one is taken, whoever is first.
+    square = cd.torch.Pattern(
+        squared_relu(2).with_launch(name="square"),
+        lambda x: x.square(),
+        fixed={"scale": 1.0},
+        required=False,
+    )
+    block = Case(lambda x: torch.relu(x).square(), "x")
+    assert [item.kernel for item in replaced(block, given, [square, relu])] == ["squared_relu_2"]
+
+
+def test_one_kernel_has_several_functions_and_operands_that_may_be_absent(tmp_path: Path) -> None:
+    (tmp_path / "biased.cu").write_text(
+        """extern "C" __global__ void biased(const float* x, const float* bias, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = tanhf(bias ? x[i] + bias[i] : x[i]);
+}"""
+    )
+    n = cd.dim("n")
+    kernel = cd.Kernel(
+        "biased",
+        source=tmp_path / "biased.cu",
+        operands=[
+            cd.In("x", "f32", [n]),
+            cd.In("bias", "f32", [n], optional=True),
+            cd.Out("y", "f32", [n]),
+            cd.Scalar("n", "i32", n),
+        ],
+        block=64,
+        grid=cd.ceildiv(n, 64),
+    )
+    pattern = cd.torch.Pattern(
+        kernel, lambda x, bias=None: torch.tanh(x if bias is None else x + bias)
+    )
+    model = Case(lambda x, y: (torch.tanh(x), torch.tanh(x + y), torch.tanh(x + 1)), "x", "y")
+    x, y = torch.randn(40), torch.randn(40)
+    module = cd.torch.compile(model, ({"x": x, "y": y},), ["cpu"], replace=pattern)
+    assert len(module.replaced) == 3
+    found = cd.load(module, device="cpu").main(x, y)
+    for result, wanted in zip(found, model({"x": x, "y": y}), strict=True):
+        torch.testing.assert_close(torch.from_dlpack(result), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_reference_in_pytorchs_words_is_a_pattern_and_updates_in_place_are_kept() -> None:
+    kernel = cd.Kernel(
+        "twice",
+        source=Path(cd.__file__).parents[1] / "cuda_kernels/simple_mul.cu",
+        entry="simple_mul",
+        operands=simple_mul.operands,
+        block=64,
+        grid=simple_mul.grid,
+        reference=lambda lhs, rhs: lhs * rhs,
+    )
+
+    class Updated(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+            product = x * y
+            total = product + 1
+            product.add_(total)
+            return product, x * product
+
+    x, y = torch.randn(8), torch.randn(8)
+    exported = torch.export.export(Updated(), (x, y))
+    before = str(exported.graph)
+    module = cd.torch.compile(exported, (), ["cpu"], replace=[kernel])
+    assert str(exported.graph) == before
+    assert len(module.replaced) == 2
+    found = cd.load(module, device="cpu").main(x, y)
+    for result, wanted in zip(found, Updated()(x, y), strict=True):
+        torch.testing.assert_close(torch.from_dlpack(result), wanted)
+
+
+def refusal(kind: type[Exception], call: Callable[[], Any]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return re.sub(r" {2,}(?=\S)", "  ", re.sub(r"\S*/(\w+\.py):\d+", r"\1", str(caught.value)))
+
+
+def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> None:
+    given = (torch.ones(3, 8),)
+    assert refusal(LinkError, lambda: replaced(torch.nn.RMSNorm(8), given, NORM)) == (
+        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "  expected: at least one, since its pattern is required\n"
+        "  next step: correct the pattern where these places differ:\n"
+        "not replaced by  in  at  because\n"
+        "rms_norm_f32  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "scalar `epsilon`"
+    )
+    assert refusal(LinkError, lambda: replaced(torch.nn.Tanh(), given, NORM)) == (
+        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "  expected: at least one, since its pattern is required\n"
+        "  next step: leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., "
+        "required=False)."
+    )
+
+
+def test_patterns_that_are_none_are_refused() -> None:
+    pattern = cd.torch.Pattern
+    relu = squared_relu(2)
+    given = (torch.ones(3, 8),)
+    assert refusal(DeclarationError, lambda: pattern(3)).startswith(
+        "A pattern is given 3 for its kernel.\n"
+    )
+    assert refusal(DeclarationError, lambda: pattern(relu)).startswith(
+        "The pattern of kernel `squared_relu_2` has no function of PyTorch.\n"
+    )
+    assert refusal(DeclarationError, lambda: pattern(relu, lambda x, size: x)) == (
+        "The pattern of kernel `squared_relu_2` has a parameter `size`.\n"
+        "  expected: the kernel's: x, scale\n"
+        "  next step: correct the pattern."
+    )
+    assert refusal(DeclarationError, lambda: pattern(relu, torch.relu)).startswith(
+        "The pattern of kernel `squared_relu_2` is a function without a signature.\n"
+    )
+    assert refusal(DeclarationError, lambda: pattern(relu, lambda x: x)) == (
+        "The pattern of kernel `squared_relu_2` has no parameter `scale`.\n"
+        "  expected: the kernel's: x, scale\n"
+        "  next step: name the function's parameters like the kernel's operands, or fix the "
+        'scalar: fixed={"scale": ...}.'
+    )
+    assert refusal(DeclarationError, lambda: pattern(relu, lambda x: x, fixed={"x": 3})) == (
+        "The pattern of kernel `squared_relu_2` fixes `x`.\n"
+        "  expected: a value-less scalar of the kernel: scale\n"
+        "  next step: correct the pattern."
+    )
+    assert "has a parameter `scale`, which is fixed." in refusal(
+        DeclarationError, lambda: pattern(relu, lambda x, scale: x, fixed={"scale": 3})
+    )
+    for function, found in [
+        (lambda x, scale: torch.relu(x), "has a function that does not use `scale` as it is"),
+        (lambda x, scale: x * (2 * scale), "has a function that computes 0.875 from a scalar"),
+        (lambda x, scale: (x * scale, x), "has a function with 2 results"),
+        (lambda x, scale: (x * scale).double(), "has a function that gives torch.float64 for `y`"),
+        (lambda x, scale: x * scale if scale > 0.5 else x + scale,
+         "has a function that takes other ways for other values of its scalars"),
+        (lambda x, scale: x.numpy() * scale, "has a function that PyTorch cannot trace"),
+    ]:  # fmt: skip
+        message = refusal(
+            DeclarationError,
+            lambda function=function: replaced(torch.nn.ReLU(), given, [pattern(relu, function)]),
+        )
+        assert message.startswith(f"The pattern of kernel `squared_relu_2` {found}"), message
+    assert refusal(DeclarationError, lambda: replaced(torch.nn.ReLU(), given, [3])) == (
+        "replace has 3 in it.\n"
+        "  expected: a cd.torch.Pattern, or a cd.Kernel whose reference is code of PyTorch\n"
+        "  next step: write replace=[cd.torch.Pattern(kernel, computes=...)]."
+    )
+    assert refusal(DeclarationError, lambda: replaced(torch.nn.ReLU(), given, [relu])).startswith(
+        "Kernel `squared_relu_2` has no reference, so nothing says what it replaces.\n"
+    )
+    assert "has a function that PyTorch cannot trace" in refusal(
+        DeclarationError, lambda: replaced(torch.nn.ReLU(), given, [simple_mul])
+    )
