@@ -146,6 +146,18 @@ POSITIVE: dict[str, tuple[str, torch.nn.Module]] = {
         "rms_norm_f32",
         Case(lambda x, w: normalised(x, w, 0.5), "rows", weight=weight()),
     ),
+    "one_row": (
+        "rms_norm_f32",
+        Case(lambda x, w: normalised(x, w, 1e-5), "line", weight=weight()),
+    ),
+    "rows_of_rows": (
+        "rms_norm_f32",
+        Case(lambda x, w: normalised(x, w, 1e-5), "cube", weight=weight()),
+    ),
+    "four_dims": (
+        "rms_norm_f32",
+        Case(lambda x, w: normalised(x, w[:16], 1e-5), "q", weight=weight()),
+    ),
     "swapped": (
         "rms_norm_f32",
         Case(lambda x, w: (torch.rsqrt(1e-6 + mean_square(x)) * x) * w, "rows", weight=weight()),

@@ -346,7 +346,7 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
     assert refusal(LinkError, Calls(torch.relu), x) == (
         "The model calls no operator that a kernel was registered for.\n"
         "  expected: a call of what cd.torch.register returns\n"
-        "  next step: call it in the model, or give kernels=[...]."
+        "  next step: call it in the model, or give replace=[...] or kernels=[...]."
     )
     assert refusal(ModelError, 3, x) == (
         "The model is 3.\n"

@@ -36,4 +36,11 @@ def test_the_page_on_pytorch_runs(
         )
         assert done.returncode == 0, done.stderr
         print(done.stdout.splitlines()[-1].partition("=")[0])
-    assert capsys.readouterr().out.splitlines() == ["(3, 1000)", "3x1000xf32"]
+    assert capsys.readouterr().out.splitlines() == [
+        "rms_norm_f32  {'epsilon': 1e-05}",
+        "rms_norm_f32 first {'epsilon': 1e-06}",
+        "rms_norm_f32 last `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "scalar `epsilon`",
+        "(3, 1000)",
+        "3x1000xf32",
+    ]
