@@ -75,6 +75,7 @@ def declare(
         block=THREADS,
         grid=(cd.ceildiv(queries, TILE_QUERIES), heads, batch),
         dynamic_shared_memory=shared_bytes(dim, tile_keys),
+        requires=[heads % kv_heads == 0],
         reference=_attention,
         flops=4 * dim * batch * heads * queries * keys,
     )

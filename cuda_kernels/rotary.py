@@ -51,6 +51,7 @@ def declare(dtype: str, threads: int = THREADS, heads_at_once: int = HEADS) -> c
             cd.ceildiv(heads, heads_at_once),
             batch,
         ),
+        requires=[dim % 2 == 0, batch % tables == 0],
         reference=_turned,
     )
 

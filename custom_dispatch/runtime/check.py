@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy
@@ -17,7 +18,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.binding import grid_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import holds
+from custom_dispatch.kernel.expr import evaluate, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.eager import call
@@ -29,6 +30,9 @@ SIZES = (0, 1, 7, 64, 1000)
 
 _MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """What sizes are rounded up to where a kernel requires that."""
+
+_MOST_ELEMENTS = 1 << 26
+"""Sizes for which a kernel's buffers have more together are passed over: 1000 in four dims."""
 
 # Unit roundoff times a small factor: a reference may round its steps in another order.
 _RELATIVE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
@@ -106,15 +110,25 @@ def _dims_for(kernel: Kernel, size: int) -> dict[str, int] | None:
 
 
 def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
-    """Whether the declaration has shapes and a grid for these dims: n - 1 has none for n = 0."""
+    """Whether the declaration has shapes, of a size to be compared, and a grid for these dims.
+
+    n - 1 has none for n = 0.
+    """
     try:
         if not all(holds(condition, dims) for condition in kernel.requires):
             return False
         shapes = output_shapes(kernel, dims)
         grid = grid_for(kernel, dims)
+        if _elements(kernel, dims) > _MOST_ELEMENTS:
+            return False
     except (CallError, DeclarationError):
         return False
     return 0 not in grid or all(0 in shape for shape in shapes.values())
+
+
+def _elements(kernel: Kernel, dims: dict[str, int]) -> int:
+    buffers = [operand for operand in kernel.operands if isinstance(operand, Buffer)]
+    return sum(prod(evaluate(size, dims) for size in buffer.shape) for buffer in buffers)
 
 
 def _check_once(

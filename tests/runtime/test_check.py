@@ -58,3 +58,24 @@ def test_a_result_of_another_shape_fails() -> None:
 def test_a_kernel_without_a_reference_cannot_be_checked() -> None:
     with pytest.raises(DeclarationError, match="declares no reference"):
         list(check_kernel(samples.report_arch, "cpu"))
+
+
+def test_sizes_with_too_many_elements_are_passed_over() -> None:
+    """1000 in four dims would be terabytes."""
+    dims = [cd.dim(name) for name in "abcd"]
+    kernel = cd.Kernel(
+        "simple_mul",
+        source=str(simple_mul.source),
+        operands=[
+            cd.In("lhs", "f32", dims),
+            cd.In("rhs", "f32", dims),
+            cd.Out("product", "f32", dims),
+            cd.Scalar("count", "i32", dims[0] * dims[1] * dims[2] * dims[3]),
+        ],
+        block=simple_mul.block,
+        grid=cd.ceildiv(dims[0] * dims[1] * dims[2] * dims[3], 64),
+        reference=lambda lhs, rhs: lhs * rhs,
+    )
+    results = list(check_kernel(kernel, "cpu"))
+    assert [result.dims["a"] for result in results] == [0, 1, 7, 64]
+    assert [result for result in results if not result.passed] == []

@@ -13,6 +13,7 @@ import pytest
 from shipped import DTYPES, Shipped, assert_close
 
 from cuda_kernels import attention
+from custom_dispatch.errors import CallError
 
 Random = np.random.Generator
 DIM = 32
@@ -100,3 +101,9 @@ def test_a_nan_in_a_key_reaches_the_queries_that_see_it(
     got, want = attentions.both("attention_f32_32", q, k, v, none, 0.1, 1)
     assert np.isnan(got).all(axis=-1)[0, 0].tolist() == [query >= 40 for query in range(70)]
     assert_close(got, want)
+
+
+def test_heads_that_cannot_be_grouped_are_refused(random: Random) -> None:
+    q, k, v = operands(random, "f32", (1, 3, 2, 4, 4))
+    with pytest.raises(CallError, match="requires heads % kv_heads == 0, which does not hold"):
+        attention.attention_f32_32(q, k, v, None, 1.0, False)

@@ -9,6 +9,7 @@ import pytest
 from shipped import DTYPES, Shipped, assert_close
 
 from cuda_kernels import gelu, rotary, swiglu
+from custom_dispatch.errors import CallError
 
 Random = np.random.Generator
 # A pack, a block of f32 and one of 16-bit elements, and beside them.
@@ -74,3 +75,19 @@ def test_rotary(rotaries: Shipped, random: Random, kind: str, size: tuple[int, .
     x = values(random, kind, batch, heads, length, dim)
     cos, sin = (values(random, kind, tables, length, dim) for _ in range(2))
     rotaries.check(f"rotary_{kind}", x, cos, sin, scale=16)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ((2, 3, 5, 7, 1), "requires dim % 2 == 0, which does not hold for dim = 7"),
+        ((3, 3, 5, 8, 2), "requires batch % tables == 0, which does not hold for batch = 3"),
+    ],
+)
+def test_rotary_refuses_what_it_has_no_halves_or_tables_for(
+    random: Random, size: tuple[int, ...], said: str
+) -> None:
+    *_, length, dim, tables = size
+    x, table = values(random, "f32", *size[:4]), values(random, "f32", tables, length, dim)
+    with pytest.raises(CallError, match=said):
+        rotary.rotary_f32(x, table, table)
