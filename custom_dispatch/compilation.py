@@ -8,11 +8,12 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
-from custom_dispatch.errors import DeclarationError, ModelError
+from custom_dispatch.errors import DeclarationError, LinkError, ModelError
 from custom_dispatch.files import check_output, write_atomically
+from custom_dispatch.frontends.patterns.pattern import Pattern
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
@@ -71,6 +72,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     kernels: Kernel | Iterable[Kernel] | Library,
     targets: Sequence[str | Target] = (),
     *,
+    replace: Any = (),
     flags: Sequence[str] = (),
     asynchronous: bool = True,
     store: bool = True,
@@ -87,6 +89,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
         Declared kernels, or a library that `cd.build` returned (then without targets).
     targets
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
+    replace
+        `Pattern`s: kernels to be put wherever the model computes what they do. Their kernels need
+        not be among `kernels`. `replaced` of the result says where.
     flags
         Further flags for `iree-compile`. What is compiled with some is not kept: a flag may name a
         file.
@@ -103,11 +108,12 @@ def compile(  # noqa: A001 - the public name is cd.compile
     ModelError
         The model is not valid MLIR, or IREE cannot compile it.
     LinkError
-        The model and the kernels do not fit together.
+        The model and the kernels do not fit together, or a pattern is found nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    library = _library(kernels, targets, store, options)
+    patterns = [replace] if isinstance(replace, Pattern) else list(replace)
+    library = _library(_with_replacing(kernels, patterns, model), targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
     given = [*ours, *flags]
@@ -136,7 +142,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
     from custom_dispatch.frontends.model import refers_to_files
 
     with_files = refers_to_files(model)
-    linked = link(model, library, embedded, apart=not whole and not with_files, flags=given)
+    linked = link(
+        model, library, embedded, apart=not whole and not with_files, flags=given, replace=patterns
+    )
     source = linked.bytecode
 
     def of_model() -> bytes:
@@ -146,7 +154,39 @@ def compile(  # noqa: A001 - the public name is cd.compile
         content = of_model()
     else:
         content = kept.remember("model", (source, linked.apart, ours), cpu, of_model)
-    return CompiledModule(content, library.targets, tuple(kernel.name for kernel in linked.kernels))
+    return CompiledModule(
+        content,
+        library.targets,
+        tuple(kernel.name for kernel in linked.kernels),
+        replaced=linked.replaced,
+    )
+
+
+def _with_replacing(
+    kernels: Kernel | Iterable[Kernel] | Library, patterns: Sequence[Any], model: Model | None
+) -> Kernel | Iterable[Kernel] | Library:
+    """The kernels that are given, and those that patterns put into the model."""
+    if not patterns:
+        return kernels
+    if model is None:
+        raise DeclarationError(
+            "replace is given without a model.",
+            expected="a model, in which places are looked for",
+            next_step="leave replace out, or pass the model first.",
+        )
+    wanted = {id(p.kernel): p.kernel for p in patterns if hasattr(p, "kernel")}.values()
+    if isinstance(kernels, Library):
+        for kernel in wanted:
+            if kernel not in kernels.kernels:
+                raise LinkError(
+                    f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
+                    "model.",
+                    expected="one that was built with the kernel",
+                    next_step="build it with the kernel, or pass kernels and targets.",
+                )
+        return kernels
+    given = [kernels] if isinstance(kernels, Kernel) else list(kernels)
+    return given + [kernel for kernel in wanted if kernel not in given]
 
 
 def compile_mlir(

@@ -28,7 +28,7 @@ class CompiledModule:
     """The weights that it needs besides, which are the model's own tensors; None where it holds
     all."""
     replaced: Replaced | None = None
-    """What `cd.torch.compile(..., replace=...)` has replaced, and what it nearly has."""
+    """What `replace=` has replaced, and what it nearly has; None where nothing was asked for."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, whole or not at all, and return its path.

@@ -28,7 +28,7 @@ class Replacement:
     kernel: str
     place: Place
     operations: tuple[str, ...]
-    """PyTorch's operations that it stands for, in the model's order: "aten.rsqrt.default"."""
+    """The operations that it stands for, in the model's order: "aten.rsqrt.default"."""
     scalars: dict[str, Any] = field(default_factory=dict)
     """The numbers of the model that it takes, by the names of its scalars."""
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.frontends.declarations import KernelFunction, kernel_functions
+from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
+from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
 from custom_dispatch.frontends.preflight import (
     find_preflights,
     has_effects,
@@ -43,6 +45,7 @@ from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
 from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.replaced import Replaced
 from custom_dispatch.toolchain.library import Library
 
 _UNCHECKED = "custom_dispatch_unchecked_"
@@ -58,6 +61,8 @@ class LinkedModel:
     """The kernels that it calls."""
     apart: Mapping[str, str] = field(default_factory=dict)
     """The executables that are to be put in place of the module's own, by symbol."""
+    replaced: Replaced | None = None
+    """What was replaced in it; None where nothing was asked for."""
 
     @property
     def text(self) -> str:
@@ -80,6 +85,7 @@ def link(
     *,
     apart: bool = False,
     flags: Sequence[str] = (),
+    replace: Any = (),
 ) -> LinkedModel:
     """Put a library's kernels into a model.
 
@@ -95,13 +101,17 @@ def link(
         Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
     flags
         Those that `iree-compile` will be given, for the manifest.
+    replace
+        Patterns: kernels of the library, and what they are to be put in the place of.
 
     Raises
     ------
     ModelError
         The model is not valid MLIR.
     LinkError
-        The model and the kernels do not fit together.
+        The model and the kernels do not fit together, or a pattern is found nowhere.
+    DeclarationError
+        A pattern is none.
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel] = {}
@@ -110,6 +120,11 @@ def link(
         converted, calls = convert_torch(module, by_name)
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
+    replaced = None
+    if patterns := patterns_of(replace):
+        callees = Callees(name_of(op) for op in symbols_of(module))
+        replaced = replace_places(module, patterns, callees)
+        calls = {**calls, **callees.kernels}
     with module.context, ir.Location.unknown():
         _check_model(module)
         functions = kernel_functions(module, library, calls)
@@ -151,7 +166,7 @@ def link(
         open_to_callers(module, stateless=stateless)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}
-    return LinkedModel(module, tuple(used), kept_apart)
+    return LinkedModel(module, tuple(used), kept_apart, replaced)
 
 
 def _check_model(module: ir.Module) -> None:

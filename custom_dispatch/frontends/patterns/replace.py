@@ -1,0 +1,387 @@
+"""Kernels in the places of an MLIR model that compute what they do.
+
+Every pattern is compared with every place. Of several for one result, the one that stands for most
+operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
+given first is taken, and of its places the one that comes first in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.frontends.call_site import CallSite
+from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.patterns.constants import shortest
+from custom_dispatch.frontends.patterns.example import Example, normalise
+from custom_dispatch.frontends.patterns.likeness import likeness
+from custom_dispatch.frontends.patterns.matching import Matcher
+from custom_dispatch.frontends.patterns.numbers import constant
+from custom_dispatch.frontends.patterns.pattern import Pattern, Replaceable
+from custom_dispatch.frontends.patterns.place import place_of
+from custom_dispatch.frontends.patterns.state import Match, Miss
+from custom_dispatch.frontends.patterns.text import TextExamples
+from custom_dispatch.frontends.patterns.whole import is_inside
+from custom_dispatch.ir.signature import Sizes, declared_signature, input_types, output_types
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+
+_NEAR = 0.5
+"""How much of an example has to be there for a place to be a near miss."""
+ByName = Mapping[str, list[ir.Operation]]
+
+
+class Examples(Protocol):
+    """What writes the examples that a place is compared with."""
+
+    @property
+    def pattern(self) -> Replaceable:
+        """The pattern that they are of."""
+
+    def roots(self) -> set[str]:
+        """The names of the operations that are looked at."""
+
+    def at(self, op: ir.Operation, by_name: ByName) -> Iterable[Example | Miss]:
+        """The examples for one place, or why there is none."""
+
+
+class MakesExamples(Protocol):
+    """A pattern of a front end that writes examples itself."""
+
+    def examples(self, module: ir.Module) -> Examples:
+        """What writes its examples for a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    order: int
+    """The pattern's, in the order given."""
+    position: int
+    """The place's, in the model's order."""
+    match: Match
+    operations: tuple[tuple[int, ir.Operation], ...]
+    """Those that the kernel stands for, in the model's order. Python's hash of an operation follows
+    from its operands, so that none is found in a set any more when the model is being changed."""
+    place: Place
+
+    @property
+    def last(self) -> ir.Operation:
+        """The last operation that gives a result: there all operands are known."""
+        owners = [ir.OpResult(value).owner.operation for value in self.match.results]
+        return next(op for _, op in reversed(self.operations) if any(op == o for o in owners))
+
+
+def patterns_of(items: Any) -> list[Any]:
+    """`replace=` as a list of patterns.
+
+    Raises
+    ------
+    DeclarationError
+        An item is none.
+    """
+    if isinstance(items, Pattern) or not isinstance(items, Iterable):
+        items = [items]
+    found = list(items)
+    for item in found:
+        if not isinstance(item, Pattern) and not hasattr(item, "examples"):
+            raise DeclarationError(
+                f"replace has {shown(item)} in it.",
+                expected="a cd.Pattern, or a cd.jax.Pattern for models of JAX",
+                next_step="write replace=[cd.Pattern(kernel, computes=...)].",
+            )
+    return found
+
+
+def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
+    """Put calls of kernels into a model.
+
+    Parameters
+    ----------
+    module
+        The model, which is changed: private functions become part of those that call them.
+    items
+        Patterns.
+    callees
+        Where the kernels' functions are declared.
+
+    Raises
+    ------
+    DeclarationError
+        A pattern is none, or its function is none that can be looked for.
+    LinkError
+        A pattern that is required is found nowhere; the message lists what nearly is.
+    """
+    patterns = patterns_of(items)
+    normalise(module)
+    with module.context, ir.Location.unknown():
+        work = _Work(module, callees)
+        found: list[_Found] = []
+        for order, pattern in enumerate(patterns):
+            examples = (
+                TextExamples(pattern, module)
+                if isinstance(pattern, Pattern)
+                else pattern.examples(module)
+            )
+            found += work.find(order, examples)
+        for item in _chosen(found, work):
+            work.put(item)
+        work.finish()
+    report = work.report()
+    for pattern in patterns:
+        if pattern.required and not report.of(pattern.kernel.name):
+            raise _nowhere(pattern, report)
+    return report
+
+
+def _nowhere(pattern: Replaceable, report: Replaced) -> LinkError:
+    name = pattern.kernel.name
+    near = tuple(item for item in report.near_misses if item.kernel == name)
+    return LinkError(
+        f"No place in the model computes what kernel `{name}` replaces.",
+        expected="at least one, since its pattern is required",
+        next_step="correct the pattern where these places differ:"
+        if near
+        else "leave it out, or let it be missing: required=False.",
+        log="\n".join(near_miss_lines(near)) if near else "",
+    )
+
+
+def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
+    """Those of all matches that are taken, by the rule above."""
+    largest: dict[ir.Value, _Found] = {}
+    for item in found:
+        result = item.match.results[item.match.example.roots[0]]
+        known = largest.get(result)
+        if known is None or len(item.match.operations) > len(known.match.operations):
+            largest[result] = item
+    taken: dict[ir.Operation, _Found] = {}
+    chosen = []
+    for item in sorted(largest.values(), key=lambda item: (item.order, item.position)):
+        other = next((taken[op] for op in item.match.operations if op in taken), None)
+        if other is not None:
+            kernel = other.match.example.pattern.kernel.name
+            work.note(item.match, f"the place overlaps one that `{kernel}` takes")
+            continue
+        taken.update(dict.fromkeys(item.match.operations, item))
+        chosen.append(item)
+    return chosen
+
+
+class _Work:
+    """One model into which kernels are put."""
+
+    def __init__(self, module: ir.Module, callees: Callees) -> None:
+        self._module = module
+        self._callees = callees
+        self._order: dict[ir.Operation, int] = {}
+        self._by_name: dict[str, list[ir.Operation]] = {}
+        self._new: dict[ir.Value, ir.Value] = {}
+        self._done: list[tuple[int, ir.Operation]] = []
+        self._replacements: list[Replacement] = []
+        self._misses: dict[tuple[str, int], tuple[float, NearMiss]] = {}
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            self._order[op] = len(self._order)
+            self._by_name.setdefault(op.name, []).append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+
+    # -- finding
+
+    def find(self, order: int, examples: Examples) -> list[_Found]:
+        """Every place that computes a pattern."""
+        found = []
+        for name in sorted(examples.roots()):
+            for op in self._by_name.get(name, ()):
+                for example in examples.at(op, self._by_name):
+                    if isinstance(example, Miss):
+                        self._note(examples.pattern.kernel, op, example)
+                        continue
+                    result = Matcher().match(example, op, self._by_name)
+                    if isinstance(result, Match):
+                        problem = self._problem(result)
+                        if problem:
+                            self.note(result, problem)
+                            continue
+                        found.append(self._found(order, op, result))
+                    elif likeness(example, op) >= _NEAR:
+                        self._note(examples.pattern.kernel, op, result)
+        return found
+
+    def _found(self, order: int, root: ir.Operation, match: Match) -> _Found:
+        operations = sorted(
+            ((self._order[op], op) for op in match.operations), key=lambda item: item[0]
+        )
+        return _Found(order, self._order[root], match, tuple(operations), place_of(root))
+
+    def _problem(self, match: Match) -> str:
+        """Why the kernel cannot stand in a place that computes the same; empty where it can."""
+        owners = [ir.OpResult(value).owner.operation for value in match.results]
+        last = max(owners, key=lambda op: self._order[op])
+        for user in self._outside(match):
+            if _comes_before(user, last):
+                return "a result is used before all operands are there"
+        try:
+            self._leading(match)
+            for item in match.example.pattern.kernel.arguments:
+                if isinstance(item, Scalar):
+                    constant(item, self._scalar(match, item.name))
+        except LinkError as error:
+            return error.found.removesuffix(".")
+        return ""
+
+    def _outside(self, match: Match) -> list[ir.Operation]:
+        """Who uses a result in the place of the kernel's."""
+        return [
+            use.owner.operation
+            for value in match.results
+            for use in value.uses
+            if not is_inside(use.owner.operation, match.operations)
+        ]
+
+    def _scalar(self, match: Match, name: str) -> Any:
+        fixed = match.example.pattern.fixed
+        if name in fixed:
+            return fixed[name]
+        return match.scalars.get(name, match.operands.get(name))
+
+    def _leading(self, match: Match) -> int:
+        """How many leading dims the place has; raises LinkError where sizes do not fit."""
+        kernel = match.example.pattern.kernel
+        site = CallSite("the place", kernel)
+        inputs: list[Sizes] = []
+        for item in kernel.arguments:
+            if not isinstance(item, Buffer):
+                inputs.append(())
+            elif item.name in match.operands:
+                inputs.append(site.tensor_sizes(item, match.operands[item.name].type))
+            else:
+                inputs.append((0,) * item.rank)
+        outputs = [
+            site.tensor_sizes(item, value.type)
+            for item, value in zip(kernel.outputs, match.results, strict=True)
+        ]
+        return site.check_sizes(inputs, outputs)
+
+    def note(self, match: Match, reason: str) -> None:
+        """Note that a place is not replaced although it computes the same."""
+        result = ir.OpResult(match.results[match.example.roots[0]])
+        op = result.owner.operation
+        self._note(match.example.pattern.kernel, op, Miss(op, (reason,), 1.0))
+
+    def _note(self, kernel: Kernel, root: ir.Operation, miss: Miss) -> None:
+        key = (kernel.name, self._order[root])
+        known = self._misses.get(key)
+        if known is None or miss.share > known[0]:
+            said = NearMiss(kernel.name, place_of(root), miss.reason)
+            self._misses[key] = (miss.share, said)
+
+    # -- replacing
+
+    def put(self, found: _Found) -> None:
+        """Put a call of the kernel in a place."""
+        match = found.match
+        kernel = match.example.pattern.kernel
+        last = found.last
+        signature = declared_signature(kernel, leading=self._leading(match))
+        symbol = self._callees.declare(self._module, kernel, signature)
+        types = [ir.Type.parse(kind) for kind in input_types(kernel, signature)]
+        with last.location, ir.InsertionPoint(last):
+            values = [
+                self._tensor(match, item, kind)
+                if isinstance(item, Buffer)
+                else self._number(match, item, kind)
+                for item, kind in zip(kernel.arguments, types, strict=True)
+            ]
+            call = ir.Operation.create(
+                "func.call",
+                results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
+                operands=values,
+                attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
+            )
+            results = [
+                _cast(new, old.type) for old, new in zip(match.results, call.results, strict=True)
+            ]
+        inside = [op for _, op in found.operations]
+        for old, new in zip(match.results, results, strict=True):
+            for use in list(old.uses):
+                if not any(op == outer for op in inside for outer in _outwards(use.owner)):
+                    use.owner.operation.operands[use.operand_number] = new
+            self._new[old] = new
+        self._done += found.operations
+        numbers = {
+            item.name: shortest(value)
+            for item in kernel.arguments
+            if isinstance(item, Scalar)
+            and isinstance(value := self._scalar(match, item.name), bool | int | float)
+        }
+        names = tuple(op.name for op in inside)
+        self._replacements.append(Replacement(kernel.name, found.place, names, numbers))
+        self._misses.pop((kernel.name, found.position), None)
+
+    def _tensor(self, match: Match, operand: Buffer, kind: ir.Type) -> ir.Value:
+        value = match.operands.get(operand.name)
+        if value is None:
+            rank = ir.RankedTensorType(kind).rank
+            empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
+            return _cast(_create("tensor.empty", empty), kind)
+        return _cast(self._new.get(value, value), kind)
+
+    def _number(self, match: Match, scalar: Scalar, kind: ir.Type) -> ir.Value:
+        value = self._scalar(match, scalar.name)
+        attribute = constant(scalar, value)
+        if attribute is not None:
+            return _create("arith.constant", kind, value=attribute)
+        value = self._new.get(value, value)
+        if isinstance(value.type, ir.RankedTensorType):
+            value = _create("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
+        if value.type == kind:
+            return value
+        if str(value.type) == "index":
+            return _create("arith.index_cast", kind, value)
+        return _create("arith.extf", kind, value)
+
+    def finish(self) -> None:
+        """Take away what nobody uses any more."""
+        for _, op in sorted(self._done, key=lambda item: -item[0]):
+            if not any(True for result in op.results for _ in result.uses):
+                op.erase()
+
+    def report(self) -> Replaced:
+        """What was done, and what was not."""
+        replaced = {(item.kernel, item.place) for item in self._replacements}
+        misses = [miss for _, miss in self._misses.values()]
+        return Replaced(
+            tuple(self._replacements),
+            tuple(item for item in misses if (item.kernel, item.place) not in replaced),
+        )
+
+
+def _comes_before(user: ir.Operation, last: ir.Operation) -> bool:
+    """Whether an operation, or what it is in, comes before another one of that block."""
+    found = next((op for op in _outwards(user) if op.block == last.block), None)
+    return found is not None and found != last and bool(found.is_before_in_block(last))
+
+
+def _outwards(op: Any) -> Iterator[ir.Operation]:
+    """An operation, the one that it is in, and so on, without the module."""
+    while op is not None and op.parent is not None:
+        yield op.operation
+        op = op.parent
+
+
+def _cast(value: ir.Value, kind: ir.Type) -> ir.Value:
+    return value if value.type == kind else _create("tensor.cast", kind, value)
+
+
+def _create(name: str, kind: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
+    return ir.Operation.create(
+        name, results=[kind], operands=list(operands), attributes=attributes
+    ).result

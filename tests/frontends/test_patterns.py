@@ -1,0 +1,406 @@
+"""Kernels put wherever an MLIR model computes what an example does, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.errors import DeclarationError, LinkError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sample_kernels.patterns import add_relu, squared_relu
+
+MAPS = """
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+"""
+
+# An RMS norm of any size: what is divided by follows from a size.
+NORM = f"""{MAPS}
+func.func @norm(%x: tensor<?x?xf32>, %w: tensor<?xf32>, %eps: f32) -> tensor<?x?xf32> {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %rows = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %n = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %i = arith.index_cast %n : index to i64
+  %count = arith.sitofp %i : i64 to f32
+  %e = tensor.empty(%rows) : tensor<?xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {{indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}}
+      ins(%x : tensor<?x?xf32>) outs(%z : tensor<?xf32>) {{
+  ^bb0(%a: f32, %sofar: f32):
+    %s = arith.mulf %a, %a : f32
+    %t = arith.addf %sofar, %s : f32
+    linalg.yield %t : f32
+  }} -> tensor<?xf32>
+  %o = tensor.empty(%rows, %n) : tensor<?x?xf32>
+  %y = linalg.generic {{indexing_maps = [#id, #row, #column, #id],
+                        iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %sum, %w : tensor<?x?xf32>, tensor<?xf32>, tensor<?xf32>)
+      outs(%o : tensor<?x?xf32>) {{
+  ^bb0(%a: f32, %b: f32, %c: f32, %u: f32):
+    %m = arith.divf %b, %count : f32
+    %p = arith.addf %m, %eps : f32
+    %q = math.rsqrt %p : f32
+    %g = arith.mulf %a, %q : f32
+    %h = arith.mulf %g, %c : f32
+    linalg.yield %h : f32
+  }} -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}}
+"""
+
+# The same with known sizes, other operands swapped, and a result that takes %x for its type.
+PLACE = """
+func.func @NAME(%x: tensor<4x64xf32>, %v: tensor<4x64xf32>, %w: tensor<64xf32>, %r: tensor<4xf32>)
+    -> tensor<4x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %eps = arith.constant 1.0e-5 : f32
+  %count = arith.constant 64.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x64xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%a: f32, %sofar: f32):
+    %s = arith.mulf %a, %a : f32
+    %t = arith.addf %s, %sofar : f32
+    linalg.yield %t : f32
+  } -> tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#column, #id, #row, #id],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%w, %x, %sum : tensor<64xf32>, tensor<4x64xf32>, tensor<4xf32>)
+      outs(%x : tensor<4x64xf32>) {
+  ^bb0(%c: f32, %a: f32, %b: f32, %u: f32):
+    %m = arith.divf %b, %count : f32
+    %p = arith.addf %eps, %m : f32
+    %q = math.rsqrt %p : f32
+    %g = arith.mulf %a, %q : f32
+    %h = arith.mulf %c, %g : f32
+    linalg.yield %h : f32
+  } -> tensor<4x64xf32>
+  return %y : tensor<4x64xf32>
+}
+"""
+
+DYNAMIC = PLACE.replace("4x64x", "?x?x").replace("64xf", "?xf").replace("4xf", "?xf")
+DYNAMIC = DYNAMIC.replace(
+    "%count = arith.constant 64.0 : f32\n  %e = tensor.empty() : tensor<?xf32>",
+    """%c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %v, %c1 : tensor<?x?xf32>
+  %rows = tensor.dim %v, %c0 : tensor<?x?xf32>
+  %i = arith.index_cast %n : index to i64
+  %count = arith.sitofp %i : i64 to f32
+  %e = tensor.empty(%rows) : tensor<?xf32>""",
+)
+
+REPLACED = {
+    "known": PLACE,
+    "other_epsilon": PLACE.replace("1.0e-5", "0.25"),
+    "inlined": PLACE.replace("NAME", "private_norm").replace("func.func", "func.func private")
+    + """
+func.func @NAME(%x: tensor<4x64xf32>, %v: tensor<4x64xf32>, %w: tensor<64xf32>, %r: tensor<4xf32>)
+    -> tensor<4x64xf32> {
+  %0 = call @private_norm(%v, %x, %w, %r)
+    : (tensor<4x64xf32>, tensor<4x64xf32>, tensor<64xf32>, tensor<4xf32>) -> tensor<4x64xf32>
+  return %0 : tensor<4x64xf32>
+}""",
+    "unknown": DYNAMIC.replace("%v, %c", "%x, %c"),
+}
+
+# Why each is not replaced, and what makes it so.
+MISSES = {
+    "count": (PLACE.replace("64.0", "63.0"), "a size is 63.0, and in the pattern 64.0"),
+    "starts_at_one": (
+        PLACE.replace("constant 0.0", "constant 1.0"),
+        "1.0, where the pattern has 0.0",
+    ),
+    "accumulates": (
+        PLACE.replace("outs(%z", "outs(%r"),
+        "the argument `%arg3`, where the pattern has linalg.fill",
+    ),
+    "square_root": (
+        PLACE.replace("math.rsqrt", "math.sqrt"),
+        "it has math.sqrt where the pattern has math.rsqrt",
+    ),
+    "difference": (
+        PLACE.replace("arith.addf %eps, %m", "arith.subf %m, %eps"),
+        "it has arith.subf where the pattern has arith.addf",
+    ),
+    "turned_division": (
+        PLACE.replace("arith.divf %b, %count", "arith.divf %count, %b"),
+        "64.0 is another of its arguments",
+    ),
+    "other_tensor": (
+        PLACE.replace("ins(%w, %x,", "ins(%w, %v,"),
+        "`x` would be the argument `%arg1` here and the argument `%arg0` there",
+    ),
+    "epsilon_of_elements": (
+        PLACE.replace("arith.addf %eps, %m", "arith.addf %c, %m"),
+        "`epsilon` is computed element by element",
+    ),
+    "other_axis": (
+        PLACE.replace("[#id, #row]", "[affine_map<(i, j) -> (j, i)>, #row]")
+        .replace("4x64x", "8x8x").replace("64xf", "8xf").replace("4xf", "8xf"),
+        "linalg.generic has the maps [affine_map<(d0, d1) -> (d1, d0)>, "
+        "affine_map<(d0, d1) -> (d0)>], and in the pattern [affine_map<(d0, d1) -> (d0, d1)>, "
+        "affine_map<(d0, d1) -> (d0)>]",
+    ),
+    "used_elsewhere": (
+        PLACE.replace("return %y", "%k = linalg.broadcast ins(%sum : tensor<4xf32>) outs(%v : "
+                      "tensor<4x64xf32>) dimensions = [1]\n"
+                      "  %l = arith.addf %k, %y : tensor<4x64xf32>\n  return %l"),
+        "the intermediate `%2` (linalg.generic) is used by linalg.broadcast, too",
+    ),
+    "rounds": (
+        PLACE.replace("math.rsqrt %p : f32", "math.rsqrt %p fastmath<fast> : f32"),
+        "`fastmath` of math.rsqrt is #arith.fastmath<fast>, and in the pattern "
+        "#arith.fastmath<none>",
+    ),
+    "other_size_of_a_tensor": (DYNAMIC, "a size is another, and in the pattern another"),
+}  # fmt: skip
+
+
+def named(cases: dict[str, str]) -> str:
+    bodies = [
+        text.replace("@NAME", f"@{name}").replace("private_norm", f"{name}_norm")
+        for name, text in cases.items()
+    ]
+    return MAPS + "".join(bodies)
+
+
+MODEL = named(REPLACED | {name: text for name, (text, _) in MISSES.items()})
+
+
+def arrays(sizes: tuple[int, int] = (4, 64)) -> list[Any]:
+    random = numpy.random.default_rng(0)
+    rows, columns = sizes
+    shapes = [(rows, columns), (rows, columns), (columns,), (rows,)]
+    return [random.uniform(0.5, 1.5, shape).astype(numpy.float32) for shape in shapes]
+
+
+def agree(first: Any, second: Any, sizes: tuple[int, int] = (4, 64)) -> None:
+    numpy.testing.assert_allclose(first(*arrays(sizes)), second(*arrays(sizes)), rtol=2e-6)
+
+
+@pytest.fixture(scope="module")
+def stock() -> Any:
+    """All places, as IREE compiles them."""
+    touched = """
+func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @touched(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = call @simple_mul(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}"""
+    module = cd.compile(MODEL + touched, [simple_mul], ["cpu"])
+    assert module.replaced is None
+    return cd.load(module, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def replaced() -> cd.CompiledModule:
+    """All places, compiled with the kernel in some."""
+    return cd.compile(MODEL, [], ["cpu"], replace=cd.Pattern(rms_norm_f32, NORM))
+
+
+def test_every_place_that_computes_the_same_is_replaced(
+    stock: Any, replaced: cd.CompiledModule
+) -> None:
+    assert replaced.kernels == ("rms_norm_f32",)
+    assert [item.scalars for item in replaced.replaced] == [
+        {"epsilon": epsilon} for epsilon in (1e-5, 0.25, 1e-5, 1e-5)
+    ]
+    first = next(iter(replaced.replaced))
+    assert first.operations == ("linalg.generic", "linalg.generic")
+    place = re.fullmatch(r"line (\d+)", first.place.source)
+    assert place
+    assert "%y = linalg.generic" in MODEL.splitlines()[int(place[1]) - 1]
+    program = cd.load(replaced, device="cpu")
+    for name in REPLACED:
+        agree(getattr(program, name), getattr(stock, name))
+    agree(program.unknown, stock.unknown, (3, 7))
+
+
+def test_no_place_that_computes_something_else_is_replaced(
+    stock: Any, replaced: cd.CompiledModule
+) -> None:
+    reasons = [miss.reason for miss in replaced.replaced.near_misses]
+    assert reasons == [reason for _, reason in MISSES.values()]
+    program = cd.load(replaced, device="cpu")
+    for name in MISSES:
+        sizes = (8, 8) if name == "other_axis" else (4, 64)
+        agree(getattr(program, name), getattr(stock, name), sizes)
+
+
+def test_what_is_required_and_found_nowhere_is_an_error_that_lists_near_misses() -> None:
+    model = named({"count": MISSES["count"][0]})
+    with pytest.raises(LinkError) as caught:
+        cd.compile(model, [], ["cpu"], replace=[cd.Pattern(rms_norm_f32, NORM)])
+    text = re.sub(r"line \d+", "line N", str(caught.value))
+    assert text == (
+        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "  expected: at least one, since its pattern is required\n"
+        "  next step: correct the pattern where these places differ:\n"
+        "not replaced by  in  at       because\n"
+        "rms_norm_f32     -   line N  a size is 63.0, and in the pattern 64.0"
+    )
+
+
+ADD_RELU = """
+func.func @example(%x: tensor<4x8xf32>, %residual: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %z = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<4x8xf32>
+  %sum = stablehlo.add %x, %residual : tensor<4x8xf32>
+  %y = stablehlo.maximum %sum, %z : tensor<4x8xf32>
+  return %sum, %y : tensor<4x8xf32>, tensor<4x8xf32>
+}
+"""
+TWICE = """
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+  %0 = stablehlo.add %x, %y : tensor<4x8xf32>
+  %1 = stablehlo.maximum %z, %0 : tensor<4x8xf32>
+  %2 = stablehlo.multiply %0, %1 : tensor<4x8xf32>
+  %3 = stablehlo.add %2, %1 : tensor<4x8xf32>
+  %4 = stablehlo.maximum %3, %z : tensor<4x8xf32>
+  return %3, %4 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+"""
+
+
+def test_several_results_are_those_of_one_call_and_a_place_may_take_anothers_result() -> None:
+    module = cd.compile(TWICE, [], ["cpu"], replace=[cd.Pattern(add_relu, ADD_RELU)])
+    assert [item.operations for item in module.replaced] == [
+        ("stablehlo.add", "stablehlo.maximum"),
+        ("stablehlo.add", "stablehlo.maximum"),
+    ]
+    random = numpy.random.default_rng(0)
+    x, y = random.normal(size=(2, 4, 8)).astype(numpy.float32)
+    total = (x + y) * numpy.maximum(x + y, 0) + numpy.maximum(x + y, 0)
+    first, second = cd.load(module, device="cpu").main(x, y)
+    numpy.testing.assert_allclose(first, total, rtol=1e-6)
+    numpy.testing.assert_allclose(second, numpy.maximum(total, 0), rtol=1e-6)
+
+
+def test_where_places_overlap_the_larger_and_then_the_first_is_taken() -> None:
+    product = """
+func.func @example(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.multiply %x, %y : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}"""
+    model = """
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.multiply %x, %y : tensor<8xf32>
+  %1 = stablehlo.multiply %0, %y : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+    patterns = [cd.Pattern(simple_mul, product), cd.Pattern(simple_mul, product)]
+    module = cd.compile(model, [], ["cpu"], replace=patterns)
+    assert len(module.replaced) == 2
+    x = numpy.arange(8, dtype=numpy.float32)
+    numpy.testing.assert_array_equal(cd.load(module, device="cpu").main(x, x), x**3)
+
+
+def test_a_number_that_the_model_computes_reaches_a_scalar() -> None:
+    scaled = """
+func.func @example(%x: tensor<?x?xf32>, %scale: f32) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %b = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%a, %b) : tensor<?x?xf32>
+  %y = linalg.map ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>)
+    (%in: f32, %out: f32) {
+      %0 = arith.maximumf %in, %zero : f32
+      %1 = arith.mulf %0, %0 : f32
+      %2 = arith.mulf %1, %scale : f32
+      linalg.yield %2 : f32
+    }
+  return %y : tensor<?x?xf32>
+}"""
+    model = scaled.replace("@example", "@main").replace(
+        "%e = ", "%doubled = arith.addf %scale, %scale : f32\n  %e = "
+    ).replace("%1, %scale", "%doubled, %1")  # fmt: skip
+    module = cd.compile(model, [], ["cpu"], replace=[cd.Pattern(squared_relu(2), scaled)])
+    assert [item.scalars for item in module.replaced] == [{}]
+    x = numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(3, 4)
+    result = cd.load(module, device="cpu").main(x, numpy.float32(1.5))
+    numpy.testing.assert_allclose(result, numpy.maximum(x, 0) ** 2 * 3, rtol=1e-6)
+
+
+EXAMPLE = "func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {{ {} }}"
+PRODUCT = "%0 = stablehlo.multiply %x, %y : tensor<?xf32> return %0 : tensor<?xf32>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("func", "The pattern of kernel `simple_mul` is not valid MLIR."),
+        (
+            EXAMPLE.format(PRODUCT).replace("@f", "private @f"),
+            "The pattern of kernel `simple_mul` has 0 public functions.\n"
+            "  expected: one, which computes its results in one block",
+        ),
+        (
+            "func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> "
+            "{ %0 = stablehlo.multiply %x, %x : tensor<?xf32> return %0 : tensor<?xf32> }",
+            "The pattern of kernel `simple_mul` has a function of 1 parameters.\n"
+            "  expected: 2: lhs, rhs",
+        ),
+        (
+            EXAMPLE.format(PRODUCT).replace("?x", "?x?x"),
+            "The pattern of kernel `simple_mul` has tensor<?x?xf32> for `lhs`.\n"
+            "  expected: a tensor of f32 and of the rank of [n]",
+        ),
+        (
+            EXAMPLE.format("return %x : tensor<?xf32>"),
+            "The pattern of kernel `simple_mul` returns a parameter for `product`.",
+        ),
+        (
+            EXAMPLE.format(PRODUCT.replace("%y", "%x")),
+            "The pattern of kernel `simple_mul` has a function that does not use `rhs`.",
+        ),
+        (
+            EXAMPLE.format('"stablehlo.custom_call"() {call_target_name = "print", '
+                           "has_side_effect = true} : () -> () " + PRODUCT),
+            "The pattern of kernel `simple_mul` has an operation stablehlo.custom_call, which no "
+            "result is computed with.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_example_is_refused(text: str, expected: str) -> None:
+    model = EXAMPLE.format(PRODUCT)
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(model, [], ["cuda:sm_80"], replace=[cd.Pattern(simple_mul, text)])
+    assert str(caught.value).startswith(expected)
+
+
+def test_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.Pattern(simple_mul, lambda x: x)  # type: ignore[arg-type]
+    assert "cd.jax.Pattern, cd.torch.Pattern" in str(caught.value)
+    with pytest.raises(DeclarationError, match="A pattern is given 3 for its kernel"):
+        cd.Pattern(3, "func")  # type: ignore[arg-type]
+    with pytest.raises(DeclarationError, match="fixes `lhs`"):
+        cd.Pattern(simple_mul, "func", fixed={"lhs": 1})
+    with pytest.raises(DeclarationError, match="replace is given without a model"):
+        cd.compile(None, simple_mul, ["cpu"], replace=[cd.Pattern(simple_mul, "func")])
+    with pytest.raises(DeclarationError, match="replace has 3 in it"):
+        cd.compile(EXAMPLE.format(PRODUCT), simple_mul, ["cuda:sm_80"], replace=[3])
+    library = cd.build(simple_mul, ["cuda:sm_80"])
+    with pytest.raises(LinkError, match="The library lacks kernel `rms_norm_f32`"):
+        cd.compile(EXAMPLE.format(PRODUCT), library, replace=[cd.Pattern(rms_norm_f32, NORM)])
