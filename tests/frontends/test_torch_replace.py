@@ -320,5 +320,5 @@ def test_patterns_that_are_none_are_refused() -> None:
         "Kernel `squared_relu_2` has no reference, so nothing says what it replaces.\n"
     )
     assert "has a function that PyTorch cannot trace" in refusal(
-        DeclarationError, lambda: replaced(torch.nn.ReLU(), given, [simple_mul])
+        DeclarationError, lambda: replaced(torch.nn.ReLU(), (torch.ones(8),), [simple_mul])
     )

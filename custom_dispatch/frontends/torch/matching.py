@@ -31,6 +31,18 @@ _COMMUTATIVE = {
     aten.mul.Tensor,
     aten.ne.Tensor,
 }
+# They compute nothing, so that it does not matter who else uses what they give.
+VIEWS = {
+    aten.expand.default,
+    aten.permute.default,
+    aten.reshape.default,
+    aten.select.int,
+    aten.slice.Tensor,
+    aten.squeeze.dim,
+    aten.transpose.int,
+    aten.unsqueeze.default,
+    aten.view.default,
+}
 _MOST_STEPS = 20_000
 
 
@@ -44,6 +56,16 @@ class Match:
     """The operations that it stands for."""
     operands: Mapping[str, torch.fx.Node]
     scalars: Mapping[str, Any]
+
+    @property
+    def root(self) -> torch.fx.Node:
+        """The result that it was found by."""
+        return self.outputs[self.traced.roots[0]]
+
+    @property
+    def own(self) -> frozenset[torch.fx.Node]:
+        """The operations that no other place may have: all but views."""
+        return frozenset(n for n in self.nodes if n.target not in VIEWS or n in self.outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +311,8 @@ class Matcher:
         nodes = frozenset().union(*state.nodes.values())
         results = frozenset().union(*(state.nodes[item] for item in self._traced.outputs))
         for node in nodes - results:
+            if node.target in VIEWS:
+                continue
             for user in users_of(node):
                 if user not in nodes:
                     what = "a result of the model" if user.op == "output" else f"used by `{user}`"

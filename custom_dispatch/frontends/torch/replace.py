@@ -2,7 +2,8 @@
 
 Every pattern is compared with every place. Of several for one result, the one that stands for most
 operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
-given first is taken, and of its places the one that comes first in the model.
+given first is taken, and of its places the one that comes first in the model; for the result of the
+other a smaller one may be left.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,14 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError
+from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss, are_equal, size_of
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
 from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
 
@@ -53,7 +56,7 @@ def replace_places(
     program
         The model, which stays as it is.
     items
-        Patterns, or kernels whose references are code of PyTorch.
+        Patterns, kernels whose references are code of PyTorch, and lists of them.
 
     Raises
     ------
@@ -62,9 +65,7 @@ def replace_places(
     LinkError
         A pattern that is required is found nowhere; the message lists what nearly is.
     """
-    if isinstance(items, Pattern) or not isinstance(items, Iterable):
-        items = [items]
-    patterns = [as_pattern(item) for item in items]
+    patterns = [as_pattern(item) for item in _flat(items)]
     work = _Work(_copied(program))
     found: list[_Found] = []
     for order, pattern in enumerate(patterns):
@@ -76,6 +77,12 @@ def replace_places(
         if pattern.required and not report.of(pattern.kernel.name):
             raise _nowhere(pattern, report)
     return work.finish(), report
+
+
+def _flat(items: Any) -> list[Any]:
+    if isinstance(items, list | tuple):
+        return [inner for item in items for inner in _flat(item)]
+    return [items]
 
 
 def _nowhere(pattern: Pattern, report: Replaced) -> LinkError:
@@ -106,22 +113,23 @@ def _copied(program: torch.export.ExportedProgram) -> torch.export.ExportedProgr
 
 def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
     """Those of all matches that are taken, by the rule above."""
-    largest: dict[torch.fx.Node, _Found] = {}
+    by_root: dict[torch.fx.Node, list[_Found]] = {}
     for item in found:
-        root = item.match.outputs[item.match.traced.roots[0]]
-        known = largest.get(root)
-        if known is None or len(item.match.nodes) > len(known.match.nodes):
-            largest[root] = item
+        by_root.setdefault(item.match.root, []).append(item)
+    for items in by_root.values():
+        items.sort(key=lambda item: (-len(item.match.nodes), item.order))
     taken: dict[torch.fx.Node, _Found] = {}
     chosen = []
-    for item in sorted(largest.values(), key=lambda item: (item.order, item.position)):
-        other = next((taken[node] for node in item.match.nodes if node in taken), None)
-        if other is not None:
+    for items in sorted(by_root.values(), key=lambda items: (items[0].order, items[0].position)):
+        # Where the largest overlaps another place, a smaller one may not.
+        for item in items:
+            other = next((taken[node] for node in item.match.own if node in taken), None)
+            if other is None:
+                taken.update(dict.fromkeys(item.match.own, item))
+                chosen.append(item)
+                break
             kernel = other.match.traced.pattern.kernel.name
             work.note(item.match, f"the place overlaps one that `{kernel}` takes")
-            continue
-        taken.update(dict.fromkeys(item.match.nodes, item))
-        chosen.append(item)
     return chosen
 
 
@@ -137,6 +145,8 @@ class _Work:
         self._matcher = Matcher(self._graph, self._constants())
         self._replacements: list[Replacement] = []
         self._misses: dict[tuple[str, Place], tuple[float, float, NearMiss]] = {}
+        self._roots: dict[tuple[str, Place], torch.fx.Node] = {}
+        self._taken: set[torch.fx.Node] = set()
         self._new: dict[torch.fx.Node, torch.fx.Node] = {}
         self._mode = next(
             (
@@ -167,18 +177,18 @@ class _Work:
     def find(self, order: int, pattern: Pattern) -> list[_Found]:
         """Every place that computes a pattern."""
         batched = any(
-            getattr(item, "batched", False)
-            for item in pattern.kernel.arguments
-            if isinstance(item, Buffer)
+            isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
-        found = []
+        found: list[_Found] = []
+        if not self._may_have(pattern.kernel):
+            return found
         for function, names in variants(pattern):
             traced: dict[int, Traced | None] = {}
             # The first is to be traceable; of other ranks it need not be.
             start = 1 if batched else 0
             traced[start] = first = trace(pattern, function, names, start)
             output = pattern.kernel.outputs[first.roots[0]]
-            more = getattr(output, "batched", False)
+            more = output.batched
             for node in self._matcher.candidates(first.root.target):
                 leading = start
                 tensor = tensor_of(node)
@@ -199,6 +209,23 @@ class _Work:
                 elif _likeness(form, node) >= _NEAR:
                     self._note(pattern, node, result)
         return found
+
+    def _may_have(self, kernel: Kernel) -> bool:
+        """Whether any value of the model can be a result of the kernel: tracing takes time."""
+        wanted = kernel.outputs[0]
+        dtype = torch_dtype(wanted.dtype)
+        tail = wanted.shape[int(wanted.batched) :]
+        for node in self._graph.nodes:
+            tensor = tensor_of(node)
+            if tensor is None or tensor.dtype != dtype or not wanted.has_rank(tensor.dim()):
+                continue
+            sizes = tensor.shape[tensor.dim() - len(tail) :]
+            if all(
+                isinstance(size, torch.SymInt) or dims_of(expr) or evaluate(expr, {}) == size
+                for expr, size in zip(tail, sizes, strict=True)
+            ):
+                return True
+        return False
 
     def _problem(self, match: Match) -> str:
         """Why the kernel cannot stand in a place that computes the same; empty where it can."""
@@ -257,8 +284,7 @@ class _Work:
 
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
-        root = match.outputs[match.traced.roots[0]]
-        self._note(match.traced.pattern, root, Miss(root, reason, 1.0))
+        self._note(match.traced.pattern, match.root, Miss(match.root, reason, 1.0))
 
     def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss) -> None:
         # An operation in the middle of a place looks like the place, too: the best of a line.
@@ -267,6 +293,7 @@ class _Work:
         rank = (miss.share, self._order[root])
         if known is None or rank > known[:2]:
             self._misses[key] = (*rank, NearMiss(*key, miss.reason))
+            self._roots[key] = root
 
     # -- replacing
 
@@ -275,7 +302,8 @@ class _Work:
         pattern = match.traced.pattern
         several = self._results(match)
         values = self._values(match)
-        root = match.outputs[match.traced.roots[0]]
+        self._taken |= match.own
+        root = match.root
         point = min([root, *self._outside(match)], key=lambda node: self._order[node])
         with self._graph.inserting_before(point):
             call = self._graph.call_function(register(pattern.kernel)._opoverload, tuple(values))
@@ -313,12 +341,13 @@ class _Work:
 
     def report(self) -> Replaced:
         """What was done, and what was not."""
-        replaced = {(item.kernel, item.place) for item in self._replacements}
-        misses = [miss for _, _, miss in self._misses.values()]
-        return Replaced(
-            tuple(self._replacements),
-            tuple(item for item in misses if (item.kernel, item.place) not in replaced),
-        )
+        # Where a kernel was put, nobody asks why another, such as one of another size, was not.
+        misses = [
+            miss
+            for key, (_, _, miss) in self._misses.items()
+            if self._roots[key] not in self._taken
+        ]
+        return Replaced(tuple(self._replacements), tuple(misses))
 
     def finish(self) -> torch.export.ExportedProgram:
         """The model without what nobody uses any more."""
@@ -350,7 +379,7 @@ def _misfit(match: Match) -> str:
         assert tensor is not None  # noqa: S101
         sizes = [size_of(size) for size in tensor.shape]
         shape = list(operand.shape)
-        if getattr(operand, "batched", False):
+        if operand.batched:
             count = len(sizes) - len(shape) + 1
             found, sizes, shape = tuple(sizes[:count]), sizes[count:], shape[1:]
             if leading is not None and not all(map(are_equal, leading, found)):

@@ -155,7 +155,9 @@ def _export(
         if isinstance(argument, Buffer):
             sizes = _sizes(pattern, argument, leading)
             values.append(torch.zeros(sizes, dtype=torch_dtype(argument.dtype)))
-            dynamic.append(dict.fromkeys(range(len(sizes)), torch.export.Dim.AUTO))
+            # PyTorch knows no symbol that may be 1.
+            axes = [axis for axis, size in enumerate(sizes) if size != 1]
+            dynamic.append(dict.fromkeys(axes, torch.export.Dim.AUTO))
         else:
             values.append(_scalar_values(pattern, names)[name][which])
             dynamic.append(None)
@@ -207,7 +209,7 @@ def _sizes(pattern: Pattern, operand: Buffer, leading: int) -> tuple[int, ...]:
         dim.name: pattern.sizes.get(dim.name, 6 + 4 * index)
         for index, dim in enumerate(pattern.kernel.dims)
     }
-    batched = getattr(operand, "batched", False)
+    batched = operand.batched
     tail = tuple(evaluate(size, dims) for size in operand.shape[int(batched) :])
     return (*_LEADING[:leading], *tail) if batched else tail
 

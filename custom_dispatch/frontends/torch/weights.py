@@ -17,6 +17,8 @@ from custom_dispatch.parameters import SCOPE, Parameter, Parameters
 INLINE_BYTES = 4096
 """A page of memory. What is smaller takes more as an entry of an archive than it holds, and the
 compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
+_LEAST_SEVERAL = 2
+"""Elements: the importer writes a single one into the operation."""
 
 
 class Weights(FxImporterHooks):  # type: ignore[misc]
@@ -55,12 +57,16 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
 
     def resolve_literal(self, gni: Any, literal: Any, info: Any) -> Any:
         """A load of a weight's parameter; None for what the importer is to make a constant."""
-        if not isinstance(literal, torch.Tensor) or not self._is_outside(literal):
+        if not isinstance(literal, torch.Tensor) or not _is_plain(literal):
             return None
         kind = gni._cc.tensor_to_vtensor_type(literal)
         tensor_type = builtin_type(kind)
         if tensor_type is None:
             return None
+        if literal.nbytes <= self._inline_bytes:
+            if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
+                return None
+            return _literal(gni, literal, kind, tensor_type)
         given = None if info is None else info.input_spec.target
         parameter = self._parameter(literal, given or self._names.get(id(literal)))
         symbol = self._symbol(parameter, tensor_type)
@@ -78,15 +84,6 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
     def parameters(self) -> Parameters | None:
         """The weights that were left outside; None where there are none."""
         return Parameters(tuple(self._parameters.values())) if self._parameters else None
-
-    def _is_outside(self, tensor: torch.Tensor) -> bool:
-        return (
-            tensor.layout == torch.strided
-            and not tensor.is_meta
-            and not isinstance(tensor, torch._subclasses.FakeTensor)
-            and not tensor.dtype.is_complex
-            and tensor.nbytes > self._inline_bytes
-        )
 
     def _parameter(self, tensor: torch.Tensor, name: str | None) -> Parameter:
         digest = self._digest(tensor)
@@ -124,6 +121,28 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             added.body.operations[0].operation.clone(first)
             self._globals[key] = symbol
         return self._globals[key]
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.layout == torch.strided
+        and not tensor.is_meta
+        and not isinstance(tensor, torch._subclasses.FakeTensor)
+        and not tensor.dtype.is_complex
+    )
+
+
+def _literal(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type) -> Any:
+    """A constant whose bytes are in the operation itself.
+
+    The importer makes resources, and IREE's CPU code generation gives those of bf16 the type f32
+    without converting them (`arith.constant` then does not verify).
+    """
+    value = ir.Attribute.parse(f'dense<"0x{bytes(_bytes_of(tensor)).hex()}"> : {tensor_type}')
+    with ir.InsertionPoint(gni._b):
+        return ir.Operation.create(
+            "torch.vtensor.literal", results=[kind], attributes={"value": value}
+        ).result
 
 
 def _bytes_of(tensor: torch.Tensor) -> memoryview:

@@ -1,0 +1,159 @@
+"""What the kernels compute in PyTorch's words, for `cd.torch.compile(..., replace=...)`.
+
+The only module here that loads PyTorch. Each name is a tuple with a pattern for each element type,
+none of which has to be found. Models of 16 bits normalise in f32 and round before they multiply by
+the weight, and activations are rounded once an operation; the kernels round the result alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import custom_dispatch as cd
+from cuda_kernels import attention as attentions
+from cuda_kernels import gelu as gelus
+from cuda_kernels import layer_norm as layer_norms
+from cuda_kernels import rms_norm as rms_norms
+from cuda_kernels import rotary as rotaries
+from cuda_kernels import softmax as softmaxes
+from cuda_kernels import swiglu as swiglus
+
+Patterns = tuple[cd.torch.Pattern, ...]
+_TYPES = ("f32", "f16", "bf16")
+_HEADS = (32, 64, 128)
+
+
+def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
+    return tuple(
+        cd.torch.Pattern(
+            getattr(module, f"{name}_{dtype}"), list(computes), required=False, **options
+        )
+        for dtype in _TYPES
+    )
+
+
+def _rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    return functional.rms_norm(x, (x.shape[-1],), weight, epsilon)
+
+
+def _rms_norm_as_in_llama(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    wide = x.to(torch.float32)
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
+    return weight * wide.to(x.dtype)
+
+
+def _add_rms_norm(
+    x: Tensor, residual: Tensor, weight: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    total = x + residual
+    return total, _rms_norm(total, weight, epsilon)
+
+
+def _add_rms_norm_as_in_llama(
+    x: Tensor, residual: Tensor, weight: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    total = x + residual
+    return total, _rms_norm_as_in_llama(total, weight, epsilon)
+
+
+def _layer_norm(
+    x: Tensor, epsilon: float, weight: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    return functional.layer_norm(x, (x.shape[-1],), weight, bias, epsilon)
+
+
+def _softmax(x: Tensor) -> Tensor:
+    return torch.softmax(x, dim=-1)
+
+
+def _gelu(x: Tensor) -> Tensor:
+    return functional.gelu(x)
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return functional.gelu(x, approximate="tanh")
+
+
+def _swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    return functional.silu(gate) * up
+
+
+def _rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    return x * cos.unsqueeze(1) + turned * sin.unsqueeze(1)
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+def _attention_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def _masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+
+
+def _masked_attention_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask)
+
+
+def _grouped(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(
+        q, k, v, is_causal=causal, scale=scale, enable_gqa=True
+    )
+
+
+def _grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+
+
+def _attentions() -> Patterns:
+    found = []
+    one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
+    for dtype in _TYPES:
+        for size in _HEADS:
+            plain = getattr(attentions, f"attention_{dtype}_{size}")
+            masked = getattr(attentions, f"masked_attention_{dtype}_{size}")
+            usual = {"scale": size**-0.5}
+            for kernel, computes, fixed, sizes in (
+                (plain, _attention, {}, one_each),
+                (plain, _attention_of_usual_scale, usual, one_each),
+                (plain, _grouped, {}, {"heads": 8, "kv_heads": 2}),
+                (plain, _grouped_of_usual_scale, usual, {"heads": 8, "kv_heads": 2}),
+                (masked, _masked_attention, {"causal": False}, one_each),
+                (masked, _masked_attention_of_usual_scale, {"causal": False, **usual}, one_each),
+            ):
+                found.append(
+                    cd.torch.Pattern(kernel, computes, fixed=fixed, sizes=sizes, required=False)
+                )
+    return tuple(found)
+
+
+rms_norm = _each(rms_norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama)
+add_rms_norm = _each(rms_norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama)
+layer_norm = _each(layer_norms, "layer_norm", _layer_norm)
+softmax = _each(softmaxes, "softmax", _softmax)
+gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
+swiglu = _each(swiglus, "swiglu", _swiglu)
+rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
+rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
+attention = _attentions()
+everything = (
+    *add_rms_norm,
+    *rms_norm,
+    *layer_norm,
+    *attention,
+    *softmax,
+    *gelu,
+    *swiglu,
+    *rotary,
+)
+"""All of them; the sum that a norm is of goes with the norm."""

@@ -1,0 +1,126 @@
+"""The patterns of the kernels that ship, on a decoder and an encoder as models write them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from cuda_kernels.torch_patterns import everything
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
+
+HEADS, KV_HEADS, SIZE = 4, 2, 32
+WIDTH = HEADS * SIZE
+
+
+class RmsNorm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = x.to(torch.float32)
+        variance = wide.pow(2).mean(-1, keepdim=True)
+        return self.weight * (wide * torch.rsqrt(variance + 1e-5)).to(x.dtype)
+
+
+def half_turned(x: torch.Tensor) -> torch.Tensor:
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+
+def linear(inputs: int, outputs: int) -> torch.nn.Linear:
+    return torch.nn.Linear(inputs, outputs, bias=False)
+
+
+class Decoder(torch.nn.Module):
+    """A layer as in Llama."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.after = RmsNorm(), RmsNorm()
+        self.q, self.o = linear(WIDTH, WIDTH), linear(WIDTH, WIDTH)
+        self.k, self.v = linear(WIDTH, KV_HEADS * SIZE), linear(WIDTH, KV_HEADS * SIZE)
+        self.gate, self.up, self.down = linear(WIDTH, 64), linear(WIDTH, 64), linear(64, WIDTH)
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        batch, length, _ = x.shape
+        y = self.before(x)
+        q, k, v = (
+            layer(y).view(batch, length, -1, SIZE).transpose(1, 2)
+            for layer in (self.q, self.k, self.v)
+        )
+        cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+        q, k = q * cos + half_turned(q) * sin, k * cos + half_turned(k) * sin
+        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + self.o(attended.transpose(1, 2).reshape(batch, length, -1))
+        y = self.after(x)
+        return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+
+
+class Encoder(torch.nn.Module):
+    """What is in a sentence encoder, with a mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(WIDTH)
+        self.plain = torch.nn.LayerNorm(WIDTH, elementwise_affine=False)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        y = self.norm(x)
+        q = y.view(*x.shape[:2], -1, SIZE).transpose(1, 2)
+        wide = mask[:, None, None, :].expand(x.shape[0], 1, x.shape[1], x.shape[1])
+        z = functional.scaled_dot_product_attention(q, q, q, (1.0 - wide) * -1e4)
+        z = self.plain(functional.gelu(z.transpose(1, 2).reshape(x.shape)))
+        return torch.softmax(functional.gelu(z, approximate="tanh"), dim=-1)
+
+
+def kernels(model: torch.nn.Module, arguments: Any, shapes: Any) -> list[str]:
+    program, report = replace_places(export_model(model.eval(), arguments, shapes), [everything])
+    program.graph_module.graph.lint()
+    return sorted(item.kernel for item in report)
+
+
+@pytest.mark.parametrize("tables", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: int) -> None:
+    name = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[dtype]
+    model = Decoder().to(dtype)
+    angles = torch.randn(tables, 6, SIZE, dtype=dtype)
+    arguments = (torch.randn(2, 6, WIDTH, dtype=dtype), angles, angles.clone())
+    length = {1: torch.export.Dim("length", min=2)}
+    assert kernels(model, arguments, (length,) * 3 if dynamic else None) == [
+        f"add_rms_norm_{name}",
+        f"attention_{name}_32",
+        f"rms_norm_{name}",
+        f"rotary_{name}",
+        f"rotary_{name}",
+        f"swiglu_{name}",
+    ]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_encoder_is_made_of_them(dynamic: bool) -> None:
+    arguments = (torch.randn(2, 6, WIDTH), torch.ones(2, 6))
+    length = {0: torch.export.Dim("batch", min=2), 1: torch.export.Dim("length", min=2)}
+    assert kernels(Encoder(), arguments, (length,) * 2 if dynamic else None) == [
+        "gelu_erf_f32",
+        "gelu_tanh_f32",
+        "layer_norm_f32",
+        "layer_norm_f32",
+        "masked_attention_f32_32",
+        "softmax_f32",
+    ]
+
+
+def test_the_kernels_themselves_load_no_pytorch() -> None:
+    code = (
+        "import sys, cuda_kernels.attention, cuda_kernels.rotary; sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
