@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel import (
+    Choice,
     In,
     InOut,
     Kernel,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Choice",
     "CompiledModule",
     "CustomDispatchError",
     "DeviceArray",
@@ -116,7 +118,13 @@ def __dir__() -> list[str]:
 def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     from custom_dispatch.runtime.eager import call
 
-    return call(bound.kernel, bound.device, arguments, keywords, store=bound.store)
+    if isinstance(bound.kernel, Choice):
+        from custom_dispatch.runtime.eager_choice import choose
+
+        kernel = choose(bound.kernel, arguments, keywords)
+    else:
+        kernel = bound.kernel
+    return call(kernel, bound.device, arguments, keywords, store=bound.store)
 
 
 install_launcher(_launch)

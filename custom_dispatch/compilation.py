@@ -19,6 +19,7 @@ from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.process import Completed
@@ -69,7 +70,7 @@ something of it that does not fit its kernels (an f64 that becomes an f32)."""
 
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
-    kernels: Kernel | Iterable[Kernel] | Library,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     targets: Sequence[str | Target] = (),
     *,
     replace: Any = (),
@@ -86,7 +87,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         A path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a module
         of the kernels alone, each a public function.
     kernels
-        Declared kernels, or a library that `cd.build` returned (then without targets).
+        Declared kernels and choices, or a library that `cd.build` returned (then without targets).
     targets
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
     replace
@@ -246,7 +247,7 @@ def _first_lines(log: str, limit: int = 40) -> str:
 
 
 def emit(
-    kernels: Kernel | Iterable[Kernel] | Library,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     targets: Sequence[str | Target] = (),
     *,
     output: str | os.PathLike[str],
@@ -319,11 +320,11 @@ def _as_fatbin(library: Library) -> Library:
         replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit
         for unit in library.units
     ]
-    return Library(tuple(units), library.targets)
+    return Library(tuple(units), library.targets, library.choices)
 
 
 def _library(
-    kernels: Kernel | Iterable[Kernel] | Library,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     targets: Sequence[str | Target],
     store: bool,
     options: BuildOptions,

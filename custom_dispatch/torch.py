@@ -33,6 +33,7 @@ from custom_dispatch.frontends.torch.weights import INLINE_BYTES
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
+    from custom_dispatch.kernel.choice import Choice
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
@@ -45,7 +46,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     arguments: Sequence[Any],
     targets: Sequence[str | Target],
     *,
-    kernels: Kernel | Iterable[Kernel] | None = None,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
     replace: Any = (),
     dynamic_shapes: Any = None,
     name: str = "main",
@@ -111,7 +112,9 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     return dataclasses.replace(compiled, parameters=parameters, replaced=replaced)
 
 
-def _together(kernels: Kernel | Iterable[Kernel], found: list[Kernel]) -> list[Kernel]:
+def _together(
+    kernels: Kernel | Choice | Iterable[Kernel | Choice], found: list[Kernel | Choice]
+) -> list[Kernel | Choice]:
     given = list(kernels) if isinstance(kernels, Iterable) else [kernels]
     names = {kernel.name for kernel in given}
     return given + [kernel for kernel in found if kernel.name not in names]

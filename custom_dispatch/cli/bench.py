@@ -228,10 +228,10 @@ def _device(wanted: str) -> tuple[str, str]:
 
 
 def _kernel(subject: str, name: str | None) -> Kernel:
-    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.errors import CallError
 
-    kernels = {kernel.name: kernel for kernel in load_kernels((subject,))}
+    kernels = {kernel.name: kernel for kernel in load_members((subject,))}
     known = ", ".join(kernels)
     if name is None and len(kernels) == 1:
         return next(iter(kernels.values()))

@@ -34,13 +34,13 @@ def check(
     """Build KERNELS for each target and validate them; then compare them with their references,
     for several sizes, on every device of this machine.
     """
-    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.cli.report import show_resources, show_table
     from custom_dispatch.runtime import devices
     from custom_dispatch.runtime.check import check_kernel
     from custom_dispatch.toolchain.build import build
 
-    declared = load_kernels(kernels)
+    declared = load_members(kernels)
     with progress("building and validating"):
         library = build(
             declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs

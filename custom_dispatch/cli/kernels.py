@@ -13,23 +13,30 @@ from pathlib import Path
 from types import ModuleType
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
 
 
-def load_kernels(names: tuple[str, ...]) -> list[Kernel]:
-    """Every kernel that the modules or files declare, in their order.
+def load_members(names: tuple[str, ...]) -> list[Kernel]:
+    """As `load_kernels`, with the kernels of choices in their places, each once."""
+    found = [kernel for item in load_kernels(names) for kernel in kernels_of(item)]
+    return list({id(kernel): kernel for kernel in found}.values())
+
+
+def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
+    """Every kernel and choice that the modules or files declare, in their order.
 
     Raises
     ------
     DeclarationError
         One does not exist, cannot be imported, or declares no kernel.
     """
-    found: dict[int, Kernel] = {}
+    found: dict[int, Kernel | Choice] = {}
     for name in names:
         module = _import(name)
-        kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
+        kernels = [value for value in vars(module).values() if isinstance(value, Kernel | Choice)]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.ir.leading import fold_sizes, leading_count
-from custom_dispatch.ir.signature import Sizes, tensor_type
+from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, tensor_type
 from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.expr import Dim, dims_of, evaluate, for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
-from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.operand import Buffer, InOut
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
 
@@ -24,6 +26,51 @@ def place_of(op: ir.Operation) -> str:
     found = _LOCATION.search(str(op.location))
     # What is parsed without a name is "-".
     return f" at {found[1]}:{found[2]}" if found and found[1] != "-" else ""
+
+
+Types = Sequence[ir.Type | None]
+"""Types of operands; None for a tensor that is absent."""
+
+
+def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -> Fitting:
+    """The kernel that a call fits, as far as its types tell, and the type that its function has.
+
+    Parameters
+    ----------
+    what
+        The call, for errors: "The operator `mine.scale` at model.py:7".
+    operands, results
+        Its types, those of tensors and numbers as MLIR's own.
+
+    Raises
+    ------
+    LinkError
+        It does not fit the kernel, or none of the choice.
+    """
+    if isinstance(item, Kernel):
+        return CallSite(what, item).fit(operands, results, as_called=False)
+    reasons = []
+    for kernel in item.kernels:
+        try:
+            return CallSite(f"`{kernel.name}`: it", kernel).fit(operands, results, as_called=True)
+        except LinkError as error:
+            reasons.append(f"{error.found} (expected: {error.expected})")
+    raise LinkError(
+        f"{what} fits no kernel of choice `{item.name}`.",
+        expected="operands and results that one of them takes",
+        next_step="correct the model, or add a kernel that takes these; of those there are:",
+        log="\n".join(reasons),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A kernel that a call fits."""
+
+    site: CallSite
+    kernel: Kernel
+    signature: Signature
+    """The type of the function to be called."""
 
 
 class CallSite:
@@ -49,7 +96,57 @@ class CallSite:
             next_step=next_step or "correct the model, or the kernel's declaration.",
         )
 
-    def tensor_sizes(self, operand: Buffer, kind: ir.Type) -> Sizes:
+    def fit(self, operands: Types, results: Types, *, as_called: bool) -> Fitting:
+        """Compare the call's types with the kernel's.
+
+        Parameters
+        ----------
+        as_called
+            Whether the function is to have all sizes that are known, which a choice depends on.
+
+        Raises
+        ------
+        LinkError
+            They do not fit.
+        """
+        kernel = self._kernel
+        given = (len(operands), len(results))
+        wanted = (len(kernel.arguments), len(kernel.outputs))
+        if given != wanted:
+            raise self.refusal(
+                f"has {given[0]} operands and {given[1]} results",
+                f"{wanted[0]} and {wanted[1]}, as kernel `{kernel.name}` is declared",
+            )
+        inputs = [
+            self._sizes(operand, kind) if isinstance(operand, Buffer) else ()
+            for operand, kind in zip(kernel.arguments, operands, strict=True)
+        ]
+        outputs = [
+            self._sizes(operand, kind)
+            for operand, kind in zip(kernel.outputs, results, strict=True)
+        ]
+        signature = declared_signature(kernel, leading=self.check_sizes(inputs, outputs))
+        if as_called:
+            signature = Signature(
+                tuple(
+                    sizes if kind is not None else declared
+                    for sizes, kind, declared in zip(
+                        inputs, operands, signature.inputs, strict=True
+                    )
+                ),
+                tuple(
+                    inputs[kernel.arguments.index(operand)] if isinstance(operand, InOut) else sizes
+                    for operand, sizes in zip(kernel.outputs, outputs, strict=True)
+                ),
+            )
+        return Fitting(self, kernel, signature)
+
+    def _sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
+        if kind is None and operand.optional:
+            return (0,) * operand.rank
+        return self.tensor_sizes(operand, kind)
+
+    def tensor_sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
         """A tensor's sizes.
 
         Raises
@@ -65,7 +162,7 @@ class CallSite:
             wanted = tensor_type(operand.dtype, (None,) * operand.rank)
             rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
             raise self.refusal(
-                f"has {kind} for `{operand.name}`",
+                f"has {kind or 'nothing'} for `{operand.name}`",
                 f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
             )
         return tuple(
@@ -104,6 +201,7 @@ class CallSite:
             known = self._known_dims(shapes)
             for operand, sizes in zip(self._kernel.outputs, outputs, strict=True):
                 self._check_result(operand, sizes, leading, known)
+            self._check_requirements(known)
         except (CallError, DeclarationError) as error:
             raise self.refusal(
                 f"does not fit: {error.found.removesuffix('.')}",
@@ -153,6 +251,16 @@ class CallSite:
                 if isinstance(expr, Dim) and size is not None:
                     known.setdefault(expr.name, size)
         return known
+
+    def _check_requirements(self, known: Mapping[str, int]) -> None:
+        for condition in self._kernel.requires:
+            dims = dims_of(condition.left, condition.right)
+            if all(dim.name in known for dim in dims) and not holds(condition, known):
+                raise self.refusal(
+                    f"does not fit: kernel `{self._kernel.name}` requires {condition}, which does "
+                    f"not hold{for_values(condition, known)}",
+                    ", ".join(map(str, self._kernel.requires)),
+                )
 
     def _check_result(
         self, operand: Buffer, sizes: Sizes, leading: Sizes | None, known: Mapping[str, int]

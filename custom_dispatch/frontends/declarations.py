@@ -13,8 +13,10 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
+from custom_dispatch.ir.choice import candidates, no_kernel
 from custom_dispatch.ir.leading import is_folded
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.toolchain.library import Library
@@ -22,11 +24,19 @@ from custom_dispatch.toolchain.library import Library
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A function that stands for a kernel in a model."""
+    """A function that stands for a kernel, or for a choice of several, in a model."""
 
-    kernel: Kernel
+    name: str
+    """The kernel's or choice's."""
+    kernels: tuple[Kernel, ...]
+    """Those that it may dispatch: of a choice, those that its type fits, as far as that tells."""
     declaration: ir.Operation
     signature: Signature
+
+    @property
+    def kernel(self) -> Kernel:
+        """The first of them; the others take and return as much."""
+        return self.kernels[0]
 
     @property
     def dialect(self) -> str:
@@ -35,7 +45,9 @@ class KernelFunction:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it takes and returns what the kernel sees: leading dims as one."""
+        """Whether it is one kernel, and takes and returns what that sees: leading dims as one."""
+        if len(self.kernels) > 1:
+            return False
         pairs = zip(self.kernel.arguments, self.signature.inputs, strict=True)
         return not any(isinstance(item, Buffer) and is_folded(item, of) for item, of in pairs)
 
@@ -50,32 +62,42 @@ class Callees:
     """
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self.kernels: dict[str, Kernel] = {}
+        self.kernels: dict[str, Kernel | Choice] = {}
         """By symbol."""
         self._taken = set(taken)
-        self._symbols: dict[tuple[str, Signature], str] = {}
+        self._symbols: dict[tuple[str, str], str] = {}
 
-    def declare(self, module: ir.Module, kernel: Kernel, signature: Signature) -> str:
-        """The symbol of a kernel's function of some type; declared where it is not yet."""
-        key = (kernel.name, signature)
+    def declare(
+        self, module: ir.Module, item: Kernel | Choice, kernel: Kernel, signature: Signature
+    ) -> str:
+        """The symbol of a function of some type; declared where it is not yet.
+
+        Parameters
+        ----------
+        item
+            What it stands for.
+        kernel
+            One of a choice's kernels, whose types it has.
+        """
+        kind = function_type(kernel, signature)
+        key = (item.name, kind)
         if key not in self._symbols:
-            symbol = kernel.name
+            symbol = item.name
             count = 1
             while symbol in self._taken:
                 count += 1
-                symbol = f"{kernel.name}__{count}"
-            kind = function_type(kernel, signature)
+                symbol = f"{item.name}__{count}"
             added = ir.Module.parse(f"func.func private @{symbol}{kind}")
             for function in list(added.body.operations):
                 module.body.append(function)
             self._taken.add(symbol)
             self._symbols[key] = symbol
-            self.kernels[symbol] = kernel
+            self.kernels[symbol] = item
         return self._symbols[key]
 
 
 def kernel_functions(
-    module: ir.Module, library: Library, calls: Mapping[str, Kernel]
+    module: ir.Module, library: Library, calls: Mapping[str, Kernel | Choice]
 ) -> dict[str, KernelFunction]:
     """The functions through which a model calls kernels, by symbol.
 
@@ -90,7 +112,8 @@ def kernel_functions(
         One is no kernel's, or does not fit the kernel's declaration; or there is none.
     """
     declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
-    names = {kernel.name for kernel in library.kernels}
+    given: list[Kernel | Choice] = [*library.kernels, *library.choices]
+    names = {item.name for item in given}
     for op in functions_of(module):
         if name_of(op) in names and not is_declaration(op):
             raise LinkError(
@@ -108,10 +131,10 @@ def kernel_functions(
                 expected=f"a kernel that is given: {known}",
                 next_step="give the kernel too, or correct the name.",
             )
-    kernels = {kernel.name: kernel for kernel in library.kernels} | dict(calls)
+    items = {item.name: item for item in given} | dict(calls)
     found = {
-        symbol: KernelFunction(kernel, op, _signature(kernel, op))
-        for symbol, kernel in kernels.items()
+        symbol: _function(item, op)
+        for symbol, item in items.items()
         if (op := declarations.get(symbol)) is not None
     }
     if not found:
@@ -123,6 +146,32 @@ def kernel_functions(
             next_step="declare and call the kernel in the model.",
         )
     return found
+
+
+def _function(item: Kernel | Choice, declaration: ir.Operation) -> KernelFunction:
+    """What a function stands for: of a choice, the kernels that its type fits."""
+    if isinstance(item, Kernel):
+        return KernelFunction(item.name, (item,), declaration, _signature(item, declaration))
+    fitting: list[Kernel] = []
+    signature: Signature | None = None
+    reasons = []
+    for kernel in item.kernels:
+        try:
+            found = _signature(kernel, declaration)
+        except LinkError as error:
+            expected = error.expected.partition(": @")[0]
+            reasons.append(f"`{kernel.name}` takes {expected}; {_lower(error.found)}")
+            continue
+        fitting.append(kernel)
+        signature = found
+    if signature is None:
+        raise no_kernel(item.name, reasons, "the types that the model declares it with")
+    fitting = list(candidates(item.name, fitting, signature))
+    return KernelFunction(item.name, tuple(fitting), declaration, signature)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:

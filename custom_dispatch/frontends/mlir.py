@@ -41,9 +41,15 @@ from custom_dispatch.frontends.torch_dialect import convert_torch, is_torch
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
-from custom_dispatch.ir.library_ir import MANIFEST_KEY, executables_of, manifest
+from custom_dispatch.ir.library_ir import (
+    MANIFEST_KEY,
+    conditional_kernels,
+    executables_of,
+    manifest,
+)
 from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.replaced import Replaced
 from custom_dispatch.toolchain.library import Library
@@ -114,9 +120,10 @@ def link(
         A pattern is none.
     """
     module = parse_model(model)
-    calls: Mapping[str, Kernel] = {}
+    calls: Mapping[str, Kernel | Choice] = {}
     if is_torch(module):
-        by_name = {kernel.name: kernel for kernel in library.kernels}
+        given: list[Kernel | Choice] = [*library.kernels, *library.choices]
+        by_name = {item.name: item for item in given}
         converted, calls = convert_torch(module, by_name)
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
@@ -129,21 +136,27 @@ def link(
         _check_model(module)
         functions = kernel_functions(module, library, calls)
         kernels = {symbol: function.kernel for symbol, function in functions.items()}
-        used = [kernel for kernel in library.kernels if kernel in kernels.values()]
+        called = {kernel for function in functions.values() for kernel in function.kernels}
+        used = [kernel for kernel in library.kernels if kernel in called]
         executables = executables_of(library, used)
         _check_symbols(module, executables)
         wrappers = {
             symbol: Wrapper(
-                function.kernel,
+                function.name,
+                function.kernels,
                 function.signature,
-                entry_points(executables, function.kernel, form),
+                tuple(entry_points(executables, kernel, form) for kernel in function.kernels),
                 with_grid=library.cpu_target is not None,
+                conditional=conditional_kernels(library),
             )
             for symbol, function in functions.items()
         }
         uses = kernel_uses(
             module,
-            {symbol: kernel.name for symbol, kernel in kernels.items()},
+            {
+                symbol: [kernel.name for kernel in function.kernels]
+                for symbol, function in functions.items()
+            },
             [symbol for symbol, function in functions.items() if function.is_plain],
         )
         stateless = not has_effects(module, list(wrappers))

@@ -29,6 +29,7 @@ from custom_dispatch.frontends.symbols import (
 from custom_dispatch.frontends.torch_operator import replace_operator
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 
 _OPERATOR = "torch.operator"
@@ -59,8 +60,8 @@ def is_torch(module: ir.Module) -> bool:
 
 
 def convert_torch(
-    module: ir.Module, kernels: Mapping[str, Kernel]
-) -> tuple[bytes, Mapping[str, Kernel]]:
+    module: ir.Module, kernels: Mapping[str, Kernel | Choice]
+) -> tuple[bytes, Mapping[str, Kernel | Choice]]:
     """A model over tensors that calls kernels, as MLIR bytecode; and the functions that stand for
     them, by symbol.
 
@@ -111,7 +112,7 @@ def _errors(log: str) -> str:
 
 
 def _call_kernels(
-    module: ir.Module, kernels: Mapping[str, Kernel], callees: Callees
+    module: ir.Module, kernels: Mapping[str, Kernel | Choice], callees: Callees
 ) -> dict[str, str]:
     """Call kernels in place of their operators; return the other operators, and where they are."""
     found: list[ir.Operation] = []
@@ -133,7 +134,7 @@ def _call_kernels(
     return others
 
 
-def _kernel_of(operator: str, kernels: Mapping[str, Kernel]) -> Kernel | None:
+def _kernel_of(operator: str, kernels: Mapping[str, Kernel | Choice]) -> Kernel | Choice | None:
     """The kernel of "torch.NAMESPACE.KERNEL" or "torch.NAMESPACE.KERNEL.OVERLOAD"."""
     parts = operator.split(".")
     name = parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""

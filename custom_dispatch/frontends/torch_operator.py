@@ -9,16 +9,15 @@ from typing import Any
 import numpy
 from iree.compiler import ir
 
-from custom_dispatch.frontends.call_site import CallSite, place_of
+from custom_dispatch.frontends.call_site import Fitting, place_of, resolve
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.signature import (
-    Sizes,
-    declared_signature,
     input_types,
     output_types,
     tensor_type,
 )
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 
@@ -28,7 +27,7 @@ _CONSTANTS = ("torch.constant.int", "torch.constant.float", "torch.constant.bool
 
 
 def replace_operator(
-    op: ir.Operation, name: str, kernel: Kernel, module: ir.Module, callees: Callees
+    op: ir.Operation, name: str, item: Kernel | Choice, module: ir.Module, callees: Callees
 ) -> None:
     """Put a call of a kernel's function in the place of an operator.
 
@@ -44,35 +43,28 @@ def replace_operator(
     LinkError
         The operator's operands or results do not fit the kernel's declaration.
     """
-    _Replacement(op, name.removeprefix("torch."), kernel).replace(module, callees)
+    what = f"The operator `{name.removeprefix('torch.')}`{place_of(op)}"
+    operands = [_type_of(value.type) for value in op.operands]
+    results = [_type_of(value.type) for value in op.results]
+    fitting = resolve(what, item, operands, results)
+    symbol = callees.declare(module, item, fitting.kernel, fitting.signature)
+    _Replacement(op, fitting).replace(symbol)
+
+
+def _type_of(kind: ir.Type) -> ir.Type | None:
+    return None if str(kind) == _NONE else builtin_type(kind) or kind
 
 
 class _Replacement:
-    def __init__(self, op: ir.Operation, name: str, kernel: Kernel) -> None:
+    def __init__(self, op: ir.Operation, fitting: Fitting) -> None:
         self._op = op
-        self._kernel = kernel
-        self._site = CallSite(f"The operator `{name}`{place_of(op)}", kernel)
+        self._site = fitting.site
+        self._kernel = fitting.kernel
+        self._signature = fitting.signature
 
-    def replace(self, module: ir.Module, callees: Callees) -> None:
+    def replace(self, symbol: str) -> None:
         op, kernel = self._op, self._kernel
-        given = (len(op.operands), len(op.results))
-        wanted = (len(kernel.arguments), len(kernel.outputs))
-        if given != wanted:
-            raise self._site.refusal(
-                f"has {given[0]} operands and {given[1]} results",
-                f"{wanted[0]} and {wanted[1]}, as kernel `{kernel.name}` is declared",
-            )
-        inputs = [
-            self._tensor_sizes(operand, value.type) if isinstance(operand, Buffer) else ()
-            for operand, value in zip(kernel.arguments, op.operands, strict=True)
-        ]
-        outputs = [
-            self._tensor_sizes(operand, value.type)
-            for operand, value in zip(kernel.outputs, op.results, strict=True)
-        ]
-        signature = declared_signature(kernel, leading=self._site.check_sizes(inputs, outputs))
-        symbol = callees.declare(module, kernel, signature)
-        types = input_types(kernel, signature)
+        types = input_types(kernel, self._signature)
         with op.location, ir.InsertionPoint(op):
             values = [
                 self._tensor(operand, value, ir.Type.parse(kind))
@@ -82,7 +74,7 @@ class _Replacement:
             ]
             call = ir.Operation.create(
                 "func.call",
-                results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
+                results=[ir.Type.parse(kind) for kind in output_types(kernel, self._signature)],
                 operands=values,
                 attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
             )
@@ -90,14 +82,6 @@ class _Replacement:
                 tensor = _cast(new, builtin_type(old.type))
                 old.replace_all_uses_with(_create("torch_c.from_builtin_tensor", old.type, tensor))
         op.erase()
-
-    # -- tensors
-
-    def _tensor_sizes(self, operand: Buffer, kind: ir.Type) -> Sizes:
-        """A tensor's sizes; all zero for one that is absent."""
-        if operand.optional and str(kind) == _NONE:
-            return (0,) * operand.rank
-        return self._site.tensor_sizes(operand, builtin_type(kind) or kind)
 
     def _tensor(self, operand: Buffer, value: Any, declared: Any) -> Any:
         if str(value.type) == _NONE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from iree.compiler import ir
 
@@ -20,14 +20,15 @@ _Counts = dict[str, tuple[int, bool]]
 
 
 def kernel_uses(
-    module: ir.Module, kernels: Mapping[str, str], direct: Collection[str]
+    module: ir.Module, kernels: Mapping[str, Sequence[str]], direct: Collection[str]
 ) -> tuple[FunctionUse, ...]:
     """The kernels that each public function calls, by itself or through private functions.
 
     Parameters
     ----------
     kernels
-        The kernels' names, by the symbols of the functions without a body that stand for them.
+        The kernels' names, by the symbols of the functions without a body that stand for them; of
+        a choice several, one of which runs.
     direct
         Those of these functions that take and return just what their kernel does.
     """
@@ -39,14 +40,14 @@ def kernel_uses(
         counts = _count(name, bodies, kernels, frozenset())
         uses = tuple(KernelUse(kernel, *counts[kernel]) for kernel in sorted(counts))
         symbol = _direct(op, direct)
-        found.append(FunctionUse(name, uses, None if symbol is None else kernels[symbol]))
+        found.append(FunctionUse(name, uses, None if symbol is None else kernels[symbol][0]))
     return tuple(found)
 
 
 def _count(
     name: str,
     bodies: dict[str, ir.Operation],
-    kernels: Mapping[str, str],
+    kernels: Mapping[str, Sequence[str]],
     callers: frozenset[str],
 ) -> _Counts:
     """Calls of each kernel, and whether data decides how many of them are made."""
@@ -56,7 +57,7 @@ def _count(
         callee = callee_of(call)
         varies = not _runs_once(call, op)
         if callee in kernels:
-            inner: _Counts = {kernels[callee]: (1, False)}
+            inner: _Counts = {name: (1, len(kernels[callee]) > 1) for name in kernels[callee]}
         elif callee in callers or callee == name:
             # A function that calls itself: what it calls, it calls as often as data says.
             inner = {}

@@ -59,14 +59,15 @@ class Dispatch:
         workload
             The index values that the grid is computed from.
         results
-            One an `Out` or `InOut`; that of an `InOut` is the operand itself.
+            One an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with a
+            value, of an `Out`, is among the tensors and written over.
         """
         # As IREE numbers them: bindings in the tensors' order, constants in the words'.
         values: dict[str, str] = {}
         types = []
-        for operand in self.kernel.operands:
+        for operand in self.kernel.abi.bindings:
             if operand.name not in self.tensors:
-                continue  # an Out, which is a result of the dispatch, or no tensor at all
+                continue  # an Out, which is a result of the dispatch
             tensor = self.tensors[operand.name]
             carried = _carried(tensor.type)
             value = tensor.value

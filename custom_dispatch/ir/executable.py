@@ -54,6 +54,8 @@ class Executable:
     cpu: CpuVariant | None
     checked: bool = False
     """Whether the CPU variant checks what its kernels do, and can tell what it found."""
+    conditional: frozenset[str] = frozenset()
+    """The kernels whose grids are computed from one number more: 0 where they are not to run."""
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -208,9 +210,9 @@ def _write_exports(
         inner = Emitter(body.indent + 1)
         inner.reserve("device")
         workload = {name: inner.fresh(name) for name in workload_of(kernel)}
-        arguments = comma(
-            ["%device: !hal.device", *(f"{value}: index" for value in workload.values())]
-        )
+        runs = inner.fresh("runs") if kernel.name in executable.conditional else ""
+        values = [*workload.values(), *([runs] if runs else [])]
+        arguments = comma(["%device: !hal.device", *(f"{value}: index" for value in values)])
         layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
         body.line(
             f"hal.executable.export public @{item.symbol(kernel.entry)} ordinal({ordinal}) "
@@ -218,7 +220,7 @@ def _write_exports(
             f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
-        grid = _all_zero_if_one_is(inner, arithmetic, kernel)
+        grid = _all_zero_if_one_is(inner, arithmetic, kernel, runs)
         if cpu is not None:
             grid[0] = _workgroups(inner, kernel, grid[0])
         inner.line(f"hal.return {comma(grid)} : index, index, index")
@@ -229,24 +231,26 @@ def _write_exports(
         out.absorb(body)
 
 
-def _all_zero_if_one_is(out: Emitter, arithmetic: Arithmetic, kernel: Kernel) -> list[str]:
-    """The grid; where a size is zero, all are.
+def _all_zero_if_one_is(
+    out: Emitter, arithmetic: Arithmetic, kernel: Kernel, runs: str
+) -> list[str]:
+    """The grid; where a size is zero, all are, and where `runs` is there and zero.
 
     IREE's runtime passes over a dispatch of (0, 0, 0). Any other zero reaches the CUDA driver,
     which refuses the launch, and with it every later allocation on that device.
     """
     values = [arithmetic.value(size) for size in kernel.grid]
     open_axes = [axis for axis, size in enumerate(kernel.grid) if not arithmetic.known(size)]
-    if not open_axes:
+    if not open_axes and not runs:
         return values
     one = out.index(1)
-    some = ""
+    some = runs
     for axis in open_axes:
         factor = out.pure(f"arith.minui {values[axis]}, {one} : index")
         some = out.pure(f"arith.muli {some}, {factor} : index") if some else factor
     return [
         value
-        if open_axes == [axis]
+        if open_axes == [axis] and not runs
         else some
         if value == one
         else out.pure(f"arith.muli {value}, {some} : index")

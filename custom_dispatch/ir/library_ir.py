@@ -15,8 +15,10 @@ from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, pr
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import CpuVariant, Executable
 from custom_dispatch.ir.layout import layout_of
+from custom_dispatch.ir.signature import argument_types
 from custom_dispatch.ir.usage import FunctionUse, KernelUse
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In
@@ -42,7 +44,7 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
         The CPU is a target, and a kernel cannot run on it.
     """
     cpu_target = library.cpu_target
-    names = {kernel.name for kernel in kernels}
+    names = {kernel.name for kernel in kernels} | {choice.name for choice in library.choices}
     found = []
     for unit in library.units:
         used = tuple(kernel for kernel in unit.kernels if kernel in kernels)
@@ -52,8 +54,23 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
             while symbol in names:  # a kernel may have that name
                 symbol += "_"
             checked = cpu_target is not None and cpu_target.checked
-            found.append(Executable(symbol, used, unit.objects, cpu, checked))
+            conditional = conditional_kernels(library).intersection(k.name for k in used)
+            found.append(Executable(symbol, used, unit.objects, cpu, checked, conditional))
     return tuple(found)
+
+
+def conditional_kernels(library: Library) -> frozenset[str]:
+    """The kernels that may be dispatched without being meant to run: those of choices."""
+    return frozenset(kernel.name for choice in library.choices for kernel in choice.kernels)
+
+
+def callable_choices(library: Library) -> tuple[Choice, ...]:
+    """The choices that are a function of one type: of kernels with the same dtypes and ranks."""
+    return tuple(
+        choice
+        for choice in library.choices
+        if len({argument_types(kernel) for kernel in choice.kernels}) == 1
+    )
 
 
 def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> CpuVariant:
@@ -192,6 +209,12 @@ def manifest_entry(library: Library, kernels: Sequence[Kernel], flags: Sequence[
     """The manifest of a module whose functions are the kernels, as an entry of a reflection."""
     functions = [
         FunctionUse(kernel.name, (KernelUse(kernel.name, 1),), kernel.name) for kernel in kernels
+    ]
+    functions += [
+        FunctionUse(
+            choice.name, tuple(KernelUse(kernel.name, 1, varies=True) for kernel in choice.kernels)
+        )
+        for choice in callable_choices(library)
     ]
     content = manifest(library, kernels, functions, flags)
     return f"{MANIFEST_KEY} = {quote(content)}"

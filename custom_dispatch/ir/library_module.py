@@ -14,8 +14,14 @@ from custom_dispatch.ir.executable import (
     write_source,
 )
 from custom_dispatch.ir.interface import Interface, IntoInterface, Value
-from custom_dispatch.ir.library_ir import SYMBOL_PREFIX, executables_of, manifest_entry
-from custom_dispatch.ir.signature import Sizes, declared_signature, input_types, output_types
+from custom_dispatch.ir.library_ir import (
+    SYMBOL_PREFIX,
+    callable_choices,
+    conditional_kernels,
+    executables_of,
+    manifest_entry,
+)
+from custom_dispatch.ir.signature import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
@@ -33,7 +39,9 @@ def write_library_module(
     asynchronous: bool = True,
     flags: Sequence[str] = (),
 ) -> str:
-    """The module's text: callable functions named after the kernels.
+    """The module's text: callable functions named after the kernels, and after choices of them.
+
+    A function has one type, so choices of kernels of several dtypes or ranks have none.
 
     Parameters
     ----------
@@ -76,12 +84,17 @@ def _write_module(
 ) -> str:
     kernels = library.kernels
     parts = [write_executables(executables, reference, form)]
-    for index, kernel in enumerate(kernels):
+    conditional = conditional_kernels(library)
+    named: list[tuple[str, tuple[Kernel, ...]]] = [(item.name, (item,)) for item in kernels]
+    named += [(choice.name, choice.kernels) for choice in callable_choices(library)]
+    for index, (name, members) in enumerate(named):
         wrapper = Wrapper(
-            kernel,
-            declared_signature(kernel),
-            entry_points(executables, kernel, form),
+            name,
+            members,
+            common_signature(members),
+            tuple(entry_points(executables, kernel, form) for kernel in members),
             with_grid=library.cpu_target is not None,
+            conditional=conditional,
         )
         reflection = manifest_entry(library, kernels, flags) if index == 0 else ""
         if asynchronous:
@@ -89,7 +102,7 @@ def _write_module(
             continue
         attributes = f"iree.reflection = {{{reflection}}}"
         parts.append(
-            wrapper.write(symbol=kernel.name, visibility="public", attributes=attributes, keep=True)
+            wrapper.write(symbol=name, visibility="public", attributes=attributes, keep=True)
         )
     return "\n".join(parts)
 
@@ -98,10 +111,10 @@ def _callable(wrapper: Wrapper, reflection: str) -> list[str]:
     """A kernel's functions, and what they share."""
     kernel, signature = wrapper.kernel, wrapper.signature
     whole, dispatch, checks = (
-        f"{SYMBOL_PREFIX}{what}_of_{kernel.name}" for what in ("body", "dispatch", "checks")
+        f"{SYMBOL_PREFIX}{what}_of_{wrapper.name}" for what in ("body", "dispatch", "checks")
     )
     outer = Interface(
-        kernel.name,
+        wrapper.name,
         whole,
         _values(input_types(kernel, signature), signature.inputs),
         _values(output_types(kernel, signature), signature.outputs),

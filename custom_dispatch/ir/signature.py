@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import comma
@@ -41,6 +42,33 @@ def declared_signature(kernel: Kernel, *, leading: int = 1) -> Signature:
         ),
         tuple(_sizes(operand, leading) for operand in kernel.outputs),
     )
+
+
+def common_signature(kernels: Sequence[Kernel]) -> Signature:
+    """The types that all kernels of a choice take: sizes in which they differ are open."""
+    found = declared_signature(kernels[0])
+    for kernel in kernels[1:]:
+        other = declared_signature(kernel)
+        found = Signature(
+            _common(found.inputs, other.inputs), _common(found.outputs, other.outputs)
+        )
+    return found
+
+
+def _common(first: Sequence[Sizes], second: Sequence[Sizes]) -> tuple[Sizes, ...]:
+    return tuple(
+        tuple(a if a == b else None for a, b in zip(left, right, strict=True))
+        for left, right in zip(first, second, strict=True)
+    )
+
+
+def argument_types(kernel: Kernel) -> tuple[object, ...]:
+    """All of a function's type but its sizes: what the kernels of one function have to share."""
+    inputs = tuple(
+        (operand.dtype, operand.rank) if isinstance(operand, Buffer) else operand.argument_type
+        for operand in kernel.arguments
+    )
+    return inputs, tuple((operand.dtype, operand.rank) for operand in kernel.outputs)
 
 
 def _sizes(operand: Buffer, leading: int) -> Sizes:

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from custom_dispatch.ir.emitter import comma
+from custom_dispatch.ir.choice import write_choice
+from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.signature import Signature, input_types
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.kernel import Kernel
@@ -31,15 +32,25 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """One kernel's function, to be written in whole or in part."""
+    """The function of one kernel, or of a choice of several, to be written in whole or in part."""
 
-    kernel: Kernel
+    name: str
+    """The kernel's, or the choice's."""
+    kernels: tuple[Kernel, ...]
+    """Those that it dispatches: the first that a call fits."""
     signature: Signature
     """The function's tensor types."""
-    entry_points: str
-    """The dispatch's entry points: `Executable.entry_points`, or one symbol."""
+    entry_points: tuple[str, ...]
+    """The dispatch's entry points, for each kernel: `Executable.entry_points`, or one symbol."""
     with_grid: bool
     """Pass the grid's x size as one more constant; see `layout_of`."""
+    conditional: frozenset[str] = frozenset()
+    """The kernels whose grids are computed from one number more: `Executable.conditional`."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The first kernel; the others take and return as much."""
+        return self.kernels[0]
 
     def write(
         self,
@@ -67,22 +78,35 @@ class Wrapper:
         Raises
         ------
         LinkError
-            The signature's static sizes contradict the declaration.
+            The signature's static sizes contradict the declaration; or they fit no kernel of a
+            choice.
         """
-        writer = WrapperBody(
-            self.kernel,
-            self.signature,
-            self.entry_points,
-            with_grid=self.with_grid,
-            checked=part is not Part.DISPATCH,
-        )
-        results, returned = writer.write(dispatches=part is not Part.CHECKS)
+        body = Emitter(1)
+        arguments = {operand.name: body.fresh(operand.name) for operand in self.kernel.arguments}
+        bodies = [
+            WrapperBody(
+                kernel,
+                self.signature,
+                points,
+                with_grid=self.with_grid,
+                checked=part is not Part.DISPATCH,
+                conditional=kernel.name in self.conditional,
+                body=body,
+                arguments=arguments,
+            )
+            for kernel, points in zip(self.kernels, self.entry_points, strict=True)
+        ]
+        dispatches = part is not Part.CHECKS
+        if len(bodies) == 1:
+            results, returned = bodies[0].write(dispatches=dispatches)
+        else:
+            results, returned = write_choice(self.name, bodies, dispatches=dispatches)
         if keep:
-            writer.keep_updated_operands()
+            bodies[0].keep_updated_operands()
         types = comma(result.type for result in results)
-        writer.body.line(f"{dialect}.return {comma(returned)} : {types}")
+        body.line(f"{dialect}.return {comma(returned)} : {types}")
         parameters = comma(
-            f"{writer.arguments[operand.name]}: {kind}"
+            f"{arguments[operand.name]}: {kind}"
             for operand, kind in zip(
                 self.kernel.arguments, input_types(self.kernel, self.signature), strict=True
             )
@@ -90,4 +114,4 @@ class Wrapper:
         arrow = types if len(results) == 1 else f"({types})"
         attribute = f" attributes {{{attributes}}}" if attributes else ""
         head = f"{dialect}.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
-        return "\n".join([head, *writer.body.lines, "}"]) + "\n"
+        return "\n".join([head, *body.lines, "}"]) + "\n"

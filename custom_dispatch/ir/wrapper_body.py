@@ -40,6 +40,10 @@ class WrapperBody:
         As of a `Wrapper`.
     checked
         Whether the checks are in it.
+    conditional
+        Whether the kernel's grid is computed from one number more, 0 where it is not to run.
+    body, arguments
+        Where to write, and the names of the function's arguments there.
     """
 
     def __init__(
@@ -50,13 +54,16 @@ class WrapperBody:
         *,
         with_grid: bool,
         checked: bool,
+        conditional: bool = False,
+        body: Emitter | None = None,
+        arguments: dict[str, str] | None = None,
     ) -> None:
         self.kernel = kernel
         self.signature = signature
         self.entry_points = entry_points
         self.with_grid = with_grid
-        self.body = Emitter(1)
-        self.arguments = {
+        self.body = body or Emitter(1)
+        self.arguments = arguments or {
             operand.name: self.body.fresh(operand.name) for operand in self.kernel.arguments
         }
         self.dims: dict[str, str | int] = {}
@@ -68,25 +75,74 @@ class WrapperBody:
         self.grid_x = ""
         self.arithmetic = Arithmetic(self.body, self.dims)
         self._checked = checked
+        self._conditional = conditional
+        self._conditions: list[str] | None = None
+        self._runs = ""
+        self._written: list[Tensor] = []
 
     def write(self, *, dispatches: bool) -> tuple[list[Tensor], list[str]]:
         """Everything but the return: the results as tensors, and their values."""
+        self._check_fit()
+        wanted = self.prepare()
+        return wanted, self.dispatch() if dispatches else self.sizes_alone()
+
+    def conditions(self) -> list[str]:
+        """The i1 values that say whether a call fits the kernel; none where it certainly does.
+
+        Raises
+        ------
+        LinkError
+            It certainly does not.
+        """
+        found: list[str] = []
+        self._conditions = found
+        self._check_fit()
+        self._conditions = None
+        return found
+
+    def run_if(self, chosen: str) -> None:
+        """Make everything that follows matter only where an i1 value says so."""
+        self._runs = chosen
+
+    def prepare(self) -> list[Tensor]:
+        """All that comes before the dispatch; the results as the model has them, without values."""
+        self._read_scalars()
+        self._written = self._results()
+        self._check_grid(self._written)
+        return self._wanted()
+
+    def _wanted(self) -> list[Tensor]:
+        return [self._unfolded(operand, result) for operand, result in self._outputs(self._written)]
+
+    def dispatch(self, before: list[str] | None = None) -> list[str]:
+        """Dispatch the kernel; return its results' values.
+
+        Parameters
+        ----------
+        before
+            The results of another kernel of the choice, which this one's take the places of where
+            it runs: it writes into the same buffers.
+        """
+        wanted, results = self._wanted(), self._written
+        for index, (operand, result) in enumerate(self._outputs(results)):
+            if before is not None:
+                tensor = replace(wanted[index], value=before[index])
+                if wanted[index] is not result:
+                    sizes = self.signature.outputs[index]
+                    tensor = fold(self.body, operand, tensor, sizes)
+                self.tensors[operand.name] = results[index] = tensor
+        values = self._dispatch(results)
+        for index, (operand, result) in enumerate(self._outputs(results)):
+            if is_folded(operand, self.signature.outputs[index]):
+                folded = replace(result, value=values[index])
+                values[index] = unfold(self.body, operand, folded, wanted[index])
+        return values
+
+    def _check_fit(self) -> None:
         self._read_operands()
         self._check_leading()
         self._check_operands()
         self._check_requirements()
-        self._read_scalars()
-        results = self._results()
-        self._check_grid(results)
-        wanted = [self._unfolded(operand, result) for operand, result in self._outputs(results)]
-        if not dispatches:
-            return wanted, self._sizes_alone(wanted)
-        values = self._dispatch(results)
-        for index, (operand, result) in enumerate(self._outputs(results)):
-            if wanted[index] is not result:
-                folded = replace(result, value=values[index])
-                values[index] = unfold(self.body, operand, folded, wanted[index])
-        return wanted, values
 
     def keep_updated_operands(self) -> None:
         """Use the operands of in-place updates once more."""
@@ -242,11 +298,28 @@ class WrapperBody:
             self._require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
 
     def _require(self, check: Check) -> None:
+        if self._conditions is not None:
+            self._conditions.append(check.holds)
+        else:
+            self.require(check, f"kernel `{self.kernel.name}`")
+
+    def require(self, check: Check, who: str, *, always: bool = False) -> None:
+        """Let a call fail where a condition does not hold.
+
+        Parameters
+        ----------
+        who
+            What the message begins with.
+        always
+            Whether it has to hold also where the kernel does not run.
+        """
         if not self._checked:
             return
         true = self.body.pure("arith.constant true", "true")
         fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
-        message = quote(f"kernel `{self.kernel.name}`: {check.message}")
+        if self._runs and not always:
+            fails = self.body.pure(f"arith.andi {fails}, {self._runs} : i1")
+        message = quote(f"{who}: {check.message}")
         inner = self.body.nested()
         self.body.line(f"scf.if {fails} {{")
         status = inner.i32(_INVALID_ARGUMENT)
@@ -409,11 +482,11 @@ class WrapperBody:
             message = f"the grid is empty, so nothing would write `{operand.name}`"
             self._require(Check(holds, f"{message}, which has elements"))
 
-    def _sizes_alone(self, results: list[Tensor]) -> list[str]:
+    def sizes_alone(self) -> list[str]:
         """Results that hold nothing but their sizes, for whoever wants the checks alone."""
         return [
             self.body.pure(f"tensor.empty({result.dynamic.strip('{}')}) : {result.type}")
-            for result in results
+            for result in self._wanted()
         ]
 
     def _dispatch(self, results: list[Tensor]) -> list[str]:
@@ -424,5 +497,10 @@ class WrapperBody:
             self.body.index(size) if isinstance(size, int) else size
             for size in (self.dims[name] for name in workload_of(self.kernel))
         ]
+        if self._conditional:
+            one = self.body.index(1)
+            zero = self.body.index(0)
+            chosen = f"arith.select {self._runs}, {one}, {zero} : index"
+            workload.append(self.body.pure(chosen, "runs") if self._runs else one)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)

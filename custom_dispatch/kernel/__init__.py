@@ -3,6 +3,7 @@
 This room imports neither IREE nor CUDA nor numpy, and reads no file.
 """
 
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
     Dim,
@@ -22,6 +23,7 @@ from custom_dispatch.kernel.target import Arch, Target
 __all__ = [
     "Arch",
     "Buffer",
+    "Choice",
     "Condition",
     "Dim",
     "Expr",

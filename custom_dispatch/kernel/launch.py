@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from custom_dispatch.kernel.choice import Choice
     from custom_dispatch.kernel.kernel import Kernel
 
 Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
@@ -33,9 +34,9 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class BoundKernel:
-    """A kernel together with how its calls run. Made by `Kernel.on`."""
+    """A kernel, or a choice of them, together with how its calls run. Made by `Kernel.on`."""
 
-    kernel: Kernel
+    kernel: Kernel | Choice
     device: str
     store: bool = True
     """Whether to take from the store what was compiled before, and to keep there what is new."""

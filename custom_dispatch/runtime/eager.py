@@ -84,7 +84,7 @@ def call(
         return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
     out = _take_out(kernel, named)
-    values = tuple(_match_arguments(kernel, arguments, named))
+    values = tuple(match_arguments(kernel, arguments, named))
     leading, folded = fold_arguments(kernel, kernel.inputs, values)
     if leading is None:
         return _call(kernel, values, {} if out is None else {"out": out}, how)
@@ -116,7 +116,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
             return _as_declared(kernel, prepared.run(arguments))
     keywords = dict(keywords)
     out = _take_out(kernel, keywords)
-    values = _match_arguments(kernel, arguments, keywords)
+    values = match_arguments(kernel, arguments, keywords)
     checked = [
         _check_value(kernel, operand, value)
         for operand, value in zip(kernel.inputs, values, strict=True)
@@ -157,9 +157,16 @@ def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
     return None if is_operand else keywords.pop("out", None)
 
 
-def _match_arguments(
+def match_arguments(
     kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> list[Any]:
+    """The value of each of `Kernel.inputs`; None for one that is absent.
+
+    Raises
+    ------
+    CallError
+        There are too many or too few, or a keyword is none of theirs.
+    """
     names = [operand.name for operand in kernel.inputs]
     signature = f"{kernel.name}({', '.join(names)})"
     if len(arguments) > len(names):

@@ -7,7 +7,10 @@ import re
 from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.errors import CallError, DeviceError, KernelError
 
-_KERNEL_CHECK = re.compile(r"(INVALID_ARGUMENT|FAILED_PRECONDITION); (kernel `[^`]+`: .*?);?\s*$")
+_KERNEL_CHECK = re.compile(
+    r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice) `[^`]+`: .*?);?\s*"
+    r"(?:\[ *\d+\] \w+ module@.*)?$"
+)
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `cpu/failure.py`.
 _FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
 _CHECK = "compile it for cpu:checked, which names the line, thread and block."

@@ -15,6 +15,7 @@ from typing import Protocol, TypedDict
 
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.files import read_bytes
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
@@ -61,7 +62,7 @@ class BuildOptions(TypedDict, total=False):
 
 
 def build(
-    kernels: Kernel | Iterable[Kernel],
+    kernels: Kernel | Choice | Iterable[Kernel | Choice],
     targets: Sequence[str | Target],
     *,
     compiler: str = "auto",
@@ -78,7 +79,8 @@ def build(
     Parameters
     ----------
     kernels
-        One or several declared kernels. Those of one source with equal options are built together.
+        One or several declared kernels, and choices of them. Kernels of one source with equal
+        options are built together.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or "cpu:checked" by
         itself, for which sources are compiled with line numbers.
@@ -114,7 +116,7 @@ def build(
     ToolNotFoundError
         A compiler or ptxas is not installed.
     """
-    declared = check_kernels(kernels)
+    declared, choices = check_kernels(kernels)
     wanted = check_targets(targets)
     workers = check_jobs(jobs)
     form = check_form(image, ptx_version)
@@ -142,7 +144,7 @@ def build(
     units = [_unit(plan, work, built, wanted) for plan in plans]
     if form.image == "fatbin" and needed:
         units = [replace(unit, objects=(stored.join(unit.objects),)) for unit in units]
-    library = Library(tuple(units), tuple(wanted))
+    library = Library(tuple(units), tuple(wanted), choices)
     if fail_on_spill:
         _refuse_spills(library)
     return library

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import OutputError
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -64,6 +65,8 @@ class Library:
     units: tuple[Unit, ...]
     targets: tuple[Target, ...]
     """The CUDA targets, best first, and then the CPU."""
+    choices: tuple[Choice, ...] = ()
+    """The choices among its kernels."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import MAX_NAME_LENGTH, as_integer, is_list, shown
 from custom_dispatch.kernel.target import Target
@@ -70,19 +71,21 @@ def _stem(members: Sequence[Kernel]) -> str:
     return (source.stem if source is not None else members[0].name) or "kernels"
 
 
-def check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:
-    """The kernels, each once.
+def check_kernels(
+    kernels: Kernel | Choice | Iterable[Kernel | Choice],
+) -> tuple[list[Kernel], tuple[Choice, ...]]:
+    """The kernels, those of choices among them, each once; and the choices.
 
     Raises
     ------
     DeclarationError
         There are none, some are no kernels, or two have the same name.
     """
-    found = [kernels] if isinstance(kernels, Kernel) else _several(kernels)
+    found = [kernels] if isinstance(kernels, Kernel | Choice) else _several(kernels)
     if found is None:
         raise _no_kernel(kernels)
     for item in found:
-        if not isinstance(item, Kernel):
+        if not isinstance(item, Kernel | Choice):
             raise _no_kernel(item)
     if not found:
         raise DeclarationError(
@@ -90,8 +93,9 @@ def check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:
             expected="at least one cd.Kernel",
             next_step="pass the declared kernels: kernels=[simple_mul].",
         )
-    unique = list(dict.fromkeys(found))
-    names = [kernel.name for kernel in unique]
+    choices = tuple(dict.fromkeys(item for item in found if isinstance(item, Choice)))
+    unique = list(dict.fromkeys(kernel for item in found for kernel in kernels_of(item)))
+    names = [kernel.name for kernel in unique] + [choice.name for choice in choices]
     for name in names:
         if names.count(name) > 1:
             raise DeclarationError(
@@ -99,7 +103,7 @@ def check_kernels(kernels: Kernel | Iterable[Kernel]) -> list[Kernel]:
                 expected="a name for each: a model calls a kernel by its name",
                 next_step="rename all but one; entry= keeps the __global__ function's name.",
             )
-    return unique
+    return unique, choices
 
 
 def _several(values: Any) -> list[Any] | None:

@@ -55,7 +55,7 @@ func.func @nothing(%a: T) -> T {
 
 
 def _uses() -> dict[str, FunctionUse]:
-    names = {name: name for name in ("simple_mul", "simple_mul_inplace")}
+    names = {name: [name] for name in ("simple_mul", "simple_mul_inplace")}
     found = kernel_uses(parse_model(MODEL), names, names)
     return {use.function: use for use in found}
 

@@ -16,6 +16,7 @@ from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.weights import INLINE_BYTES, Weights
 from custom_dispatch.ir.interface import RESULTS_KEY
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import PARAMETERS_KEY, Parameters
@@ -107,7 +108,7 @@ def _changes_a_value(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel]:
+def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
     """The kernels that a model calls through `cd.torch.register`, each once.
 
     Raises
@@ -115,7 +116,7 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel]:
     LinkError
         Two of them have one name, which is all that a module tells kernels by.
     """
-    found: dict[str, Kernel] = {}
+    found: dict[str, Kernel | Choice] = {}
     for node in program.graph.nodes:
         kernel = registered_kernel(node.target) if node.op == "call_function" else None
         if kernel is not None and found.setdefault(kernel.name, kernel) is not kernel:

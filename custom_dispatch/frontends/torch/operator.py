@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import argument_names, call_arguments, schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import check_name, shown
@@ -31,7 +32,7 @@ _CUDA_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class _Registered:
-    kernel: Kernel
+    item: Kernel | Choice
     bound: dict[str, BoundKernel]
     operator: Any
 
@@ -40,7 +41,7 @@ _lock = threading.Lock()
 _registered: dict[str, _Registered] = {}
 
 
-def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
+def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any:
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on the first GPU, and value-less
@@ -54,6 +55,9 @@ def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
 
     Parameters
     ----------
+    kernel
+        A kernel; or a choice, whose kernels take the same kinds of numbers: each call takes the
+        first that it fits.
     namespace
         The operator's namespace.
 
@@ -68,27 +72,22 @@ def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
         The kernel takes no buffer; or the namespace is no identifier, or has an operator of
         that name which is not this kernel.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.torch.register is given {shown(kernel)}.",
-            expected="a cd.Kernel",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
-    if not any(isinstance(item, Buffer) and not item.optional for item in kernel.inputs):
-        raise DeclarationError(
-            f"Kernel `{kernel.name}` takes no buffer.",
-            expected="an In or InOut that is not optional: it runs where that tensor is",
-            next_step="declare an InOut in place of an Out, and pass an empty tensor of its size.",
-        )
+    schema = _check_schema(kernel)
     name = f"{check_name(namespace, 'namespace')}::{kernel.name}"
     bound = {device: kernel.on(device) for device in _DEVICES}
     with _lock:
         known = _registered.get(name)
         if known is not None:
-            if not _is_same(known.kernel, kernel):
+            if not _is_same(known.item, kernel):
                 raise _taken(name, "another kernel")
             # Declared anew, as in a notebook: its source may be another by now.
-            known.kernel, known.bound = kernel, bound
+            known.item, known.bound = kernel, bound
             return known.operator
         if hasattr(getattr(torch.ops, namespace), kernel.name):
             raise _taken(name, "an operator that this package did not register")
@@ -97,23 +96,57 @@ def register(kernel: Kernel, namespace: str = "custom_dispatch") -> Any:
             name,
             lambda *arguments: _run(entry, _whole(entry, arguments)),
             mutates_args=(),
-            schema=schema_of(kernel),
+            schema=schema,
         )
         entry.operator.register_fake(lambda *arguments: _trace(entry, _whole(entry, arguments)))
         _registered[name] = entry
         return entry.operator
 
 
-def registered_kernel(operator: Any) -> Kernel | None:
-    """The kernel that an operator of a traced model is; None for any other."""
+def _check_schema(item: Kernel | Choice) -> str:
+    """The operator's schema.
+
+    Raises
+    ------
+    DeclarationError
+        A kernel takes no buffer, or takes other kinds of numbers than another.
+    """
+    kernels = kernels_of(item)
+    for kernel in kernels:
+        if not any(isinstance(value, Buffer) and not value.optional for value in kernel.inputs):
+            raise DeclarationError(
+                f"Kernel `{kernel.name}` takes no buffer.",
+                expected="an In or InOut that is not optional: it runs where that tensor is",
+                next_step="declare an InOut in place of an Out, and pass an empty tensor of its "
+                "size.",
+            )
+        if schema_of(kernel) != schema_of(kernels[0]):
+            raise DeclarationError(
+                f"Choice `{item.name}`: as an operator of PyTorch, `{kernel.name}` is "
+                f"{schema_of(kernel)}.",
+                expected=f"as `{kernels[0].name}` is: {schema_of(kernels[0])}",
+                next_step="declare scalars of the same kind: integers, floats or bools.",
+            )
+    return schema_of(kernels[0])
+
+
+def registered_kernel(operator: Any) -> Kernel | Choice | None:
+    """The kernel or choice that an operator of a traced model is; None for any other."""
     if not isinstance(operator, torch._ops.OpOverload):
         return None
     known = _registered.get(operator.name())
-    return None if known is None else known.kernel
+    return None if known is None else known.item
 
 
-def _is_same(first: Kernel, second: Kernel) -> bool:
+def _is_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
     """Whether two declarations say the same; references are not compared."""
+    if not isinstance(first, Kernel) or not isinstance(second, Kernel):
+        several = (kernels_of(first), kernels_of(second))
+        return (
+            type(first) is type(second)
+            and len(several[0]) == len(several[1])
+            and all(map(_is_same, *several))
+        )
     return all(
         getattr(first, field.name) == getattr(second, field.name)
         for field in dataclasses.fields(Kernel)
@@ -131,13 +164,14 @@ def _taken(name: str, what: str) -> DeclarationError:
 
 def _whole(entry: _Registered, arguments: Sequence[Any]) -> Sequence[Any]:
     """All arguments: PyTorch leaves those out at the end that have their default, which is None."""
-    return (*arguments, *[None] * (len(entry.kernel.arguments) - len(arguments)))
+    wanted = len(kernels_of(entry.item)[0].arguments)
+    return (*arguments, *[None] * (wanted - len(arguments)))
 
 
 def _run(entry: _Registered, arguments: Sequence[Any]) -> Any:
     """Run the kernel on tensors."""
-    kernel = entry.kernel
-    device = _check(kernel, arguments)
+    kernel = kernels_of(entry.item)[0]
+    device = next(_fitting(entry.item, arguments))[1]
     values = [_passed(item) if isinstance(item, torch.Tensor) else item for item in arguments]
     results = entry.bound[device.type](*call_arguments(kernel, values))
     if len(kernel.outputs) == 1:
@@ -155,19 +189,59 @@ def _passed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _trace(entry: _Registered, arguments: Sequence[Any]) -> Any:
     """The results' shapes, dtypes and device, from those of the arguments."""
-    kernel = entry.kernel
-    device = _check(kernel, arguments)
-    shapes = {
-        operand.name: tuple(value.shape)
-        for operand, value in zip(kernel.arguments, arguments, strict=True)
-        if isinstance(value, torch.Tensor)
-    }
-    sizes = traced_shapes(kernel, shapes)
-    results = tuple(
-        torch.empty(sizes[operand.name], dtype=torch_dtype(operand.dtype), device=device)
-        for operand in kernel.outputs
+    reasons = []
+    for kernel, device in _fitting(entry.item, arguments):
+        shapes = {
+            operand.name: tuple(value.shape)
+            for operand, value in zip(kernel.arguments, arguments, strict=True)
+            if isinstance(value, torch.Tensor)
+        }
+        try:
+            sizes = traced_shapes(kernel, shapes, chosen=isinstance(entry.item, Kernel))
+        except CallError as error:
+            if isinstance(entry.item, Kernel):
+                raise
+            reasons.append(error.found)
+            continue
+        results = tuple(
+            torch.empty(sizes[operand.name], dtype=torch_dtype(operand.dtype), device=device)
+            for operand in kernel.outputs
+        )
+        return results[0] if len(results) == 1 else results
+    raise _fits_none(entry.item, reasons)
+
+
+def _fitting(
+    item: Kernel | Choice, arguments: Sequence[Any]
+) -> Iterator[tuple[Kernel, torch.device]]:
+    """The kernels whose dtypes fit, and the device that the tensors are on.
+
+    Raises
+    ------
+    CallError
+        There is none.
+    """
+    reasons = []
+    for kernel in kernels_of(item):
+        try:
+            device = _check(kernel, arguments)
+        except CallError as error:
+            if isinstance(item, Kernel):
+                raise
+            reasons.append(error.found)
+            continue
+        yield kernel, device
+    if len(reasons) == len(kernels_of(item)):
+        raise _fits_none(item, reasons)
+
+
+def _fits_none(item: Kernel | Choice, reasons: Sequence[str]) -> CallError:
+    return CallError(
+        f"No kernel of choice `{item.name}` takes these tensors.",
+        expected="tensors that one of them takes",
+        next_step="pass others, or add a kernel that takes these; of those there are:",
+        log="\n".join(reasons),
     )
-    return results[0] if len(results) == 1 else results
 
 
 def _check(kernel: Kernel, arguments: Sequence[Any]) -> torch.device:

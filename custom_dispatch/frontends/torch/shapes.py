@@ -32,7 +32,7 @@ Size = Any
 
 
 def traced_shapes(
-    kernel: Kernel, shapes: Mapping[str, Sequence[Size]]
+    kernel: Kernel, shapes: Mapping[str, Sequence[Size]], *, chosen: bool = True
 ) -> dict[str, tuple[Size, ...]]:
     """The shape of every result, by operand name.
 
@@ -40,6 +40,9 @@ def traced_shapes(
     ----------
     shapes
         The shape of every input buffer, by operand name; none for one that is absent.
+    chosen
+        Whether it will be this kernel: where symbols leave that open, nothing is noted of what it
+        requires.
 
     Raises
     ------
@@ -58,6 +61,9 @@ def traced_shapes(
         leading: Sequence[Size] | None = leading_dims(kernel, given)
         return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}
     dims, leading = _bind(kernel, shapes)
+    for condition in kernel.requires if chosen else ():
+        holds = _holds(kernel, condition, dims)
+        _require(holds, f"Kernel `{kernel.name}` requires {condition}.")
     return {
         operand.name: unfolded(
             operand, [_value(kernel, size, dims) for size in operand.shape], leading
@@ -106,8 +112,6 @@ def _bind(
     for expr, size, here in others:
         wanted = _value(kernel, expr, dims)
         _require(wanted == size, f"Kernel `{kernel.name}`: {here} is not {expr}.")
-    for condition in kernel.requires:
-        _require(_holds(kernel, condition, dims), f"Kernel `{kernel.name}` requires {condition}.")
     return dims, leading
 
 
