@@ -223,7 +223,7 @@ def test_leading_dims_and_updates_in_place_are_chosen_over_too(source: Path) -> 
         assert (y == 1).all()
         assert (first == 5).all()
         assert (second == 9).all()
-    with pytest.raises(CallError, match="disagree, which are leading dims"):
+    with pytest.raises(CallError, match="choice `both`: no kernel takes these sizes"):
         program.main(ones(2, 3, 4), ones(3, 2, 4))
 
 
@@ -251,9 +251,6 @@ def test_an_operator_of_pytorch_is_a_choice(choice: cd.Choice, dynamic: bool) ->
     assert [np.unique(result).tolist() for result in results] == [[5], [3]]
     with pytest.raises(CallError, match="No kernel of choice `scale` takes these"):
         net.scale(torch.ones(3, 5), torch.ones(3, 5), 1.0)
-    with pytest.raises(LinkError) as caught:
-        cd.torch.compile(net, (torch.ones(3, 4),), ["cpu"], kernels=[choice.kernels[0]])
-    assert "custom_dispatch.scale" in str(caught.value)
     cd.torch.register(choice)
     torch.library.opcheck(net.scale, (x, x.clone(), 1.0))
 

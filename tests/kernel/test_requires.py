@@ -19,7 +19,7 @@ from custom_dispatch.runtime.check import check_kernel
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")
 SOURCE = """
-extern "C" __global__ void twice(const float4* x, float4* y, int count) {
+extern "C" __global__ void twice_by_four(const float4* x, float4* y, int count) {
   for (int i = threadIdx.x; i < count; i += blockDim.x) {
     float4 v = x[i];
     y[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);
@@ -35,7 +35,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> cd.Kernel:
     source = tmp_path_factory.mktemp("twice") / "twice.cu"
     source.write_text(SOURCE)
     return cd.Kernel(
-        "twice",
+        "twice_by_four",
         source=source,
         operands=[
             cd.In("x", "f32", [n]),
@@ -89,16 +89,16 @@ def test_a_call_that_does_not_fit_is_refused_with_its_values(twice: cd.Kernel) -
     ):
         with pytest.raises(CallError) as caught:
             twice.on("cpu")(np.zeros(size, np.float32))
-        assert caught.value.found == f"Kernel `twice` {found}"
+        assert caught.value.found == f"Kernel `twice_by_four` {found}"
         assert caught.value.expected == QUARTERS
 
 
 def model(size: str) -> str:
     kind = f"tensor<{size}xf32>"
     return f"""
-      func.func private @twice({kind}) -> {kind}
+      func.func private @twice_by_four({kind}) -> {kind}
       func.func @main(%x: {kind}) -> {kind} {{
-        %0 = call @twice(%x) : ({kind}) -> {kind}
+        %0 = call @twice_by_four(%x) : ({kind}) -> {kind}
         return %0 : {kind}
       }}"""
 
@@ -112,18 +112,20 @@ def test_a_module_refuses_it_when_it_runs(twice: cd.Kernel) -> None:
         np.testing.assert_array_equal(function(np.ones(8, np.float32)), np.full(8, 2))
         with pytest.raises(CallError) as caught:
             function(np.zeros(7, np.float32))
-        said = "kernel `twice`: n % 4 == 0 is required, and does not hold: n is `x`.shape[0]"
+        said = (
+            "kernel `twice_by_four`: n % 4 == 0 is required, and does not hold: n is `x`.shape[0]"
+        )
         assert said in str(caught.value)
 
 
 def test_a_model_of_known_sizes_is_refused_when_it_is_linked(twice: cd.Kernel) -> None:
     library = cd.build([twice], ["cuda:sm_80"])
     text = link(model("8"), library, by_path).text
-    assert "scf.if" not in text[text.index("func.func private @twice(") :]
+    assert "scf.if" not in text[text.index("func.func private @twice_by_four(") :]
     with pytest.raises(LinkError) as caught:
         link(model("7"), library, by_path)
     found = "requires n % 4 == 0, which does not hold for n = 7, as the model's sizes are."
-    assert caught.value.found == f"Kernel `twice` {found}"
+    assert caught.value.found == f"Kernel `twice_by_four` {found}"
     assert caught.value.expected == QUARTERS
 
 
