@@ -19,7 +19,7 @@ from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.process import Completed
@@ -164,8 +164,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
 
 def _with_replacing(
-    kernels: Kernel | Iterable[Kernel] | Library, patterns: Sequence[Any], model: Model | None
-) -> Kernel | Iterable[Kernel] | Library:
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    patterns: Sequence[Any],
+    model: Model | None,
+) -> Kernel | Choice | Iterable[Kernel | Choice] | Library:
     """The kernels that are given, and those that patterns put into the model."""
     if not patterns:
         return kernels
@@ -186,8 +188,9 @@ def _with_replacing(
                     next_step="build it with the kernel, or pass kernels and targets.",
                 )
         return kernels
-    given = [kernels] if isinstance(kernels, Kernel) else list(kernels)
-    return given + [kernel for kernel in wanted if kernel not in given]
+    given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
+    held = [kernel for item in given for kernel in kernels_of(item)]
+    return [*given, *(kernel for kernel in wanted if kernel not in held)]
 
 
 def compile_mlir(

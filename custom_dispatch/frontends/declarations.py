@@ -16,7 +16,7 @@ from custom_dispatch.frontends.symbols import functions_of, is_declaration, name
 from custom_dispatch.ir.choice import candidates, no_kernel
 from custom_dispatch.ir.leading import is_folded
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.toolchain.library import Library
@@ -68,7 +68,11 @@ class Callees:
         self._symbols: dict[tuple[str, str], str] = {}
 
     def declare(
-        self, module: ir.Module, item: Kernel | Choice, kernel: Kernel, signature: Signature
+        self,
+        module: ir.Module,
+        item: Kernel | Choice,
+        signature: Signature,
+        kernel: Kernel | None = None,
     ) -> str:
         """The symbol of a function of some type; declared where it is not yet.
 
@@ -77,9 +81,9 @@ class Callees:
         item
             What it stands for.
         kernel
-            One of a choice's kernels, whose types it has.
+            One of a choice's kernels, whose types it has; the first if none is given.
         """
-        kind = function_type(kernel, signature)
+        kind = function_type(kernel or kernels_of(item)[0], signature)
         key = (item.name, kind)
         if key not in self._symbols:
             symbol = item.name

@@ -47,7 +47,7 @@ def replace_operator(
     operands = [_type_of(value.type) for value in op.operands]
     results = [_type_of(value.type) for value in op.results]
     fitting = resolve(what, item, operands, results)
-    symbol = callees.declare(module, item, fitting.kernel, fitting.signature)
+    symbol = callees.declare(module, item, fitting.signature, fitting.kernel)
     _Replacement(op, fitting).replace(symbol)
 
 
