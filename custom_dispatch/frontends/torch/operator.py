@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.frontends.torch.derivative import derivative_of
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import argument_names, call_arguments, schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
@@ -41,7 +42,9 @@ _lock = threading.Lock()
 _registered: dict[str, _Registered] = {}
 
 
-def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any:
+def register(
+    kernel: Kernel | Choice, namespace: str = "custom_dispatch", *, backward: Any = None
+) -> Any:
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on the first GPU, and value-less
@@ -51,7 +54,6 @@ def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any
     at an unaligned address. It runs where the tensors are, and is built on its first call.
 
     `torch.export` and `torch.compile` take it as one operator, with static or dynamic sizes.
-    There is no derivative: `register_autograd` of what is returned gives it one.
 
     Parameters
     ----------
@@ -60,6 +62,12 @@ def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any
         first that it fits.
     namespace
         The operator's namespace.
+    backward
+        Its derivative, for `loss.backward()`: a function of PyTorch, or a kernel. It takes what it
+        needs by name: the operator's arguments and results, and `grad_y` for the gradient of the
+        result `y`. A function returns the gradients of the tensors that the operator takes, all in
+        their order, or some as a mapping; a kernel's results are named `grad_x`. Without it,
+        a tensor that requires a gradient ends in PyTorch's error.
 
     Returns
     -------
@@ -69,8 +77,8 @@ def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any
     Raises
     ------
     DeclarationError
-        The kernel takes no buffer; or the namespace is no identifier, or has an operator of
-        that name which is not this kernel.
+        The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
+        which is not this kernel; or the backward takes or gives what there is not.
     """
     if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
@@ -78,8 +86,18 @@ def register(kernel: Kernel | Choice, namespace: str = "custom_dispatch") -> Any
             expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
+    made = _register(kernel, check_name(namespace, "namespace"))
+    if backward is not None:
+        derivative = derivative_of(
+            kernels_of(kernel)[0], backward, lambda other: register(other, namespace)
+        )
+        made.register_autograd(derivative.backward, setup_context=derivative.save)
+    return made
+
+
+def _register(kernel: Kernel | Choice, namespace: str) -> Any:
     schema = _check_schema(kernel)
-    name = f"{check_name(namespace, 'namespace')}::{kernel.name}"
+    name = f"{namespace}::{kernel.name}"
     bound = {device: kernel.on(device) for device in _DEVICES}
     with _lock:
         known = _registered.get(name)
