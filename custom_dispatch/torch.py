@@ -25,11 +25,11 @@ if importlib.util.find_spec("torch") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.replace import replace_places
-from custom_dispatch.frontends.torch.weights import INLINE_BYTES
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule

@@ -43,6 +43,22 @@ def test_torch_model(tmp_path: Path) -> None:
     ]
 
 
+def test_onnx_model(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "onnx_model.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "ONNX knows the operator, and the types of its results",
+        "ONNX's reference evaluator runs the kernel",
+        "one module for all devices: (tensor<?x?x64xf32>) -> (tensor<?x?x128xf32>)",
+    ]
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_kernels_agree_with_their_references(example: Path) -> None:
     assert main(["check", str(example), "--target", "cpu"]) == 0

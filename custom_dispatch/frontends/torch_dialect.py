@@ -11,7 +11,7 @@ own passes convert the rest of the model. What comes out is linked like any othe
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
@@ -44,6 +44,7 @@ _FLAGS = (
     "--emit-mlir-bytecode",
 )
 _ONNX = "onnx."
+_VERSION = "torch.onnx_meta.opset_version"
 
 
 def is_torch(module: ir.Module) -> bool:
@@ -85,6 +86,7 @@ def convert_torch(
         for op in functions_of(module):
             if is_public(op) and not is_declaration(op):
                 _pass_tensors(op)
+        _share_version(functions_of(module))
         source = io.BytesIO()
         module.operation.write_bytecode(source)
     done = run_compiler(["-", "-o", "-", *_FLAGS], source.getvalue())
@@ -98,11 +100,18 @@ def convert_torch(
                     next_step="give the kernel too, or write the model without the operator.",
                 )
         raise ModelError(
-            "IREE cannot convert the PyTorch model.",
+            "IREE cannot convert the model from the torch dialect.",
             next_step="write the model without the operation that the message names:",
             log=_errors(done.stderr),
         )
     return done.stdout, callees.kernels
+
+
+def _share_version(functions: Sequence[ir.Operation]) -> None:
+    """Say ONNX's version in every function, of a model from ONNX: IREE's conversion asks each."""
+    versions = [op.attributes[_VERSION] for op in functions if _VERSION in op.attributes]
+    for op in functions if versions else ():
+        op.attributes[_VERSION] = versions[0]
 
 
 def _errors(log: str) -> str:

@@ -10,16 +10,15 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
 from custom_dispatch.errors import LinkError, ModelError
-from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.regions import inline_regions
-from custom_dispatch.frontends.torch.weights import INLINE_BYTES, Weights
-from custom_dispatch.ir.interface import RESULTS_KEY
+from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.parameters import PARAMETERS_KEY, Parameters
+from custom_dispatch.parameters import Parameters
 
 # Which argument says that it is training. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
@@ -154,25 +153,8 @@ def import_program(
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
             break
-    _describe(module, program, name, weights.parameters)
+    describe(module, name, _result_types(program), weights.parameters)
     return module, weights.parameters
-
-
-def _describe(
-    module: ir.Module,
-    program: torch.export.ExportedProgram,
-    name: str,
-    parameters: Parameters | None,
-) -> None:
-    """Let the model's function say what its type does not, in its reflection."""
-    said = {RESULTS_KEY: ",".join(_result_types(program))}
-    if parameters is not None:
-        said[PARAMETERS_KEY] = parameters.described()
-    with module.context:
-        reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
-        for op in functions_of(module):
-            if name_of(op) == name:
-                op.attributes["iree.reflection"] = reflection
 
 
 def _result_types(program: torch.export.ExportedProgram) -> list[str]:

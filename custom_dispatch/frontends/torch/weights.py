@@ -10,13 +10,10 @@ import torch
 from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporterHooks
 
+from custom_dispatch.frontends.outside_weights import OutsideWeights
 from custom_dispatch.frontends.torch_types import builtin_type
-from custom_dispatch.ir.emitter import quote
-from custom_dispatch.parameters import SCOPE, Parameter, Parameters
+from custom_dispatch.parameters import Parameters
 
-INLINE_BYTES = 4096
-"""A page of memory. What is smaller takes more as an entry of an archive than it holds, and the
-compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
 _LEAST_SEVERAL = 2
 """Elements: the importer writes a single one into the operation."""
 
@@ -47,9 +44,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             id(tensor): name
             for name, tensor in [*program.constants.items(), *program.state_dict.items()]
         }
-        # Weights of the same bytes are one parameter, whatever their names and shapes.
-        self._parameters: dict[str, Parameter] = {}
-        self._globals: dict[tuple[str, str], str] = {}
+        self._outside = OutsideWeights()
 
     def prepare_module(self, module_op: ir.Operation) -> None:
         """Keep the module, where the parameters are declared."""
@@ -68,14 +63,17 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
                 return None
             return _literal(gni, literal, kind, tensor_type)
         given = None if info is None else info.input_spec.target
-        parameter = self._parameter(literal, given or self._names.get(id(literal)))
-        symbol = self._symbol(parameter, tensor_type)
+        digest = self._digest(literal)
+        parameter = self._outside.parameter(
+            given or self._names.get(id(literal)),
+            str(literal.dtype).removeprefix("torch."),
+            tuple(literal.shape),
+            literal.nbytes,
+            digest,
+            partial(_bytes_of, literal.detach()),
+        )
         with ir.InsertionPoint(gni._b):
-            loaded = ir.Operation.create(
-                "util.global.load",
-                results=[tensor_type],
-                attributes={"global": ir.FlatSymbolRefAttr.get(symbol)},
-            ).result
+            loaded = self._outside.load(self._module, parameter, tensor_type)
             return ir.Operation.create(
                 "torch_c.from_builtin_tensor", results=[kind], operands=[loaded]
             ).result
@@ -83,24 +81,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
     @property
     def parameters(self) -> Parameters | None:
         """The weights that were left outside; None where there are none."""
-        return Parameters(tuple(self._parameters.values())) if self._parameters else None
-
-    def _parameter(self, tensor: torch.Tensor, name: str | None) -> Parameter:
-        digest = self._digest(tensor)
-        found = self._parameters.get(digest)
-        if found is None:
-            taken = {item.name for item in self._parameters.values()}
-            while name is None or name in taken:
-                name = f"constant_{len(taken)}" if name is None else f"{name}_"
-            found = self._parameters[digest] = Parameter(
-                name,
-                str(tensor.dtype).removeprefix("torch."),
-                tuple(tensor.shape),
-                tensor.nbytes,
-                digest,
-                partial(_bytes_of, tensor.detach()),
-            )
-        return found
+        return self._outside.parameters
 
     def _digest(self, tensor: torch.Tensor) -> str:
         """Of the bytes; each tensor is read once, however often the model is imported."""
@@ -109,18 +90,6 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             # The tensor is kept, so that nothing else comes to lie at its address.
             self._digests[key] = (tensor, hashlib.sha256(_bytes_of(tensor)).hexdigest())
         return self._digests[key][1]
-
-    def _symbol(self, parameter: Parameter, kind: ir.Type) -> str:
-        key = (parameter.sha256, str(kind))
-        if key not in self._globals:
-            # Names with a dot: no function or kernel has one.
-            symbol = f"parameter.{len(self._globals)}.{parameter.name}"
-            where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
-            added = ir.Module.parse(f"util.global private @{quote(symbol)} = {where} : {kind}")
-            first = ir.InsertionPoint.at_block_begin(self._module.regions[0].blocks[0])
-            added.body.operations[0].operation.clone(first)
-            self._globals[key] = symbol
-        return self._globals[key]
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

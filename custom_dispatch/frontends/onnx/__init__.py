@@ -1,0 +1,1 @@
+"""ONNX models: kernels as operators, and models as MLIR."""

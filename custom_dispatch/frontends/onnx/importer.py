@@ -1,0 +1,374 @@
+"""ONNX models as MLIR: read, checked and completed by ONNX, imported by what comes with IREE."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from iree.compiler import ir
+from iree.compiler.extras import onnx_importer
+
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
+from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
+from custom_dispatch.frontends.onnx.model import Graph, Weight
+from custom_dispatch.frontends.onnx.node import (
+    TensorType,
+    buffers_of,
+    check_node,
+    graphs_of,
+    label_of,
+    nodes_of,
+    tensor_type,
+)
+from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
+from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
+from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.frontends.torch_types import builtin_type
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.parameters import Parameters
+
+_KERNEL = "custom_dispatch."
+"""Before the operator of a kernel's node while it is imported: the importer drops domains."""
+_ATTRIBUTE = "torch.onnx."
+
+
+@dataclass(frozen=True, slots=True)
+class KernelNodes:
+    """The nodes of a model that stand for kernels."""
+
+    kernels: Mapping[tuple[str, str], Kernel]
+    """By domain and operator."""
+
+    def kernel_of(self, node: onnx.NodeProto) -> Kernel | None:
+        """The kernel that a node stands for."""
+        return self.kernels.get((node.domain, node.op_type))
+
+
+class Known:
+    """What operators of domains other than ONNX's own may stand for.
+
+    Parameters
+    ----------
+    kernels
+        The kernels that are given, of any domain; None for those that are registered.
+    """
+
+    def __init__(self, kernels: Iterable[Kernel] | None) -> None:
+        self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
+
+    def kernel_of(self, domain: str, operator: str) -> Kernel | None:
+        """The kernel that an operator stands for."""
+        if domain in OWN_DOMAINS:
+            return None
+        if self._given is None:
+            return registered_kernel(domain, operator)
+        return self._given.get(operator)
+
+    def __str__(self) -> str:
+        if self._given is None:
+            return "those that cd.onnx.register was called for"
+        return ", ".join(sorted(self._given)) or "none"
+
+
+def find_kernels(graph: Graph, known: Known) -> KernelNodes:
+    """The nodes that stand for kernels.
+
+    Raises
+    ------
+    LinkError
+        A node does not fit its kernel, or is of a domain that IREE does not know and of no kernel;
+        or two kernels have one name.
+    """
+    found: dict[tuple[str, str], Kernel] = {}
+    for node in nodes_of(graph.model.graph):
+        if node.domain in OWN_DOMAINS:
+            continue
+        kernel = known.kernel_of(node.domain, node.op_type)
+        if kernel is None:
+            _check_foreign(node, known)
+            continue
+        check_node(kernel, node)
+        found[node.domain, node.op_type] = kernel
+    by_name: dict[str, Kernel] = {}
+    for (domain, name), kernel in found.items():
+        if onnx.defs.has(name):
+            raise LinkError(
+                f"Kernel `{name}`, of the domain {domain}, has the name of an operator of ONNX.",
+                expected="a name of its own: IREE's importer drops domains",
+                next_step='rename it: kernel.with_launch(name="another").',
+            )
+        if by_name.setdefault(name, kernel) is not kernel:
+            raise LinkError(
+                f"The model calls two kernels named `{name}`, of different domains.",
+                expected="a name for each",
+                next_step='rename one: kernel.with_launch(name="another").',
+            )
+    return KernelNodes(found)
+
+
+def _check_foreign(node: onnx.NodeProto, known: Known) -> None:
+    """Refuse what IREE's importer would take for another operator, as it drops domains."""
+    if onnx.defs.has(node.op_type):
+        raise LinkError(
+            f"{label_of(node)} is of a domain that IREE's importer drops: it would be taken for "
+            f"ONNX's own {node.op_type}.",
+            expected="an operator of ONNX, or of a kernel with another name",
+            next_step="rename the operator, or write the model without it.",
+        )
+    if node.domain not in _IMPORTED_DOMAINS:
+        raise LinkError(
+            f"{label_of(node)} is an operator of no kernel.",
+            expected=f"an operator of ONNX, or one of the kernels: {known}",
+            next_step="give the kernel too, or correct the name.",
+        )
+
+
+_IMPORTED_DOMAINS = ("com.microsoft",)
+"""IREE's conversion of ONNX knows some of its operators."""
+
+
+def import_graph(
+    graph: Graph, nodes: KernelNodes, name: str
+) -> tuple[ir.Module, Parameters | None]:
+    """A model as a module of the torch dialect, with one public function, and its weights.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid, or nobody knows a type in it.
+    LinkError
+        A kernel's node has inputs that do not fit.
+    """
+    model = _inferred(graph.model, nodes)
+    _check_types(model.graph)
+    for node in nodes_of(model.graph):
+        if nodes.kernel_of(node) is not None:
+            node.op_type = f"{_KERNEL}{node.op_type}"
+    module = _import(model)
+    operation = module.operation
+    outside = OutsideWeights()
+    with module.context, ir.Location.unknown():
+        for op in _operators(operation):
+            called = str(ir.StringAttr(op.attributes["name"]).value)
+            prefix, _, kernel_name = called.partition(_KERNEL)
+            if prefix == "onnx." and kernel_name:
+                kernel = next(k for k in nodes.kernels.values() if k.name == kernel_name)
+                _pass_attributes(op, kernel)
+        function = next(op.operation for op in module.body if _name(op.operation) == name)
+        names = [item.name for item in model.graph.input]
+        inside = {item.name for item in model.graph.initializer}
+        names = [item for item in names if item not in inside]
+        _load_weights(function, names, graph.weights, outside, operation)
+    describe(module, name, list(_result_types(model.graph)), outside.parameters)
+    return module, outside.parameters
+
+
+# -- what ONNX knows of a model
+
+
+def _inferred(model: onnx.ModelProto, nodes: KernelNodes) -> onnx.ModelProto:
+    """The model with the types of all that it computes."""
+    with known_operators((domain, kernel) for (domain, _), kernel in nodes.kernels.items()):
+        try:
+            onnx.checker.check_model(model)
+            return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        except CustomDispatchError:
+            raise
+        except Exception as error:  # C++ raises several kinds
+            raise ModelError(
+                "The ONNX model is not valid.",
+                next_step="correct what ONNX's own checks find:",
+                log=_shortened(str(error)),
+            ) from error
+
+
+def _check_types(graph: onnx.GraphProto, known: Mapping[str, onnx.TypeProto] | None = None) -> None:
+    """Require the rank and the element type of every tensor.
+
+    Where the importer knows none, it takes a tensor for a single number, or for nothing.
+    """
+    types = dict(known or {})
+    for item in [*graph.value_info, *graph.output, *graph.input]:
+        types[item.name] = item.type
+    for item in graph.input:
+        kind = tensor_type(item.type)
+        if item.type.HasField("tensor_type") and (kind is None or kind.shape is None):
+            raise ModelError(
+                f"The input `{item.name}` of the ONNX model has no rank.",
+                expected="a shape, of sizes that may be names or unknown",
+                next_step="give it one when the model is exported.",
+            )
+    for what, items in (("input", graph.input), ("output", graph.output)):
+        for item in items:
+            kind = tensor_type(item.type)
+            if kind is not None:
+                _check_interface(f"The {what} `{item.name}` of the ONNX model", kind)
+    used = {name for node in graph.node for name in node.input}
+    used |= {item.name for item in graph.output}
+    for node in graph.node:
+        for inner in graphs_of(node):
+            used |= {name for item in nodes_of(inner) for name in item.input}
+    for node in graph.node:
+        for name in node.output:
+            said = types.get(name)
+            if name not in used or (said is not None and said.WhichOneof("value") not in _OPEN):
+                continue
+            kind = tensor_type(said)
+            if kind is None or kind.shape is None:
+                raise ModelError(
+                    f"{label_of(node)}: nobody knows the "
+                    f"{'type' if kind is None else 'rank'} of its result `{name}`.",
+                    expected="a node whose results' types follow from its inputs'",
+                    next_step="say the type in the model: graph.value_info.append("
+                    f'onnx.helper.make_tensor_value_info("{name}", ...)).',
+                )
+        for inner in graphs_of(node):
+            _check_types(inner, types)
+
+
+_OPEN = (None, "tensor_type")
+_NO_ARRAYS = ("string", "complex64", "complex128", "int4", "uint4", "int2", "uint2", "float4e2m1")
+
+
+def _check_interface(what: str, kind: TensorType) -> None:
+    if type_name(kind.element) in _NO_ARRAYS:
+        raise ModelError(
+            f"{what} is of type {type_name(kind.element)}.",
+            expected="real numbers or bools, each of whole bytes",
+            next_step="convert it outside of the model.",
+        )
+    negative = [size for size in kind.shape or () if isinstance(size, int) and size < 0]
+    if negative:
+        raise ModelError(
+            f"{what} has a size of {negative[0]}.",
+            expected="a number, a name for a size that is not known yet, or nothing",
+            next_step='name the size: dim.dim_param = "n".',
+        )
+
+
+def _result_types(graph: onnx.GraphProto) -> Iterator[str]:
+    for item in graph.output:
+        kind = tensor_type(item.type)
+        element = element_type_of(kind.element) if kind else None
+        yield element.name if element else ""
+
+
+def _shortened(log: str, limit: int = 4000) -> str:
+    return log if len(log) <= limit else f"{log[:limit]}\n..."
+
+
+# -- the module
+
+
+def _import(model: onnx.ModelProto) -> ir.Module:
+    try:
+        info = onnx_importer.ModelInfo(model)
+        module = info.create_module(context=ir.Context())
+        with warnings.catch_warnings():
+            # Of results that nobody uses, as `_check_types` has made sure.
+            warnings.filterwarnings("ignore", "Found a node without a valid type")
+            onnx_importer.NodeImporter.define_function(
+                info.main_graph, module.operation
+            ).import_all()
+        module.operation.verify()
+    except Exception as error:  # the importer raises whatever its assumptions end in
+        raise ModelError(
+            "IREE's importer does not take the ONNX model.",
+            next_step="write the model without what it names:",
+            log=_shortened(f"{type(error).__name__}: {error}"),
+        ) from error
+    return module
+
+
+def _name(op: ir.Operation) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def _operators(module: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "torch.operator":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    return found
+
+
+def _pass_attributes(op: ir.Operation, kernel: Kernel) -> None:
+    """Make a kernel's node an operator as PyTorch's are: numbers are operands, all are there."""
+    values = list(op.operands)
+    values += [None] * (len(buffers_of(kernel)) - len(values))
+    rest = iter(values)
+    with op.location, ir.InsertionPoint(op):
+        operands = []
+        for name, item in zip(argument_names(kernel), kernel.arguments, strict=True):
+            value = (
+                next(rest)
+                if isinstance(item, Buffer)
+                else _number(op.attributes[f"{_ATTRIBUTE}{name}"])
+            )
+            operands.append(
+                _create("torch.constant.none", "!torch.none") if value is None else value
+            )
+        made = ir.Operation.create(
+            "torch.operator",
+            results=[value.type for value in op.results],
+            operands=operands,
+            attributes={"name": ir.StringAttr.get(f"torch.onnx.{kernel.name}")},
+        )
+    for old, new in zip(list(op.results), list(made.results), strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+def _number(attribute: ir.Attribute) -> Any:
+    if isinstance(attribute, ir.FloatAttr):
+        value = ir.FloatAttr.get(ir.F64Type.get(), attribute.value)
+        return _create("torch.constant.float", "!torch.float", value=value)
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ir.IntegerAttr(attribute).value)
+    return _create("torch.constant.int", "!torch.int", value=number)
+
+
+def _load_weights(
+    function: ir.Operation,
+    names: list[str],
+    weights: Mapping[str, Weight],
+    outside: OutsideWeights,
+    module: ir.Operation,
+) -> None:
+    """Load parameters in place of the function's arguments that are weights."""
+    block = function.regions[0].blocks[0]
+    for index in reversed(range(len(names))):
+        weight = weights.get(names[index])
+        if weight is None:
+            continue
+        argument = block.arguments[index]
+        kind = builtin_type(argument.type)
+        if list(argument.uses):
+            digest = hashlib.sha256(weight.read()).hexdigest()
+            parameter = outside.parameter(
+                weight.name, weight.dtype, weight.shape, weight.size_bytes, digest, weight.read
+            )
+            with ir.InsertionPoint.at_block_begin(block):
+                loaded = outside.load(module, parameter, kind)
+                value = _create("torch_c.from_builtin_tensor", str(argument.type), loaded)
+            argument.replace_all_uses_with(value)
+        block.erase_argument(index)
+    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get(inputs, kind.results)
+    )
+
+
+def _create(name: str, kind: str, *operands: Any, **attributes: ir.Attribute) -> Any:
+    return ir.Operation.create(
+        name, results=[ir.Type.parse(kind)], operands=list(operands), attributes=attributes
+    ).result

@@ -1,0 +1,204 @@
+"""One node of an ONNX graph that stands for a kernel: compared with the declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
+from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
+from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Scalar
+
+_NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor's type as ONNX knows it."""
+
+    element: int
+    """A `TensorProto.DataType`."""
+    shape: Shape | None
+    """None where not even the rank is known."""
+
+
+def tensor_type(kind: onnx.TypeProto | None) -> TensorType | None:
+    """A tensor's type; None for what is no tensor, or of which nothing is known."""
+    if kind is None or not kind.HasField("tensor_type") or not kind.tensor_type.elem_type:
+        return None
+    tensor = kind.tensor_type
+    if not tensor.HasField("shape"):
+        return TensorType(tensor.elem_type, None)
+    sizes = (
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+        for dim in tensor.shape.dim
+    )
+    return TensorType(tensor.elem_type, tuple(sizes))
+
+
+def buffers_of(kernel: Kernel) -> list[Buffer]:
+    """The inputs of a kernel's node, in order."""
+    return [item for item in kernel.arguments if isinstance(item, Buffer)]
+
+
+def scalars_of(kernel: Kernel) -> dict[str, Scalar]:
+    """The attributes of a kernel's node: its value-less scalars, by name."""
+    names = argument_names(kernel)
+    return {
+        name: item
+        for name, item in zip(names, kernel.arguments, strict=True)
+        if isinstance(item, Scalar)
+    }
+
+
+def attribute_type(scalar: Scalar) -> int:
+    """The type of a scalar's attribute."""
+    number = onnx.AttributeProto.FLOAT if scalar.dtype.is_float else onnx.AttributeProto.INT
+    return int(number)
+
+
+def label_of(node: onnx.NodeProto) -> str:
+    """What errors call a node: "Node `norm` (mine::scale)"."""
+    name = node.name or next((f"-> {item}" for item in node.output if item), "")
+    return label(name, node.domain, node.op_type)
+
+
+def label(name: str, domain: str, operator: str) -> str:
+    """What errors call a node of a name that may be empty."""
+    return f"Node `{name}` ({domain}::{operator})" if domain else f"Node `{name}` ({operator})"
+
+
+def check_node(kernel: Kernel, node: onnx.NodeProto) -> None:
+    """Compare how many inputs and outputs a node has, and its attributes.
+
+    Raises
+    ------
+    LinkError
+        They are not those of the kernel.
+    """
+    label, scalars = label_of(node), scalars_of(kernel)
+    buffers = buffers_of(kernel)
+    needed = [item for item in buffers if not item.optional]
+    present = [
+        item for item, name in zip(buffers, node.input, strict=False) if name or item.optional
+    ]
+    if len(node.input) > len(buffers) or any(item not in present for item in needed):
+        listed = ", ".join(item.name + (" (optional)" if item.optional else "") for item in buffers)
+        raise _refusal(
+            f"{label} has {len(node.input)} inputs, of which {sum(map(bool, node.input))} are "
+            "given.",
+            f"those of kernel `{kernel.name}`: {listed}",
+        )
+    if len(node.output) != len(kernel.outputs) or not all(node.output):
+        listed = ", ".join(item.name for item in kernel.outputs)
+        raise _refusal(
+            f"{label} has {sum(map(bool, node.output))} outputs.",
+            f"those of kernel `{kernel.name}`: {listed}",
+        )
+    given = {item.name: item for item in node.attribute}
+    listed = ", ".join(
+        f"{name} ({_NUMBERS[attribute_type(scalar)]})" for name, scalar in scalars.items()
+    )
+    for name, attribute in given.items():
+        if name not in scalars:
+            raise _refusal(
+                f"{label} has an attribute `{name}`.",
+                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}",
+            )
+        wanted = attribute_type(scalars[name])
+        if attribute.type != wanted:
+            kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+            raise _refusal(
+                f"{label}: its attribute `{name}` is of type {kind}.",
+                f"{_NUMBERS[wanted]}, for the scalar's {scalars[name].dtype}",
+                "write 2.0 in place of 2."
+                if wanted == onnx.AttributeProto.FLOAT and attribute.type in _NUMBERS
+                else "",
+            )
+    lacking = next((name for name in scalars if name not in given), None)
+    if lacking is not None:
+        raise _refusal(
+            f"{label} has no attribute `{lacking}`.",
+            f"the value-less scalars of kernel `{kernel.name}`: {listed}",
+        )
+
+
+def infer_results(
+    kernel: Kernel, label: str, types: Sequence[TensorType | None]
+) -> list[TensorType]:
+    """The types of a node's results.
+
+    Parameters
+    ----------
+    label
+        What errors call the node.
+    types
+        The types of its inputs; None for one that is absent, or of which nothing is known.
+
+    Raises
+    ------
+    LinkError
+        The inputs do not fit the kernel.
+    """
+    shapes: dict[str, Shape] = {}
+    complete = True
+    for operand, kind in zip(buffers_of(kernel), types, strict=False):
+        if kind is None:
+            complete = complete and operand.optional
+            continue
+        if kind.element != onnx_type(operand.dtype):
+            raise _refusal(
+                f"{label}: its input `{operand.name}` has elements of type "
+                f"{type_name(kind.element)}.",
+                f"{type_name(onnx_type(operand.dtype))}, for the kernel's {operand.dtype}",
+                "insert a Cast, or give a kernel of that type.",
+            )
+        if kind.shape is None:
+            complete = False
+            continue
+        shapes[operand.name] = kind.shape
+    elements = [onnx_type(operand.dtype) for operand in kernel.outputs]
+    if not complete:
+        return [TensorType(element, None) for element in elements]
+    try:
+        found = inferred_shapes(kernel, shapes)
+    except (CallError, DeclarationError) as error:
+        raise LinkError(
+            f"{label} does not fit: {error.found}",
+            expected=error.expected,
+            next_step="correct the model, or the kernel's declaration.",
+        ) from None
+    return [
+        TensorType(element, found[operand.name])
+        for element, operand in zip(elements, kernel.outputs, strict=True)
+    ]
+
+
+def _refusal(found: str, expected: str, next_step: str = "") -> LinkError:
+    return LinkError(
+        found,
+        expected=expected,
+        next_step=next_step or "correct the model, or the kernel's declaration.",
+    )
+
+
+def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Every node of a graph, and of the graphs within."""
+    for node in graph.node:
+        yield node
+        for inner in graphs_of(node):
+            yield from nodes_of(inner)
+
+
+def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs within a node: branches and bodies of loops."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        elif attribute.type == onnx.AttributeProto.GRAPHS:
+            yield from attribute.graphs

@@ -1,0 +1,205 @@
+"""A kernel as an operator of ONNX: a schema, with the inference of its results' types."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import onnx
+from onnx.defs import OpSchema
+from onnx.reference.op_run import OpRun
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.frontends.onnx.dtypes import type_string
+from custom_dispatch.frontends.onnx.node import (
+    TensorType,
+    attribute_type,
+    buffers_of,
+    infer_results,
+    label,
+    scalars_of,
+    tensor_type,
+)
+from custom_dispatch.frontends.torch.schema import argument_names, call_arguments
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer
+
+OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
+"""Those of ONNX itself."""
+_VERSION = 1
+# What ONNX calls a node: "node scale[mine] (its name)".
+_DISPLAYED = re.compile(r"\]? \((.+)\)$")
+
+_lock = threading.RLock()
+_registered: dict[tuple[str, str], Kernel] = {}
+
+
+def register(kernel: Kernel, domain: str = "custom_dispatch") -> type[OpRun]:
+    """Make a kernel an operator of ONNX: the one named after it in a domain, version 1.
+
+    A node's inputs are the kernel's `In`s and `InOut`s, in declaration order; an optional one may
+    be left out, or be "". Its attributes are the value-less `Scalar`s, all of them: FLOAT for those
+    of floating-point types, else INT. Its outputs are the `Out`s and `InOut`s. After this
+    `onnx.checker` knows the operator, and `onnx.shape_inference` the types of its results: sizes
+    by number, by name (`dim_param`), and `[..., n]` of any rank.
+
+    Returns
+    -------
+    type
+        What ONNX's reference evaluator runs it with, on the best device there is:
+        `onnx.reference.ReferenceEvaluator(model, new_ops=[cd.onnx.register(kernel)])`.
+
+    Raises
+    ------
+    DeclarationError
+        The domain is ONNX's own or no name, or has an operator of that name which is not this
+        kernel.
+    """
+    if not isinstance(kernel, Kernel):
+        raise DeclarationError(
+            f"cd.onnx.register is given {shown(kernel)}.",
+            expected="a cd.Kernel",
+            next_step="pass the kernel's declaration.",
+        )
+    if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:
+        raise DeclarationError(
+            f"The domain of kernel `{kernel.name}` is {shown(domain)}.",
+            expected="a name that is not one of ONNX's own domains",
+            next_step='choose one: cd.onnx.register(kernel, domain="mine").',
+        )
+    with _lock:
+        key = (domain, kernel.name)
+        known = _registered.get(key)
+        if known is None and onnx.defs.has(kernel.name, domain):
+            raise _taken(*key, "an operator that this package did not register")
+        if known is not None and not _is_same(known, kernel):
+            raise _taken(*key, "another kernel")
+        if known is None:
+            onnx.defs.register_schema(_schema(kernel, domain))
+        # Declared anew, as in a notebook: its source may be another by now.
+        _registered[key] = kernel
+    return _evaluated(kernel, domain)
+
+
+def registered_kernel(domain: str, operator: str) -> Kernel | None:
+    """The kernel that an operator was registered for."""
+    return _registered.get((domain, operator))
+
+
+@contextmanager
+def known_operators(kernels: Iterable[tuple[str, Kernel]]) -> Iterator[None]:
+    """Let ONNX know kernels' operators for a while, each in a domain, as far as it does not."""
+    with _lock:
+        added = []
+        try:
+            for domain, kernel in kernels:
+                if not onnx.defs.has(kernel.name, domain):
+                    onnx.defs.register_schema(_schema(kernel, domain))
+                    added.append((domain, kernel))
+            yield
+        finally:
+            for domain, kernel in added:
+                onnx.defs.deregister_schema(kernel.name, _VERSION, domain)
+
+
+def _is_same(first: Kernel, second: Kernel) -> bool:
+    """Whether two declarations say the same; references are not compared."""
+    return all(
+        getattr(first, field.name) == getattr(second, field.name)
+        for field in dataclasses.fields(Kernel)
+        if not field.metadata.get("not_in_keys")
+    )
+
+
+def _taken(domain: str, name: str, what: str) -> DeclarationError:
+    return DeclarationError(
+        f"ONNX's operator `{domain}::{name}` is {what}.",
+        expected="a name that is free",
+        next_step='choose another domain: cd.onnx.register(kernel, domain="mine").',
+    )
+
+
+def _schema(kernel: Kernel, domain: str) -> OpSchema:
+    option = OpSchema.FormalParameterOption
+
+    def parameter(operand: Buffer) -> Any:
+        return OpSchema.FormalParameter(
+            operand.name,
+            type_string(operand.dtype),
+            f"{operand.dtype}[{operand.declared_shape}]",
+            param_option=option.Optional if operand.optional else option.Single,
+        )
+
+    schema = OpSchema(
+        kernel.name,
+        domain,
+        _VERSION,
+        str(kernel),
+        inputs=[parameter(operand) for operand in buffers_of(kernel)],
+        outputs=[parameter(operand) for operand in kernel.outputs],
+        type_constraints=[],
+        attributes=[
+            OpSchema.Attribute(
+                name,
+                OpSchema.AttrType(attribute_type(scalar)),
+                f"{scalar.dtype}",
+                required=True,
+            )
+            for name, scalar in scalars_of(kernel).items()
+        ],
+    )
+    schema.set_type_and_shape_inference_function(lambda context: _infer(kernel, domain, context))
+    return schema
+
+
+def _infer(kernel: Kernel, domain: str, context: Any) -> None:
+    """What ONNX calls for a node: reads its inputs' types, and sets its outputs'."""
+    types = [
+        tensor_type(context.get_input_type(index)) if context.has_input(index) else None
+        for index in range(context.get_num_inputs())
+    ]
+    said = _DISPLAYED.search(str(context.get_display_name()))
+    results = infer_results(kernel, label(said[1] if said else "", domain, kernel.name), types)
+    for index, result in enumerate(results[: context.get_num_outputs()]):
+        context.set_output_type(index, _type_proto(result))
+
+
+def _type_proto(kind: TensorType) -> onnx.TypeProto:
+    """A tensor's type as ONNX writes it."""
+    made = onnx.TypeProto()
+    made.tensor_type.elem_type = kind.element
+    if kind.shape is None:
+        return made
+    made.tensor_type.shape.SetInParent()
+    for size in kind.shape:
+        dim = made.tensor_type.shape.dim.add()
+        if isinstance(size, int):
+            dim.dim_value = size
+        elif size is not None:
+            dim.dim_param = size
+    return made
+
+
+def _evaluated(kernel: Kernel, domain: str) -> type[OpRun]:
+    """The class whose objects are nodes of a model in ONNX's reference evaluator."""
+
+    def run(self: Any, *inputs: Any, **overridden: Any) -> tuple[Any, ...]:
+        attributes = {
+            item.name: onnx.helper.get_attribute_value(item)
+            for item in self.onnx_node.attribute
+            if not item.ref_attr_name
+        } | overridden
+        rest = iter(inputs)
+        values = [
+            next(rest, None) if isinstance(item, Buffer) else attributes[name]
+            for name, item in zip(argument_names(kernel), kernel.arguments, strict=True)
+        ]
+        result = kernel(*call_arguments(kernel, values))
+        return result if isinstance(result, tuple) else (result,)
+
+    return type(kernel.name, (OpRun,), {"op_domain": domain, "_run": run})

@@ -1,0 +1,108 @@
+"""A model's weights as IREE's parameters, declared in the module that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.ir.emitter import quote
+from custom_dispatch.ir.interface import RESULTS_KEY
+from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, Parameter, Parameters
+
+INLINE_BYTES = 4096
+"""A page of memory. What is smaller takes more as an entry of an archive than it holds, and the
+compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
+
+
+class OutsideWeights:
+    """The weights of one module that are left outside of it."""
+
+    def __init__(self) -> None:
+        # Weights of the same bytes are one parameter, whatever their names and shapes.
+        self._parameters: dict[str, Parameter] = {}
+        self._globals: dict[tuple[str, str], str] = {}
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """The weights; None where there are none."""
+        return Parameters(tuple(self._parameters.values())) if self._parameters else None
+
+    def parameter(
+        self,
+        name: str | None,
+        dtype: str,
+        shape: Sequence[int],
+        size_bytes: int,
+        sha256: str,
+        read: Callable[[], memoryview],
+    ) -> Parameter:
+        """The parameter of a weight: that of another one with the same bytes, or a new one.
+
+        Parameters
+        ----------
+        name
+            The weight's name in the model; None where it has none.
+        dtype, shape, size_bytes, sha256, read
+            As `Parameter` has them.
+        """
+        found = self._parameters.get(sha256)
+        if found is None:
+            taken = {item.name for item in self._parameters.values()}
+            while name is None or name in taken:
+                name = f"constant_{len(taken)}" if name is None else f"{name}_"
+            found = self._parameters[sha256] = Parameter(
+                name, dtype, tuple(shape), size_bytes, sha256, read
+            )
+        return found
+
+    def load(self, module: ir.Operation, parameter: Parameter, kind: ir.Type) -> Any:
+        """A parameter's value, loaded at the insertion point.
+
+        Parameters
+        ----------
+        module
+            Where the parameter is declared, if it is not yet.
+        kind
+            The tensor's type there.
+        """
+        key = (parameter.sha256, str(kind))
+        if key not in self._globals:
+            # Names with a dot: no function or kernel has one.
+            symbol = f"parameter.{len(self._globals)}.{parameter.name}"
+            where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
+            added = ir.Module.parse(f"util.global private @{quote(symbol)} = {where} : {kind}")
+            first = ir.InsertionPoint.at_block_begin(module.regions[0].blocks[0])
+            added.body.operations[0].operation.clone(first)
+            self._globals[key] = symbol
+        return ir.Operation.create(
+            "util.global.load",
+            results=[kind],
+            attributes={"global": ir.FlatSymbolRefAttr.get(self._globals[key])},
+        ).result
+
+
+def describe(
+    module: ir.Module, name: str, results: Sequence[str], parameters: Parameters | None
+) -> None:
+    """Let a model's function say what its type does not, in its reflection.
+
+    Parameters
+    ----------
+    name
+        The function's name.
+    results
+        The element type of each result; empty for what is no tensor of one.
+    parameters
+        The weights that it needs.
+    """
+    said: Mapping[str, str] = {RESULTS_KEY: ",".join(results)} | (
+        {} if parameters is None else {PARAMETERS_KEY: parameters.described()}
+    )
+    with module.context:
+        reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
+        for op in functions_of(module):
+            if name_of(op) == name:
+                op.attributes["iree.reflection"] = reflection

@@ -1,0 +1,126 @@
+"""Kernels in ONNX models: `cd.onnx`. Loaded, with ONNX, when it is first touched.
+
+Raises
+------
+ToolNotFoundError
+    ONNX is not installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from custom_dispatch.errors import (
+    CustomDispatchError,
+    LinkError,
+    ModelError,
+    ToolNotFoundError,
+)
+from custom_dispatch.kernel.names import check_name
+
+if importlib.util.find_spec("onnx") is None:
+    raise ToolNotFoundError(
+        "ONNX is not installed in this Python environment.",
+        expected="the package onnx, which `cd.onnx` is for",
+        next_step="pip install 'custom-dispatch[onnx]'.",
+    )
+
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends.onnx.importer import Known, find_kernels, import_graph
+from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
+from custom_dispatch.frontends.onnx.operator import register
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.kernel.kernel import Kernel
+
+if TYPE_CHECKING:
+    import onnx
+
+    from custom_dispatch.compiled import CompiledModule
+    from custom_dispatch.kernel.target import Target
+    from custom_dispatch.toolchain.build import BuildOptions
+
+__all__ = ["compile", "register"]
+
+
+def compile(  # noqa: A001 - the public name is cd.onnx.compile
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    targets: Sequence[str | Target],
+    *,
+    kernels: Kernel | Iterable[Kernel] | None = None,
+    name: str = "main",
+    inline_bytes: int | None = INLINE_BYTES,
+    flags: Sequence[str] = (),
+    store: bool = True,
+    **options: Unpack[BuildOptions],
+) -> CompiledModule:
+    """Import an ONNX model, link kernels into it, and compile it for every target.
+
+    Its large tensors stay outside of the module, and are written beside it by `save`.
+
+    Parameters
+    ----------
+    model
+        A path, beside which its external data are, or a `ModelProto`. It calls kernels as operators
+        of a domain that is not ONNX's own: those of `register`, or others of their names. What
+        the model itself says of such an operator, as a function, is for other tools. Sizes that it
+        has a name for, or nothing, are dynamic.
+    targets
+        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+    kernels
+        The kernels that it calls; None for those that were registered.
+    name
+        The name of the module's function.
+    inline_bytes
+        Up to how many bytes a tensor becomes a constant of the module instead; None for all of
+        them, which makes one file of small models and takes the compiler's memory for large ones.
+    flags, store, **options
+        As for `cd.compile`.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid, the type of something in it is not known, or IREE cannot import or
+        compile it.
+    LinkError
+        It calls no kernel, a node does not fit its kernel's declaration, or is of no kernel.
+    CustomDispatchError
+        Building the kernels failed; see `cd.build`.
+    """
+    check_name(name, "function")
+    known = Known([kernels] if isinstance(kernels, Kernel) else kernels)
+    graph = read_model(
+        model,
+        name,
+        sys.maxsize if inline_bytes is None else inline_bytes,
+        lambda domain, operator: known.kernel_of(domain, operator) is not None,
+    )
+    nodes = find_kernels(graph, known)
+    called = list(dict.fromkeys(nodes.kernels.values()))
+    if not called:
+        raise LinkError(
+            "The model has no node of a kernel.",
+            expected="a node whose operator is named after a kernel, of a domain not ONNX's own",
+            next_step="add one to the model.",
+        )
+
+    def compiled(graph: Graph) -> CompiledModule:
+        module, parameters = import_graph(graph, nodes, name)
+        done = compile_module(module, called, targets, flags=flags, store=store, **options)
+        return dataclasses.replace(done, parameters=parameters)
+
+    try:
+        return compiled(graph)
+    except (LinkError, ModelError):
+        converted = newer(graph)
+        if converted is None:
+            raise
+        try:
+            return compiled(converted)
+        except CustomDispatchError:
+            pass
+        raise  # what is wrong with the model as it is
