@@ -322,3 +322,58 @@ def test_patterns_that_are_none_are_refused() -> None:
     assert "has a function that PyTorch cannot trace" in refusal(
         DeclarationError, lambda: replaced(torch.nn.ReLU(), (torch.ones(8),), [simple_mul])
     )
+
+
+def test_what_a_kernel_requires_has_to_be_known_and_a_choice_decides_later() -> None:
+    width = cd.dim("width")
+
+    def squared(name: str, requires: Any = ()) -> cd.Kernel:
+        return cd.Kernel(
+            name,
+            source=Path(__file__).parents[1] / "sample_kernels/patterns.cu",
+            entry="squared_relu",
+            operands=[
+                cd.In("x", "f32", [width]),
+                cd.Scalar("scale", "f32"),
+                cd.Out("y", "f32", [width]),
+                cd.Scalar("count", "i32", width),
+            ],
+            block=64,
+            grid=cd.ceildiv(width, 64),
+            requires=requires,
+        )
+
+    def computes(x: torch.Tensor, scale: float) -> torch.Tensor:
+        return torch.relu(x).square() * scale
+
+    fours = squared("squared_fours", [width % 4 == 0])
+    pattern = cd.torch.Pattern(fours, computes, required=False)
+    model = Case(lambda x: torch.relu(x).square() * 2, "x")
+
+    def found(item: Any, size: int, dim: Any = None) -> Any:
+        shapes = None if dim is None else ({"x": {0: dim}},)
+        exported = export_model(model, ({"x": torch.ones(size)},), shapes)
+        return replace_places(exported, item)[1]
+
+    assert len(found(pattern, 8)) == 1
+    assert found(pattern, 6).near_misses[0].reason == (
+        "the kernel requires width % 4 == 0, which is not known to hold"
+    )
+    assert len(found(pattern, 8, torch.export.Dim("n"))) == 0
+    assert len(found(pattern, 8, 4 * torch.export.Dim("n"))) == 1
+    choice = cd.Choice("squared_any", [fours, squared("squared_all")])
+    both = cd.torch.Pattern(choice, computes)
+    x = torch.randn(16)
+    module = cd.torch.compile(
+        model,
+        ({"x": x},),
+        ["cpu"],
+        replace=[both],
+        dynamic_shapes=({"x": {0: torch.export.Dim("n")}},),
+    )
+    assert [item.kernel for item in module.replaced] == ["squared_any"]
+    program = cd.load(module, device="cpu")
+    for size in (16, 7):
+        torch.testing.assert_close(
+            torch.from_dlpack(program.main(x[:size].clone())), computes(x[:size], 2.0)
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -23,7 +25,8 @@ class Pattern:
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found.
+        The kernel that takes the places that are found; or a choice, of which each place takes the
+        first kernel that it fits, when compiled or when it runs.
     computes
         One or several functions of PyTorch that compute what the kernel does. Their parameters have
         the names of the kernel's operands, in any order; one that is optional may be left out, or
@@ -43,7 +46,10 @@ class Pattern:
         The functions' parameters are not those of the kernel.
     """
 
+    item: Kernel | Choice
+    """What is put in the places."""
     kernel: Kernel
+    """The kernel by whose declaration places are compared."""
     computes: tuple[Computes, ...]
     fixed: Mapping[str, Any] = field(hash=False)
     sizes: Mapping[str, int] = field(hash=False)
@@ -51,20 +57,21 @@ class Pattern:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | Choice,
         computes: Computes | Sequence[Computes] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
         required: bool = True,
     ) -> None:
-        if not isinstance(kernel, Kernel):
+        if not isinstance(kernel, Kernel | Choice):
             raise DeclarationError(
                 f"A pattern is given {shown(kernel)} for its kernel.",
-                expected="a cd.Kernel",
+                expected="a cd.Kernel or a cd.Choice",
                 next_step="pass the kernel's declaration first, and then what it computes.",
             )
-        given = kernel.reference if computes is None else computes
+        reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
+        given = reference if computes is None else computes
         functions = tuple(given) if isinstance(given, list | tuple) else (given,)
         if not functions or not all(map(callable, functions)):
             raise DeclarationError(
@@ -72,7 +79,8 @@ class Pattern:
                 expected="what the kernel computes, as a function or a list of them",
                 next_step="write cd.torch.Pattern(kernel, computes=lambda x: torch.relu(x)).",
             )
-        object.__setattr__(self, "kernel", kernel)
+        object.__setattr__(self, "item", kernel)
+        object.__setattr__(self, "kernel", kernels_of(kernel)[0])
         object.__setattr__(self, "computes", functions)
         object.__setattr__(self, "fixed", dict(fixed or {}))
         object.__setattr__(self, "sizes", dict(sizes or {}))
@@ -90,6 +98,20 @@ class Pattern:
         if computes is not None:
             for function in functions:
                 self.parameters(function)
+
+    @property
+    def name(self) -> str:
+        """That of the kernel or choice."""
+        return self.item.name
+
+    def of_each(self) -> list[Pattern]:
+        """The pattern for each kernel of a choice; itself for a kernel."""
+        found = []
+        for kernel in kernels_of(self.item):
+            one = copy.copy(self)
+            object.__setattr__(one, "kernel", kernel)
+            found.append(one)
+        return found
 
     @property
     def arguments(self) -> dict[str, Buffer | Scalar]:
@@ -157,13 +179,13 @@ def as_pattern(item: Any) -> Pattern:
     """
     if isinstance(item, Pattern):
         return item
-    if not isinstance(item, Kernel):
+    if not isinstance(item, Kernel | Choice):
         raise DeclarationError(
             f"replace has {shown(item)} in it.",
             expected="a cd.torch.Pattern, or a cd.Kernel whose reference is code of PyTorch",
             next_step="write replace=[cd.torch.Pattern(kernel, computes=...)].",
         )
-    if item.reference is None:
+    if not any(kernel.reference for kernel in kernels_of(item)):
         raise DeclarationError(
             f"Kernel `{item.name}` has no reference, so nothing says what it replaces.",
             expected="what it computes, in PyTorch's words",

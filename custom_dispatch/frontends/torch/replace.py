@@ -9,6 +9,7 @@ other a smaller one may be left.
 from __future__ import annotations
 
 import copy
+import math
 import operator
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
@@ -24,8 +26,9 @@ from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss, are_equal, size_of
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
+from custom_dispatch.frontends.torch.shapes import holds
 from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
-from custom_dispatch.kernel.expr import Dim, dims_of, evaluate
+from custom_dispatch.kernel.expr import Dim, batch, dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
@@ -69,12 +72,13 @@ def replace_places(
     work = _Work(_copied(program))
     found: list[_Found] = []
     for order, pattern in enumerate(patterns):
-        found += work.find(order, pattern)
+        for one in pattern.of_each():
+            found += work.find(order, one)
     for item in _chosen(found, work):
         work.put(item.match)
     report = work.report()
     for pattern in patterns:
-        if pattern.required and not report.of(pattern.kernel.name):
+        if pattern.required and not report.of(pattern.name):
             raise _nowhere(pattern, report)
     return work.finish(), report
 
@@ -86,7 +90,7 @@ def _flat(items: Any) -> list[Any]:
 
 
 def _nowhere(pattern: Pattern, report: Replaced) -> LinkError:
-    name = pattern.kernel.name
+    name = pattern.name
     near = tuple(item for item in report.near_misses if item.kernel == name)
     return LinkError(
         f"No place in the model computes what kernel `{name}` replaces.",
@@ -128,7 +132,7 @@ def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
                 taken.update(dict.fromkeys(item.match.own, item))
                 chosen.append(item)
                 break
-            kernel = other.match.traced.pattern.kernel.name
+            kernel = other.match.traced.pattern.name
             work.note(item.match, f"the place overlaps one that `{kernel}` takes")
     return chosen
 
@@ -262,7 +266,7 @@ class _Work:
 
     def _results(self, match: Match) -> tuple[Any, ...]:
         """The fake tensors that the kernel gives in a place."""
-        kernel_operator = register(match.traced.pattern.kernel)
+        kernel_operator = register(match.traced.pattern.item)
         values = [
             value.meta["val"] if isinstance(value, torch.fx.Node) else value
             for value in self._values(match)
@@ -288,7 +292,7 @@ class _Work:
 
     def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss) -> None:
         # An operation in the middle of a place looks like the place, too: the best of a line.
-        key = (pattern.kernel.name, place_of(root))
+        key = (pattern.name, place_of(root))
         known = self._misses.get(key)
         rank = (miss.share, self._order[root])
         if known is None or rank > known[:2]:
@@ -306,7 +310,7 @@ class _Work:
         root = match.root
         point = min([root, *self._outside(match)], key=lambda node: self._order[node])
         with self._graph.inserting_before(point):
-            call = self._graph.call_function(register(pattern.kernel)._opoverload, tuple(values))
+            call = self._graph.call_function(register(pattern.item)._opoverload, tuple(values))
             self._describe(call, root, several[0] if len(several) == 1 else several)
             self._order[call] = self._order[point] - 0.5
             results = [call]
@@ -325,7 +329,7 @@ class _Work:
             self._new[old] = new
         self._replacements.append(
             Replacement(
-                pattern.kernel.name,
+                pattern.name,
                 place_of(root),
                 tuple(
                     str(node.target)
@@ -370,6 +374,7 @@ def _misfit(match: Match) -> str:
     What is not known to hold is no match: the kernel's operator would make it an assumption.
     """
     known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     leading: tuple[Any, ...] | None = None
     arguments = match.traced.pattern.arguments
     later = []
@@ -385,16 +390,24 @@ def _misfit(match: Match) -> str:
             if leading is not None and not all(map(are_equal, leading, found)):
                 return f"`{name}` has other leading dims than the operands before it"
             leading = found
-        for expr, size in zip(shape, sizes, strict=True):
+            values[batch.name] = math.prod(tensor.shape[:count])
+        given = tensor.shape[len(tensor.shape) - len(shape) :]
+        for expr, size, value in zip(shape, sizes, given, strict=True):
             if not isinstance(expr, Dim):
                 later.append((name, expr, size))
-            elif not are_equal(known.setdefault(expr.name, size), size):
+                continue
+            values.setdefault(expr.name, value)
+            if not are_equal(known.setdefault(expr.name, size), size):
                 return f"`{name}` has {size} for dim {expr}, which is {known[expr.name]} elsewhere"
     for name, expr, size in later:
         dims = {dim.name for dim in dims_of(expr)}
         numbers = {name: int(known[name]) for name in dims if str(known.get(name)).isdecimal()}
         if len(numbers) < len(dims) or not are_equal(evaluate(expr, numbers), size):
             return f"`{name}` has {size} where the kernel declares {expr}"
+    kernel = match.traced.pattern.kernel
+    for condition in kernel.requires:
+        if not statically_known_true(holds(kernel, condition, values)):
+            return f"the kernel requires {condition}, which is not known to hold"
     return ""
 
 

@@ -62,8 +62,7 @@ def traced_shapes(
         return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}
     dims, leading = _bind(kernel, shapes)
     for condition in kernel.requires if chosen else ():
-        holds = _holds(kernel, condition, dims)
-        _require(holds, f"Kernel `{kernel.name}` requires {condition}.")
+        _require(holds(kernel, condition, dims), f"Kernel `{kernel.name}` requires {condition}.")
     return {
         operand.name: unfolded(
             operand, [_value(kernel, size, dims) for size in operand.shape], leading
@@ -150,7 +149,7 @@ def _value(kernel: Kernel, expr: Expr, dims: Mapping[str, Size], *, checked: boo
             return dims[name]
         case Where(condition, if_true, if_false):
             return _choose(
-                _holds(kernel, condition, dims),
+                holds(kernel, condition, dims),
                 _value(kernel, if_true, dims, checked=False),
                 _value(kernel, if_false, dims, checked=False),
             )
@@ -202,7 +201,8 @@ def _apply(operator: str, left: Size, right: Size) -> Size:
             return torch.sym_max(left, right)
 
 
-def _holds(kernel: Kernel, condition: Condition, dims: Mapping[str, Size]) -> Any:
+def holds(kernel: Kernel, condition: Condition, dims: Mapping[str, Size]) -> Any:
+    """Whether a condition holds: a bool, or a `torch.SymBool`."""
     left, right = (_value(kernel, side, dims) for side in (condition.left, condition.right))
     match condition.operator:
         case "<":
