@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.errors import LinkError, ToolNotFoundError
+from custom_dispatch.errors import LinkError, ModelError, ToolNotFoundError
 from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("torch") is None:
@@ -29,6 +29,7 @@ from custom_dispatch.frontends.outside_weights import INLINE_BYTES
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
+from custom_dispatch.frontends.torch.refusals import compile_error
 from custom_dispatch.frontends.torch.replace import replace_places
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     module, parameters = import_program(
         program, name, sys.maxsize if inline_bytes is None else inline_bytes
     )
-    compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
+    try:
+        compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
+    except ModelError as error:
+        raise compile_error(program, error) from error
     return dataclasses.replace(compiled, parameters=parameters, replaced=replaced)
 
 

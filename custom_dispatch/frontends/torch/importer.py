@@ -13,6 +13,7 @@ from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.kernel.choice import Choice
@@ -20,8 +21,6 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 
-# Which argument says that it is training. A batch norm's update of its averages is in no schema.
-_TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
 # What `a & b` is in PyTorch, and IREE's conversion knows by its other name alone.
 _OTHER_NAMES = {
     getattr(getattr(torch.ops.aten, f"__{name}__"), kind): getattr(
@@ -67,22 +66,19 @@ def export_model(
         )
     else:
         try:
-            program = torch.export.export(
-                model, _distinct(arguments), dynamic_shapes=dynamic_shapes
-            )
+            with quiet_tracing():
+                program = torch.export.export(
+                    model, _distinct(arguments), dynamic_shapes=dynamic_shapes
+                )
         except Exception as error:  # any code of the model's runs here
-            raise ModelError(
-                "PyTorch cannot export the model.",
-                next_step="correct what torch.export.export finds:",
-                log=_shortened(str(error)),
-            ) from error
+            raise export_error(error) from error
     program = inline_regions(program)
-    _check(program)
+    check_program(program)
     named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
     if named or any(_changes_a_value(node) for node in program.graph.nodes):
         # With such a table hardly anything is taken apart, and updates become new values.
         program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
-        _check(program)
+        check_program(program)
     return program
 
 
@@ -201,25 +197,6 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     inner = [torch.ops.aten._native_batch_norm_legit.default]
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
     return found if any(operator in found for operator in operators) else {}
-
-
-def _check(program: torch.export.ExportedProgram) -> None:
-    signature = program.graph_signature
-    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
-    if changed:
-        raise ModelError(
-            f"The model changes `{changed[0]}` while it runs.",
-            expected="a model that leaves its buffers and arguments as they are",
-            next_step="return the new value instead.",
-        )
-    for node in program.graph.nodes:
-        index = _TRAINING.get(node.target)
-        if index is not None and node.args[index]:
-            raise ModelError(
-                f"The model is in training mode: it calls {node.target} so.",
-                expected="a model that computes the same each time, and leaves its buffers alone",
-                next_step="call model.eval() first.",
-            )
 
 
 def _shortened(text: str, limit: int = 40) -> str:

@@ -1,0 +1,210 @@
+"""Models that no module can be, and what errors of PyTorch and IREE mean; with the user's line."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from iree.compiler.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE_ASM
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from custom_dispatch.errors import CustomDispatchError, ModelError
+from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.graph import place_of, tensor_of
+from custom_dispatch.kernel.names import shown
+
+# Training mode: which argument says so. A batch norm's update of its averages is in no schema.
+_TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
+_OWN_FILES = (Path(torch.__file__).parent, Path(__file__).parents[2])
+_LONGEST_LOG = 40
+# What PyTorch prints by itself, with tracebacks, of errors that are raised as well.
+_LOGGERS = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+
+
+@contextlib.contextmanager
+def quiet_tracing() -> Iterator[None]:
+    """Keep PyTorch from printing errors that it raises, too."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def export_error(error: Exception) -> ModelError:
+    """What PyTorch's error means, raised while it exports a model."""
+    here = _place_in(error)
+    own = _own_error(error)
+    if own is not None:
+        return ModelError(
+            f"The model does not fit a kernel{here}: {own.found}",
+            expected=own.expected,
+            next_step=own.next_step,
+            log=own.log,
+        )
+    if isinstance(error, GuardOnDataDependentSymNode):
+        return _data_dependent(here, "", _shortened(str(error)))
+    return ModelError(
+        "PyTorch cannot export the model.",
+        next_step="correct what torch.export.export finds:",
+        log=_shortened(str(error)),
+    )
+
+
+def compile_error(program: torch.export.ExportedProgram, error: ModelError) -> ModelError:
+    """What IREE's error means, if the model has something that it is known not to take."""
+    for node in program.graph.nodes:
+        if node.meta.get("unbacked_bindings"):
+            return _data_dependent(_place_of(node), f": those of {node.target}", error.log)
+        tensor = tensor_of(node)
+        if node.op == "call_function" and tensor is not None and tensor.dtype.is_complex:
+            return ModelError(
+                f"IREE does not take the complex numbers of {node.target}{_place_of(node)}.",
+                expected="real numbers",
+                next_step="compute real and imaginary parts by themselves; IREE says:",
+                log=error.log,
+            )
+    return error
+
+
+def check_program(program: torch.export.ExportedProgram) -> None:
+    """Refuse a model that a module cannot be.
+
+    Raises
+    ------
+    ModelError
+        It changes its arguments or buffers, is in training mode, or has values that IREE lacks.
+    """
+    signature = program.graph_signature
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    if changed:
+        raise ModelError(
+            f"The model changes `{changed[0]}` while it runs.",
+            expected="a model that leaves its buffers and arguments as they are",
+            next_step="return the new value instead.",
+        )
+    for node in program.graph.nodes:
+        index = _TRAINING.get(node.target)
+        if index is not None and node.args[index]:
+            raise ModelError(
+                f"The model is in training mode: it calls {node.target} so.",
+                expected="a model that computes the same each time, and leaves its buffers alone",
+                next_step="call model.eval() first.",
+            )
+        _check_operator(node)
+    _check_values(program)
+
+
+def _check_operator(node: torch.fx.Node) -> None:
+    """Refuse an operator of somebody's own that writes into its arguments."""
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace == "aten":
+        return
+    for argument in node.target._schema.arguments:
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            raise ModelError(
+                f"The operator `{node.target.name().replace('::', '.')}`{_place_of(node)} changes "
+                f"its argument `{argument.name}`.",
+                expected="an operator that returns new values: mutates_args=()",
+                next_step="return the new value from the operator, and use that in the model; a "
+                "kernel that updates a buffer in place is declared with cd.InOut.",
+            )
+
+
+def _check_values(program: torch.export.ExportedProgram) -> None:
+    nodes = {node.name: node for node in program.graph.nodes}
+    held = {**program.constants, **program.state_dict}
+    for spec in program.graph_signature.input_specs:
+        name = getattr(spec.arg, "name", "")
+        tensor = tensor_of(nodes.get(name))
+        if tensor is None:
+            continue
+        if spec.kind == InputKind.USER_INPUT:
+            _check_tensor(f"The model's argument `{name}`", tensor)
+            continue
+        value = held.get(spec.target)
+        if isinstance(value, torch.Tensor) and value.is_meta and nodes[name].users:
+            raise ModelError(
+                f"The weight `{spec.target}` has no values: it is on the device meta.",
+                expected="a model with its weights",
+                next_step="load them: model.to_empty(device='cpu'), and load_state_dict.",
+            )
+    for index, output in enumerate(program.graph_signature.output_specs):
+        if output.kind != OutputKind.USER_OUTPUT:
+            continue
+        tensor = tensor_of(nodes.get(getattr(output.arg, "name", "")))
+        if tensor is not None:
+            _check_tensor(f"The model's result {index}", tensor)
+            continue
+        value = getattr(output.arg, "value", 0)
+        if not isinstance(value, bool | int | float):
+            raise ModelError(
+                f"The model's result {index} is {shown(value)}.",
+                expected="tensors and numbers",
+                next_step="leave it out of what the model returns.",
+            )
+
+
+def _check_tensor(what: str, tensor: torch.Tensor) -> None:
+    known = tensor.dtype in TORCH_DTYPE_TO_MLIR_TYPE_ASM and element_type_of(tensor.dtype)
+    if not known:
+        raise ModelError(
+            f"{what} is {tensor.dtype}, which modules do not take.",
+            expected="real numbers of 8 bits or more: float32, bfloat16, int64, uint8, ...",
+            next_step="pass complex numbers as real ones (torch.view_as_real), packed ones as "
+            "uint8 (tensor.view), and other integers as the next larger type.",
+        )
+    if tensor.layout != torch.strided:
+        raise ModelError(
+            f"{what} has the layout {tensor.layout}.",
+            expected="a dense tensor",
+            next_step="pass tensor.to_dense().",
+        )
+
+
+def _data_dependent(place: str, what: str, log: str) -> ModelError:
+    return ModelError(
+        f"Sizes or ways of the model depend on its data{place}{what}.",
+        expected="sizes that follow from those of the arguments, as with a mask in place of a "
+        "selection",
+        next_step="compute on all elements (torch.where), or take that part out of the model:",
+        log=log,
+    )
+
+
+def _own_error(error: BaseException | None) -> CustomDispatchError | None:
+    """An error of this package that another one was raised from."""
+    while error is not None:
+        if isinstance(error, CustomDispatchError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _place_in(error: Exception) -> str:
+    """The user's own line in an error's traceback, " at model.py:7"; empty where there is none."""
+    found = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_file()
+        and not any(Path(frame.filename).is_relative_to(place) for place in _OWN_FILES)
+    ]
+    return f" at {found[-1].filename}:{found[-1].lineno}" if found else ""
+
+
+def _place_of(node: torch.fx.Node) -> str:
+    source = place_of(node).source
+    return f" at {source}" if source else ""
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join(lines[:_LONGEST_LOG] + (["..."] if len(lines) > _LONGEST_LOG else []))
