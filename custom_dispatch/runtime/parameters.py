@@ -17,7 +17,7 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.parameters import PARAMETERS_KEY, SUFFIX, Parameters, identity_of
+from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, SUFFIX, Parameters, identity_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 
 Given = str | os.PathLike[str] | Parameters | Mapping[str, str | os.PathLike[str]] | None
@@ -108,7 +108,8 @@ def open_parameters(
             )
     index = _index(file)
     if needed is None:
-        return [index.create_provider("", None)]
+        # Somebody else's module: with these two scopes, iree-turbine's too, it need not be said.
+        return [index.create_provider(scope, None) for scope in ("", SCOPE)]
     _compare(label, file, index, needed)
     return [index.create_provider(needed.scope, None)]
 

@@ -205,7 +205,8 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
         return DeviceError(
             f"{name} needs weights (IREE's parameters) that it was not given.",
             expected="a file for each scope that it names",
-            next_step='give them: cd.load(..., parameters={"scope": "file.irpa"}); IREE says:',
+            next_step='give them: cd.load(..., parameters="file.irpa"), or {"scope": "file.irpa"}; '
+            "IREE says:",
             log=text.splitlines()[0],
         )
     if "not found or unavailable" in text:
