@@ -31,9 +31,16 @@ if importlib.util.find_spec("onnx") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
-from custom_dispatch.frontends.onnx.importer import Known, find_kernels, import_graph
+from custom_dispatch.frontends.onnx.importer import (
+    Known,
+    find_kernels,
+    import_graph,
+    infer_types,
+)
 from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
 from custom_dispatch.frontends.onnx.operator import register
+from custom_dispatch.frontends.onnx.pattern import Pattern
+from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
 from custom_dispatch.kernel.kernel import Kernel
 
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
 
-__all__ = ["compile", "register"]
+__all__ = ["Pattern", "compile", "register"]
 
 
 def compile(  # noqa: A001 - the public name is cd.onnx.compile
@@ -52,6 +59,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     targets: Sequence[str | Target],
     *,
     kernels: Kernel | Iterable[Kernel] | None = None,
+    replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
     flags: Sequence[str] = (),
@@ -73,6 +81,9 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
     kernels
         The kernels that it calls; None for those that were registered.
+    replace
+        Kernels to be put wherever the model computes what they do. `replaced` of the result says
+        where.
     name
         The name of the module's function.
     inline_bytes
@@ -87,10 +98,12 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         The model is not valid, the type of something in it is not known, or IREE cannot import or
         compile it.
     LinkError
-        It calls no kernel, a node does not fit its kernel's declaration, or is of no kernel.
+        It calls no kernel, a node does not fit its kernel's declaration or is of no kernel, or a
+        pattern is found nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
+    patterns = patterns_of(replace)
     check_name(name, "function")
     known = Known([kernels] if isinstance(kernels, Kernel) else kernels)
     graph = read_model(
@@ -100,18 +113,23 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         lambda domain, operator: known.kernel_of(domain, operator) is not None,
     )
     nodes = find_kernels(graph, known)
-    called = list(dict.fromkeys(nodes.kernels.values()))
-    if not called:
+    if not nodes.kernels and not patterns:
         raise LinkError(
             "The model has no node of a kernel.",
             expected="a node whose operator is named after a kernel, of a domain not ONNX's own",
-            next_step="add one to the model.",
+            next_step="add one to the model, or give replace=[...].",
         )
 
     def compiled(graph: Graph) -> CompiledModule:
-        module, parameters = import_graph(graph, nodes, name)
+        typed = infer_types(graph, nodes)
+        replaced = replace_places(typed.model, patterns) if patterns else None
+        put = {item.kernel for item in replaced or ()}
+        kernels = [item.kernel for item in patterns if item.kernel.name in put]
+        every = nodes.and_those_put(kernels, DOMAIN)
+        module, parameters = import_graph(typed, every, name)
+        called = list(dict.fromkeys(every.kernels.values()))
         done = compile_module(module, called, targets, flags=flags, store=store, **options)
-        return dataclasses.replace(done, parameters=parameters)
+        return dataclasses.replace(done, parameters=parameters, replaced=replaced)
 
     try:
         return compiled(graph)

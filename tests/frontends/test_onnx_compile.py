@@ -275,7 +275,7 @@ ATTRIBUTES = (
             "The model has no node of a kernel.\n"
             "  expected: a node whose operator is named after a kernel, of a domain not ONNX's "
             "own\n"
-            "  next step: add one to the model.",
+            "  next step: add one to the model, or give replace=[...].",
         ),
     ],
 )

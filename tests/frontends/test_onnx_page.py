@@ -16,8 +16,10 @@ def test_the_page_on_onnx_runs(
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text()
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```", text, re.DOTALL)
-    assert text.count("\n```") == 2 * len(blocks)
+    (table,) = re.findall(r"\n```text\n(.*?)```", text, re.DOTALL)
+    assert text.count("\n```") == 2 * len(blocks) + 2
     names: dict[str, object] = {"__name__": "page"}
     for code in blocks:
         exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102
-    assert capsys.readouterr().out.splitlines() == ["(2, 3, 64)", "True"]
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert printed == ["(2, 3, 64)", "True", *table.splitlines()]

@@ -12,7 +12,7 @@ import onnx
 from iree.compiler import ir
 from iree.compiler.extras import onnx_importer
 
-from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
+from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError, ModelError
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
 from custom_dispatch.frontends.onnx.model import Graph, Weight
 from custom_dispatch.frontends.onnx.node import (
@@ -29,6 +29,7 @@ from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.torch.schema import argument_names
 from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.parameters import Parameters
 
@@ -43,6 +44,18 @@ class KernelNodes:
 
     kernels: Mapping[tuple[str, str], Kernel]
     """By domain and operator."""
+
+    def and_those_put(self, kernels: Iterable[Kernel], domain: str) -> KernelNodes:
+        """These, and those of kernels in a domain of their own.
+
+        Raises
+        ------
+        LinkError
+            Two kernels have one name.
+        """
+        found = dict(self.kernels) | {(domain, kernel.name): kernel for kernel in kernels}
+        _check_names(found)
+        return KernelNodes(found)
 
     def kernel_of(self, node: onnx.NodeProto) -> Kernel | None:
         """The kernel that a node stands for."""
@@ -59,6 +72,14 @@ class Known:
     """
 
     def __init__(self, kernels: Iterable[Kernel] | None) -> None:
+        kernels = None if kernels is None else list(kernels)
+        for kernel in kernels or ():
+            if not isinstance(kernel, Kernel):
+                raise DeclarationError(
+                    f"cd.onnx.compile is given {shown(kernel)} for a kernel.",
+                    expected="cd.Kernel objects; of a cd.Choice one of its kernels",
+                    next_step="pass the kernels' declarations.",
+                )
         self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
 
     def kernel_of(self, domain: str, operator: str) -> Kernel | None:
@@ -94,6 +115,11 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
             continue
         check_node(kernel, node)
         found[node.domain, node.op_type] = kernel
+    _check_names(found)
+    return KernelNodes(found)
+
+
+def _check_names(found: Mapping[tuple[str, str], Kernel]) -> None:
     by_name: dict[str, Kernel] = {}
     for (domain, name), kernel in found.items():
         if onnx.defs.has(name):
@@ -108,7 +134,6 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
                 expected="a name for each",
                 next_step='rename one: kernel.with_launch(name="another").',
             )
-    return KernelNodes(found)
 
 
 def _check_foreign(node: onnx.NodeProto, known: Known) -> None:
@@ -132,10 +157,8 @@ _IMPORTED_DOMAINS = ("com.microsoft",)
 """IREE's conversion of ONNX knows some of its operators."""
 
 
-def import_graph(
-    graph: Graph, nodes: KernelNodes, name: str
-) -> tuple[ir.Module, Parameters | None]:
-    """A model as a module of the torch dialect, with one public function, and its weights.
+def infer_types(graph: Graph, nodes: KernelNodes) -> Graph:
+    """The model with the types of all that it computes.
 
     Raises
     ------
@@ -146,6 +169,25 @@ def import_graph(
     """
     model = _inferred(graph.model, nodes)
     _check_types(model.graph)
+    return Graph(model, graph.weights)
+
+
+def import_graph(
+    graph: Graph, nodes: KernelNodes, name: str
+) -> tuple[ir.Module, Parameters | None]:
+    """A model as a module of the torch dialect, with one public function, and its weights.
+
+    Parameters
+    ----------
+    graph
+        The model, with all types; it is changed.
+
+    Raises
+    ------
+    ModelError
+        The importer does not know something in it.
+    """
+    model = graph.model
     for node in nodes_of(model.graph):
         if nodes.kernel_of(node) is not None:
             node.op_type = f"{_KERNEL}{node.op_type}"
@@ -174,6 +216,11 @@ def import_graph(
 def _inferred(model: onnx.ModelProto, nodes: KernelNodes) -> onnx.ModelProto:
     """The model with the types of all that it computes."""
     with known_operators((domain, kernel) for (domain, _), kernel in nodes.kernels.items()):
+        for item in model.graph.input:
+            for axis, dim in enumerate(item.type.tensor_type.shape.dim):
+                if dim.WhichOneof("value") is None:
+                    # With a name it is known what else has this size.
+                    dim.dim_param = f"{item.name}.shape[{axis}]"
         try:
             onnx.checker.check_model(model)
             return onnx.shape_inference.infer_shapes(model, data_prop=True)

@@ -52,11 +52,38 @@ def inferred_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dic
     return {operand.name: binding.shape_of(operand) for operand in kernel.outputs}
 
 
-class Binding:
-    """What is known of a kernel's dims."""
+def certain_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict[str, Shape]:
+    """As `inferred_shapes`, for a place where the kernel is to stand in for others.
 
-    def __init__(self, kernel: Kernel) -> None:
+    Sizes that the kernel compares have to be known to be equal: where they are not, the others may
+    broadcast, and compute something else.
+
+    Raises
+    ------
+    CallError
+        The shapes do not fit the declaration, or nobody knows whether they do.
+    """
+    found = inferred_shapes(kernel, shapes)
+    binding = Binding(kernel, certain=True)
+    for operand in kernel.inputs:
+        if isinstance(operand, Buffer) and operand.name in shapes:
+            binding.take(operand, shapes[operand.name])
+    binding.check()
+    return found
+
+
+class Binding:
+    """What is known of a kernel's dims.
+
+    Parameters
+    ----------
+    certain
+        Whether what is compared has to be known.
+    """
+
+    def __init__(self, kernel: Kernel, *, certain: bool = False) -> None:
         self._kernel = kernel
+        self._certain = certain
         self._dims: dict[str, tuple[Size, str]] = {}
         self._leading: tuple[list[Size], str] | None = None
         self._others: list[tuple[Expr, Size, str]] = []
@@ -80,9 +107,10 @@ class Binding:
         ):
             here = f"`{operand.name}`.shape[{axis}]"
             if isinstance(expr, Dim):
-                found, where = self._dims.get(expr.name, (None, here))
-                what = f"{where} and {here} disagree on dim {expr}"
-                self._dims[expr.name] = (self._same(found, size, what), where)
+                found, where = self._dims.setdefault(expr.name, (size, here))
+                if where != here:
+                    what = f"{where} and {here} disagree on dim {expr}"
+                    self._dims[expr.name] = (self._same(found, size, what), where)
             else:
                 self._others.append((expr, size, here))
 
@@ -101,6 +129,8 @@ class Binding:
         """Two sizes as one; numbers say more than names, and names more than nothing."""
         if isinstance(known, int) and isinstance(found, int) and known != found:
             raise self._refusal(f"{what}: {known} and {found}")
+        if self._certain and (known is None or known != found):
+            raise self._refusal(f"nobody knows whether {what}: {known or '?'} and {found or '?'}")
         if isinstance(known, int) or found is None:
             return known
         return found if isinstance(found, int) or known is None else known
@@ -124,10 +154,17 @@ class Binding:
             wanted = self._value(expr)
             if isinstance(wanted, int) and isinstance(size, int) and wanted != size:
                 raise self._refusal(f"{here} is {size}, and {expr} is {wanted}")
+            if self._certain and (wanted is None or wanted != size):
+                raise self._refusal(f"nobody knows whether {here} is {expr}")
         numbers = self._numbers()
         for condition in self._kernel.requires:
             dims = dims_of(condition.left, condition.right)
-            if all(dim.name in numbers for dim in dims) and not holds(condition, numbers):
+            known = all(dim.name in numbers for dim in dims)
+            if self._certain and not known:
+                raise CallError(
+                    f"nobody knows whether {condition}, which the kernel requires, holds"
+                )
+            if known and not holds(condition, numbers):
                 raise CallError(
                     f"Kernel `{self._kernel.name}` requires {condition}, which does not hold"
                     f"{for_values(condition, numbers)}.",

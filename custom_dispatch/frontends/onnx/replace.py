@@ -1,0 +1,288 @@
+"""Kernels in the places of an ONNX model that compute what they do.
+
+Every pattern is compared with every place. Of several for one result, the one that stands for most
+nodes is taken, and of equal ones the first given. Where places overlap, the pattern that was given
+first is taken, and of its places the one that comes first in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+
+from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
+from custom_dispatch.frontends.onnx.matching import GraphView, Key, Match, Matcher, Miss
+from custom_dispatch.frontends.onnx.node import (
+    TensorType,
+    attribute_type,
+    buffers_of,
+    scalars_of,
+    tensor_type,
+)
+from custom_dispatch.frontends.onnx.pattern import Example, Pattern
+from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+
+DOMAIN = "custom_dispatch.replaced"
+"""Of the nodes that take places."""
+_NEAR = 0.75
+"""How many of a pattern's nodes have to be there for a place to be a near miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    order: int
+    """The pattern's, in the order given."""
+    match: Match
+
+
+def patterns_of(items: Any) -> list[Pattern]:
+    """`replace=` as a list of patterns.
+
+    Raises
+    ------
+    DeclarationError
+        An item is none.
+    """
+    found = _flat(items)
+    for item in found:
+        if not isinstance(item, Pattern):
+            raise DeclarationError(
+                f"replace has {shown(item)} in it.",
+                expected="a cd.onnx.Pattern",
+                next_step='write replace=[cd.onnx.Pattern(kernel, "LayerNormalization")].',
+            )
+    return found
+
+
+def _flat(items: Any) -> list[Any]:
+    if isinstance(items, list | tuple):
+        return [inner for item in items for inner in _flat(item)]
+    return [items]
+
+
+def replace_places(model: onnx.ModelProto, patterns: Sequence[Pattern]) -> Replaced:
+    """Put nodes of kernels, of the domain `DOMAIN`, into a model.
+
+    Parameters
+    ----------
+    model
+        The model with the types of all that it computes; it is changed.
+
+    Raises
+    ------
+    DeclarationError
+        A pattern is written for another version of ONNX.
+    LinkError
+        A pattern that is required is found nowhere; the message lists what nearly is.
+    """
+    work = _Work(model)
+    found = [item for order, pattern in enumerate(patterns) for item in work.find(order, pattern)]
+    report = work.put(work.chosen(found))
+    for pattern in patterns:
+        name = pattern.kernel.name
+        if pattern.required and not report.of(name):
+            near = tuple(item for item in report.near_misses if item.kernel == name)
+            raise LinkError(
+                f"No place in the model computes what kernel `{name}` replaces.",
+                expected="at least one, since its pattern is required",
+                next_step="correct the pattern where these places differ:"
+                if near
+                else "leave it out, or let it be missing: "
+                "cd.onnx.Pattern(kernel, ..., required=False).",
+                log="\n".join(near_miss_lines(near)) if near else "",
+            )
+    return report
+
+
+class _Work:
+    """One model into which kernels are put."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._model = model
+        self._view = GraphView(model)
+        graph = model.graph
+        types = {item.name: item.type for item in [*graph.value_info, *graph.output, *graph.input]}
+        self._types = {name: tensor_type(kind) for name, kind in types.items()}
+        for item in graph.initializer:
+            self._types[item.name] = TensorType(item.data_type, tuple(item.dims))
+        self._misses: dict[tuple[str, Key], tuple[float, NearMiss]] = {}
+
+    # -- finding
+
+    def find(self, order: int, pattern: Pattern) -> Iterator[_Found]:
+        """Every place that computes a pattern."""
+        for example in pattern.examples:
+            self._check_version(pattern, example)
+            producer = example.producer(example.outputs[0])
+            for key, node in enumerate(self._view.nodes):
+                if producer is None or node.op_type != producer.op_type:
+                    continue
+                result = Matcher(self._view, pattern, example).match(key)
+                if isinstance(result, Match):
+                    problem = self._problem(result)
+                    if not problem:
+                        yield _Found(order, result)
+                        continue
+                    result = Miss(problem, 1.0)
+                if result.share >= _NEAR:
+                    self._note(pattern.kernel, key, result)
+
+    def _check_version(self, pattern: Pattern, example: Example) -> None:
+        version = self._view.version
+        if example.version in (None, version) or version is None:
+            return
+        for node in example.nodes:
+            if _form(node, version) != _form(node, example.version):
+                raise DeclarationError(
+                    f"The pattern of kernel `{pattern.kernel.name}` is written for version "
+                    f"{example.version} of ONNX, and the model for version {version}, which has "
+                    f"another {node.op_type}.",
+                    expected="one version",
+                    next_step="convert the pattern: "
+                    f"onnx.version_converter.convert_version(pattern, {version}).",
+                )
+
+    def _note(self, kernel: Kernel, key: Key, miss: Miss) -> None:
+        known = self._misses.get((kernel.name, key))
+        if known is None or miss.share > known[0]:
+            said = NearMiss(kernel.name, self._place(key), miss.reason)
+            self._misses[kernel.name, key] = (miss.share, said)
+
+    def _place(self, key: Key) -> Place:
+        return Place(self._view.nodes[key].name, "")
+
+    def _problem(self, match: Match) -> str:
+        """Why the kernel cannot stand in a place that computes the same; empty where it can."""
+        kernel = match.pattern.kernel
+        shapes: dict[str, Shape] = {}
+        for operand in buffers_of(kernel):
+            name = match.operands.get(operand.name)
+            if name is None:
+                continue
+            kind = self._types.get(name)
+            if kind is None or kind.shape is None:
+                return f"nobody knows the type of `{name}`"
+            if kind.element != onnx_type(operand.dtype):
+                return (
+                    f"`{name}` is {type_name(kind.element)}, and `{operand.name}` {operand.dtype}"
+                )
+            shapes[operand.name] = kind.shape
+        try:
+            results = certain_shapes(kernel, shapes)
+        except (CallError, DeclarationError) as error:
+            return error.found.removesuffix(".")
+        for operand, name in zip(kernel.outputs, match.outputs, strict=True):
+            kind = self._types.get(name)
+            if kind is None or kind.shape is None or kind.element != onnx_type(operand.dtype):
+                return f"the result `{name}` is no tensor of {operand.dtype}"
+            if kind.shape != results[operand.name]:
+                return (
+                    f"the result `{name}` has the shape {_shape(kind.shape)}, and the kernel's is "
+                    f"{_shape(results[operand.name])}"
+                )
+        for name, scalar in scalars_of(kernel).items():
+            value = self._scalar(match, name)
+            if not isinstance(value, bool | int | float) or (
+                not scalar.dtype.is_float and value != int(value)
+            ):
+                return f"`{name}` is {value}, and the scalar {scalar.dtype}"
+        last = max(self._view.producers[name] for name in match.outputs)
+        for name in match.outputs:
+            users = [user for user in self._view.users.get(name, []) if user is not None]
+            if any(user < last and user not in match.nodes for user in users):
+                return f"`{name}` is used before all that the kernel computes is there"
+        return ""
+
+    def _scalar(self, match: Match, name: str) -> Any:
+        return match.pattern.fixed.get(name, match.scalars.get(name))
+
+    def chosen(self, found: Sequence[_Found]) -> list[_Found]:
+        """Those of all matches that are taken, by the rule above."""
+        largest: dict[Key, _Found] = {}
+        for item in found:
+            known = largest.get(item.match.root)
+            if known is None or len(item.match.nodes) > len(known.match.nodes):
+                largest[item.match.root] = item
+        taken: dict[Key, _Found] = {}
+        kept = []
+        for item in sorted(largest.values(), key=lambda item: (item.order, item.match.root)):
+            other = next((taken[key] for key in item.match.nodes if key in taken), None)
+            if other is None:
+                taken.update(dict.fromkeys(item.match.nodes, item))
+                kept.append(item)
+                continue
+            kernel = other.match.pattern.kernel.name
+            reason = f"the place overlaps one that `{kernel}` takes"
+            self._note(item.match.pattern.kernel, item.match.root, Miss(reason, 1.0))
+        return kept
+
+    # -- replacing
+
+    def put(self, chosen: Sequence[_Found]) -> Replaced:
+        """Put kernels in places, and say what was done."""
+        nodes = self._view.nodes
+        new: dict[Key, onnx.NodeProto] = {}
+        replacements = []
+        for item in sorted(chosen, key=lambda item: item.match.root):
+            match = item.match
+            new[max(self._view.producers[name] for name in match.outputs)] = self._node(match)
+            kernel = match.pattern.kernel
+            operations = tuple(nodes[key].op_type for key in sorted(match.nodes))
+            scalars = {name: self._scalar(match, name) for name in scalars_of(kernel)}
+            place = self._place(match.root)
+            replacements.append(Replacement(kernel.name, place, operations, scalars))
+            self._misses.pop((kernel.name, match.root), None)
+        gone = {key for item in chosen for key in item.match.nodes}
+        graph = self._model.graph
+        kept = [
+            new.get(key, node) for key, node in enumerate(nodes) if key in new or key not in gone
+        ]
+        copies = [onnx.NodeProto() for _ in kept]
+        for copy, node in zip(copies, kept, strict=True):
+            copy.CopyFrom(node)
+        del graph.node[:]
+        graph.node.extend(copies)
+        if chosen:
+            self._model.opset_import.add(domain=DOMAIN, version=1)
+        misses = [miss for _, miss in self._misses.values()]
+        return Replaced(tuple(replacements), tuple(misses))
+
+    def _node(self, match: Match) -> onnx.NodeProto:
+        kernel = match.pattern.kernel
+        attributes = {
+            name: float(self._scalar(match, name))
+            if attribute_type(scalar) == onnx.AttributeProto.FLOAT
+            else int(self._scalar(match, name))
+            for name, scalar in scalars_of(kernel).items()
+        }
+        return onnx.helper.make_node(
+            kernel.name,
+            [match.operands.get(operand.name, "") for operand in buffers_of(kernel)],
+            match.outputs,
+            self._view.nodes[match.root].name,
+            domain=DOMAIN,
+            **attributes,
+        )
+
+
+def _form(node: onnx.NodeProto, version: int) -> Any:
+    """What a node of an operator may look like in a version; new ones often only add types."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+    attributes = {
+        name: item.default_value.SerializeToString() for name, item in schema.attributes.items()
+    }
+    return attributes, schema.min_input, schema.max_input, schema.max_output
+
+
+def _shape(shape: Shape) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,0 +1,463 @@
+"""Kernels put into unchanged ONNX models, and the places that only look alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import custom_dispatch as cd
+from cuda_kernels.gelu import gelu_erf_f32, gelu_tanh_f32
+from cuda_kernels.layer_norm import layer_norm_f32
+from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
+from custom_dispatch.frontends.onnx.model import read_model
+from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
+from custom_dispatch.replaced import Replaced
+from tests.sample_kernels.samples import scale, sum_and_difference
+
+FLOAT = TensorProto.FLOAT
+SIZES = ["batch", "rows", 8]
+RNG = numpy.random.default_rng(0)
+
+
+def value(name: str, shape: Any, kind: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    """A node; names are separated by blanks, and "-" stands for none."""
+    names = [[name.strip("-") for name in text.split()] for text in (inputs, outputs)]
+    return helper.make_node(operator, *names, name=outputs.split()[0], **attributes)
+
+
+def graph_of(
+    nodes: list[onnx.NodeProto], inputs: Any, outputs: Any, constants: Any = ()
+) -> onnx.GraphProto:
+    return helper.make_graph(
+        nodes,
+        "graph",
+        [value(name, shape) for name, shape in dict(inputs).items()],
+        [value(name, shape) for name, shape in dict(outputs).items()],
+        [numpy_helper.from_array(array, name) for name, array in dict(constants).items()],
+    )
+
+
+def model_of(graph: onnx.GraphProto, opset: int = 20) -> onnx.ModelProto:
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def replaced(model: onnx.ModelProto, *patterns: cd.onnx.Pattern) -> Replaced:
+    """What is replaced, without compiling what comes out."""
+    graph = read_model(model, "main", 4096, lambda *_: False)
+    typed = infer_types(graph, find_kernels(graph, Known([])))
+    return replace_places(typed.model, patterns_of(list(patterns)))
+
+
+def norm_nodes(prefix: str = "", epsilon: str = "epsilon", **changes: Any) -> list[Any]:
+    """A layer norm as older exporters write it; `changes` are nodes by their first output."""
+    nodes = [
+        node("ReduceMean", "x axes", "mean"),
+        node("Sub", "x mean", "centred"),
+        node("Mul", "centred centred", "squares"),
+        node("ReduceMean", "squares axes", "variance"),
+        node("Add", f"variance {epsilon}", "more"),
+        node("Sqrt", "more", "root"),
+        node("Div", "centred root", "normed"),
+        node("Mul", "normed weight", "scaled"),
+        node("Add", "scaled bias", "y"),
+    ]
+    return [item for old in nodes for item in changes.get(old.output[0], [old])]
+
+
+AXES = {"axes": numpy.array([-1])}
+NORM_INPUTS = {"x": SIZES, "weight": [8], "bias": [8]}
+NORM_GRAPH = graph_of(norm_nodes(), NORM_INPUTS | {"epsilon": []}, {"y": SIZES}, AXES)
+NORM = cd.onnx.Pattern(layer_norm_f32, NORM_GRAPH, required=False)
+
+
+def norm_model(inputs: Any = None, constants: Any = None, **changes: Any) -> onnx.ModelProto:
+    constants = AXES | {"epsilon": numpy.array(0.5, "f4")} | (constants or {})
+    return model_of(
+        graph_of(
+            [*norm_nodes(**changes), node("Neg", "y", "z")],
+            NORM_INPUTS | (inputs or {}),
+            {"z": SIZES},
+            constants,
+        )
+    )
+
+
+# -- what is replaced
+
+
+def test_a_model_with_places_replaced_computes_the_same() -> None:
+    model = model_of(
+        graph_of(
+            [
+                node("LayerNormalization", "x weight", "a", epsilon=0.25),
+                node("MatMul", "a matrix", "b"),
+                node("Gelu", "b", "c"),
+                node("LayerNormalization", "c weight bias", "y"),
+            ],
+            {"x": SIZES},
+            {"y": SIZES},
+            {
+                "weight": RNG.standard_normal(8, "f4"),
+                "bias": RNG.standard_normal(8, "f4"),
+                "matrix": RNG.standard_normal((8, 8), "f4"),
+            },
+        )
+    )
+    patterns = [
+        cd.onnx.Pattern(
+            layer_norm_f32,
+            ["LayerNormalization", node("LayerNormalization", "x weight", "y")],
+        ),
+        cd.onnx.Pattern(gelu_erf_f32, "Gelu"),
+    ]
+    module = cd.onnx.compile(model, ["cuda:sm_80", "cpu"], replace=patterns)
+    assert module.kernels == ("layer_norm_f32", "gelu_erf_f32")
+    assert module.replaced is not None
+    assert [(item.kernel, item.place.module, item.scalars) for item in module.replaced] == [
+        ("layer_norm_f32", "a", {"epsilon": 0.25}),
+        ("gelu_erf_f32", "c", {}),
+        ("layer_norm_f32", "y", {"epsilon": pytest.approx(1e-5)}),
+    ]
+    x = RNG.standard_normal((2, 3, 8), "f4")
+    (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    numpy.testing.assert_allclose(cd.load(module, "cpu").main(x), expected, atol=1e-5)
+
+
+def test_a_graph_is_found_with_its_numbers() -> None:
+    report = replaced(norm_model(), NORM)
+    (found,) = report
+    assert (found.kernel, found.place.module, found.scalars) == (
+        "layer_norm_f32",
+        "y",
+        {"epsilon": 0.5},
+    )
+    assert found.operations == tuple(item.op_type for item in norm_nodes())
+    assert report.near_misses == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"y": [node("Add", "bias scaled", "y")]},
+        {"scaled": [node("Mul", "weight normed", "scaled")]},
+        {"more": [node("Add", "epsilon variance", "more")]},
+        {"mean": [node("ReduceMean", "x axes", "mean", keepdims=1)]},
+        {"mean": [node("Constant", "", "axes2", value_ints=[-1]),
+                  node("ReduceMean", "x axes2", "mean")]},
+    ],
+)  # fmt: skip
+def test_other_ways_to_write_it_are_found(changes: Any) -> None:
+    assert len(replaced(norm_model(**changes), NORM)) == 1
+
+
+def test_two_results_are_found() -> None:
+    nodes = [
+        node("Split", "pairs", "left right", axis=1, num_outputs=2),
+        node("Squeeze", "left one", "l"),
+        node("Squeeze", "right one", "r"),
+        node("Add", "l r", "sums"),
+        node("Sub", "l r", "differences"),
+    ]
+    ends = {"sums": ["n"], "differences": ["n"]}
+    graph = graph_of(nodes, {"pairs": ["n", 2]}, ends, {"one": numpy.array([1])})
+    pattern = cd.onnx.Pattern(sum_and_difference, graph)
+    model = model_of(graph)
+    assert len(replaced(model, pattern)) == 1
+    program = cd.load(cd.onnx.compile(model, ["cpu"], replace=[pattern]), "cpu")
+    sums, differences = program.main(numpy.array([[1, 2], [5, 3]], "f4"))
+    assert (sums.tolist(), differences.tolist()) == ([3, 8], [-1, 2])
+
+
+def test_sizes_without_a_name_are_enough_for_one_operator() -> None:
+    sizes = [None, None, 8]
+    model = model_of(graph_of([node("Gelu", "x", "y")], {"x": sizes}, {"y": sizes}))
+    assert len(replaced(model, cd.onnx.Pattern(gelu_erf_f32, "Gelu"))) == 1
+
+
+def test_numbers_are_taken_that_the_scalars_hold() -> None:
+    double = graph_of(
+        [node("Mul", "x alpha", "t"), node("Add", "t beta", "y")],
+        {"x": ["n"], "alpha": [], "beta": []},
+        {"y": ["n"]},
+    )
+    pattern = cd.onnx.Pattern(scale, double, required=False)
+    numbers = {"two": numpy.array(2, "f4"), "three": numpy.array(3, "f4")}
+    model = model_of(
+        graph_of(
+            [node("Mul", "a two", "b"), node("Add", "b three", "c")],
+            {"a": [4]},
+            {"c": [4]},
+            numbers,
+        )
+    )
+    (found,) = replaced(model, pattern)
+    assert found.scalars == {"alpha": 2.0, "beta": 3.0}
+    half = numbers | {"three": numpy.array(3.5, "f4")}
+    model = model_of(
+        graph_of(
+            [node("Mul", "a two", "b"), node("Add", "b three", "c")], {"a": [4]}, {"c": [4]}, half
+        )
+    )
+    (miss,) = replaced(model, pattern).near_misses
+    assert miss.reason == "`beta` is 3.5, and the scalar i32"
+
+
+# -- what only looks alike
+
+BRANCH = node(
+    "If",
+    "condition",
+    "branch",
+    then_branch=helper.make_graph([node("Neg", "root", "p")], "then", [], [value("p", None)]),
+    else_branch=helper.make_graph([node("Abs", "x", "q")], "else", [], [value("q", None)]),
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        (
+            {"normed": [node("Div", "centred root", "normed"), node("Neg", "root", "other")]},
+            "the intermediate value `root` is used by `other`, too",
+        ),
+        (
+            {"inputs": {"condition": []},
+             "normed": [node("Div", "centred root", "normed"), BRANCH]},
+            "the intermediate value `root` is used by `branch`, too",
+        ),
+        (
+            {"variance": [node("ReduceMean", "squares axes", "variance", keepdims=0)]},
+            None,
+        ),
+        (
+            {"constants": {"first": numpy.array([1])},
+             "variance": [node("ReduceMean", "squares first", "variance")]},
+            "at `variance`, `first` is 1, not -1",
+        ),
+        (
+            {"variance": [node("ReduceSum", "squares axes", "variance")]},
+            "`variance` is ReduceSum, not ReduceMean",
+        ),
+        (
+            {"squares": [node("Mul", "centred x", "squares")]},
+            "at `squares`, `x` is not computed by Sub",
+        ),
+        (
+            {"normed": [node("Div", "root centred", "normed")]},
+            None,
+        ),
+        (
+            {"more": [node("Add", "variance computed", "more")], "inputs": {"computed": []}},
+            "at `more`, `computed` is not one number for `epsilon`",
+        ),
+        (
+            {"constants": {"epsilon": numpy.array([0.5] * 8, "f4")}},
+            "at `more`, `epsilon` is not one number for `epsilon`",
+        ),
+        (
+            {"inputs": {"weight": [1]}},
+            "Kernel `layer_norm_f32`: `x`.shape[2] and `weight`.shape[0] disagree on dim columns: "
+            "8 and 1",
+        ),
+        (
+            {"inputs": {"weight": ["unknown"]}},
+            "Kernel `layer_norm_f32`: nobody knows whether `x`.shape[2] and `weight`.shape[0] "
+            "disagree on dim columns: 8 and unknown",
+        ),
+        (
+            {"inputs": {"weight": ["rows", 8]}},
+            "Kernel `layer_norm_f32`: operand `weight` has shape [0, 0], which is rank 2",
+        ),
+    ],
+)  # fmt: skip
+def test_near_misses_are_not_replaced_and_say_why(parts: Any, reason: str | None) -> None:
+    parts = dict(parts)
+    inputs = parts.pop("inputs", None)
+    model = norm_model(inputs, parts.pop("constants", None), **parts)
+    for item in model.graph.input:
+        if item.name == "condition":
+            item.type.tensor_type.elem_type = TensorProto.BOOL
+    report = replaced(model, NORM)
+    assert len(report) == 0
+    reasons = [miss.reason for miss in report.near_misses]
+    if reason is not None:
+        assert reasons == [reason]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"axis": 1}, "`y` has axis=1, not -1"),
+        ({"stash_type": 10}, "`y` has stash_type=10, not 1"),
+        ({"axis": -1}, None),
+        ({"epsilon": 0.125}, None),
+    ],
+)
+def test_attributes_of_an_operator_are_compared(attributes: Any, reason: str | None) -> None:
+    made = node("LayerNormalization", "x weight bias", "y", **attributes)
+    shape = [8] if attributes.get("axis") != 1 else [4, 8]
+    model = model_of(
+        graph_of([made], {"x": [2, 4, 8], "weight": shape, "bias": shape}, {"y": [2, 4, 8]})
+    )
+    pattern = cd.onnx.Pattern(layer_norm_f32, "LayerNormalization", required=False)
+    report = replaced(model, pattern)
+    assert [miss.reason for miss in report.near_misses] == ([reason] if reason else [])
+    assert len(report) == (reason is None)
+
+
+def test_gelu_with_tanh_is_another_kernel() -> None:
+    tanh = node("Gelu", "x", "y", approximate="tanh")
+    model = model_of(graph_of([tanh], {"x": SIZES}, {"y": SIZES}))
+    exact = cd.onnx.Pattern(gelu_erf_f32, "Gelu", required=False)
+    (miss,) = replaced(model, exact).near_misses
+    assert miss.reason == "`y` has approximate=tanh, not none"
+    (found,) = replaced(model, exact, cd.onnx.Pattern(gelu_tanh_f32, tanh))
+    assert found.kernel == "gelu_tanh_f32"
+
+
+def test_elements_of_another_type_are_a_near_miss() -> None:
+    model = model_of(graph_of([node("Gelu", "x", "y")], {"x": SIZES}, {"y": SIZES}))
+    for item in (model.graph.input[0], model.graph.output[0]):
+        item.type.tensor_type.elem_type = TensorProto.FLOAT16
+    (miss,) = replaced(model, cd.onnx.Pattern(gelu_erf_f32, "Gelu", required=False)).near_misses
+    assert miss.reason == "`x` is float16, and `x` f32"
+
+
+def test_places_that_overlap_are_taken_once() -> None:
+    twice = graph_of([node("Gelu", "x", "t"), node("Gelu", "t", "y")], {"x": SIZES}, {"y": SIZES})
+    three = graph_of(
+        [node("Gelu", "x", "a"), node("Gelu", "a", "b"), node("Gelu", "b", "y")],
+        {"x": SIZES},
+        {"y": SIZES},
+    )
+    report = replaced(model_of(three), cd.onnx.Pattern(gelu_erf_f32, twice))
+    assert len(report) == 1
+    assert [miss.reason for miss in report.near_misses] == [
+        "the place overlaps one that `gelu_erf_f32` takes"
+    ]
+
+
+def test_a_pattern_that_is_found_nowhere_says_what_nearly_is() -> None:
+    model = norm_model(variance=[node("ReduceSum", "squares axes", "variance")])
+    pattern = cd.onnx.Pattern(layer_norm_f32, model_of(NORM_GRAPH))
+    with pytest.raises(LinkError) as caught:
+        replaced(model, pattern)
+    text = str(caught.value)
+    assert text.startswith("No place in the model computes what kernel `layer_norm_f32` replaces.")
+    assert "`variance` is ReduceSum, not ReduceMean" in text
+
+
+# -- mistakes
+
+
+def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
+    old = graph_of(
+        [node("Mul", "x x", "t"), node("ReduceMean", "t", "y", axes=[-1])],
+        {"x": SIZES},
+        {"y": SIZES},
+    )
+    pattern = cd.onnx.Pattern(gelu_erf_f32, model_of(old, 13))
+    with pytest.raises(DeclarationError) as caught:
+        replaced(norm_model(), pattern)
+    assert str(caught.value).splitlines() == [
+        "The pattern of kernel `gelu_erf_f32` is written for version 13 of ONNX, and the model for "
+        "version 20, which has another ReduceMean.",
+        "  expected: one version",
+        "  next step: convert the pattern: onnx.version_converter.convert_version(pattern, 20).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("computes", "said"),
+    [
+        (
+            "LayerNorm",
+            [
+                "The pattern of kernel `layer_norm_f32` names the operator 'LayerNorm'.",
+                "  expected: an operator of ONNX",
+                "  next step: correct the name, or give a node or a graph.",
+            ],
+        ),
+        (
+            3,
+            [
+                "The pattern of kernel `layer_norm_f32` is 3.",
+                "  expected: the name of an operator of ONNX, or a NodeProto, GraphProto or "
+                "ModelProto",
+                '  next step: write cd.onnx.Pattern(kernel, "LayerNormalization").',
+            ],
+        ),
+        (
+            node("LayerNormalization", "x other", "y"),
+            [
+                "The pattern of kernel `layer_norm_f32` has an input `other`.",
+                "  expected: those of the kernel: x, weight, bias, epsilon",
+                "  next step: correct the pattern.",
+            ],
+        ),
+        (
+            node("LayerNormalization", "weight bias", "y"),
+            [
+                "The pattern of kernel `layer_norm_f32` has no input `x`.",
+                "  expected: the kernel's: x, weight, bias, epsilon",
+                "  next step: correct the pattern.",
+            ],
+        ),
+        (
+            node("LayerNormalization", "x weight", "y", epsilon=0.5),
+            [
+                "The pattern of kernel `layer_norm_f32` says nothing of `epsilon`.",
+                "  expected: an input of the graph, or an attribute of that name which is not "
+                "given",
+                '  next step: make it one, or fix the scalar: fixed={"epsilon": ...}.',
+            ],
+        ),
+        (
+            node("LayerNormalization", "x weight", "y mean"),
+            [
+                "The pattern of kernel `layer_norm_f32` has 2 results.",
+                "  expected: those of the kernel: y",
+                "  next step: correct the pattern.",
+            ],
+        ),
+        (
+            [],
+            [
+                "The pattern of kernel `layer_norm_f32` has nothing that the kernel computes.",
+                "  expected: a node or a graph of ONNX",
+                "  next step: correct the pattern.",
+            ],
+        ),
+    ],
+)
+def test_patterns_that_are_none_are_refused(computes: Any, said: list[str]) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.onnx.Pattern(layer_norm_f32, computes)
+    assert str(caught.value).splitlines() == said
+
+
+def test_a_fixed_scalar_holds_for_its_number_alone() -> None:
+    made = node("LayerNormalization", "x weight", "y", epsilon=0.5)
+    pattern = cd.onnx.Pattern(layer_norm_f32, made, fixed={"epsilon": 0.5}, required=False)
+    for epsilon, count in ((0.5, 1), (0.25, 0)):
+        one = node("LayerNormalization", "x weight", "y", epsilon=epsilon)
+        model = model_of(graph_of([one], {"x": SIZES, "weight": [8]}, {"y": SIZES}))
+        assert len(replaced(model, pattern)) == count
+
+
+def test_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.onnx.compile(norm_model(), ["cpu"], replace=[layer_norm_f32])  # type: ignore[list-item]
+    assert str(caught.value).splitlines()[1:] == [
+        "  expected: a cd.onnx.Pattern",
+        '  next step: write replace=[cd.onnx.Pattern(kernel, "LayerNormalization")].',
+    ]
