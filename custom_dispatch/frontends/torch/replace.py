@@ -9,26 +9,23 @@ other a smaller one may be left.
 from __future__ import annotations
 
 import copy
-import math
 import operator
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
+from custom_dispatch.frontends.torch.fitting import likeness, misfit
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
-from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss, are_equal, size_of
+from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
-from custom_dispatch.frontends.torch.shapes import holds
 from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
-from custom_dispatch.kernel.expr import Dim, batch, dims_of, evaluate
+from custom_dispatch.kernel.expr import dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
@@ -210,7 +207,7 @@ class _Work:
                         self.note(result, problem)
                         continue
                     found.append(_Found(order, self._order[node], result))
-                elif _likeness(form, node) >= _NEAR:
+                elif likeness(form, node) >= _NEAR:
                     self._note(pattern, node, result)
         return found
 
@@ -237,7 +234,7 @@ class _Work:
         last = max((self._order[node] for node in match.operands.values()), default=-1)
         if first <= last:
             return "a result is used before all operands are there"
-        problem = _misfit(match)
+        problem = misfit(match)
         if problem:
             return problem
         try:
@@ -366,60 +363,6 @@ def _is_inside(user: torch.fx.Node, nodes: frozenset[torch.fx.Node]) -> bool:
     return user in nodes or (
         is_identity(user) and bool(user.users) and all(_is_inside(u, nodes) for u in user.users)
     )
-
-
-def _misfit(match: Match) -> str:
-    """Why the operands' sizes are not those that the kernel declares; empty where they are.
-
-    What is not known to hold is no match: the kernel's operator would make it an assumption.
-    """
-    known: dict[str, Any] = {}
-    values: dict[str, Any] = {}
-    leading: tuple[Any, ...] | None = None
-    arguments = match.traced.pattern.arguments
-    later = []
-    for name, node in match.operands.items():
-        operand, tensor = arguments[name], tensor_of(node)
-        assert isinstance(operand, Buffer)  # noqa: S101 - only buffers are bound
-        assert tensor is not None  # noqa: S101
-        sizes = [size_of(size) for size in tensor.shape]
-        shape = list(operand.shape)
-        if operand.batched:
-            count = len(sizes) - len(shape) + 1
-            found, sizes, shape = tuple(sizes[:count]), sizes[count:], shape[1:]
-            if leading is not None and not all(map(are_equal, leading, found)):
-                return f"`{name}` has other leading dims than the operands before it"
-            leading = found
-            values[batch.name] = math.prod(tensor.shape[:count])
-        given = tensor.shape[len(tensor.shape) - len(shape) :]
-        for expr, size, value in zip(shape, sizes, given, strict=True):
-            if not isinstance(expr, Dim):
-                later.append((name, expr, size))
-                continue
-            values.setdefault(expr.name, value)
-            if not are_equal(known.setdefault(expr.name, size), size):
-                return f"`{name}` has {size} for dim {expr}, which is {known[expr.name]} elsewhere"
-    for name, expr, size in later:
-        dims = {dim.name for dim in dims_of(expr)}
-        numbers = {name: int(known[name]) for name in dims if str(known.get(name)).isdecimal()}
-        if len(numbers) < len(dims) or not are_equal(evaluate(expr, numbers), size):
-            return f"`{name}` has {size} where the kernel declares {expr}"
-    kernel = match.traced.pattern.kernel
-    for condition in kernel.requires:
-        if not statically_known_true(holds(kernel, condition, values)):
-            return f"the kernel requires {condition}, which is not known to hold"
-    return ""
-
-
-def _likeness(traced: Traced, node: torch.fx.Node) -> float:
-    """How many of a pattern's operations are in what a value is computed from, from 0 to 1."""
-    there: Counter[Any] = Counter()
-    seen, edge = {node}, [node]
-    for _ in range(traced.depth + 1):
-        there.update(item.target for item in edge if item.op == "call_function")
-        edge = [item for item in {i for n in edge for i in n.all_input_nodes} if item not in seen]
-        seen.update(edge)
-    return (traced.targets & there).total() / traced.targets.total()
 
 
 def _trace_or_none(
