@@ -208,7 +208,7 @@ def test_numbers_are_taken_that_the_scalars_hold() -> None:
         )
     )
     (miss,) = replaced(model, pattern).near_misses
-    assert miss.reason == "`beta` is 3.5, and the scalar i32"
+    assert miss.reason == "`beta` is 3.5, which an attribute for i32 does not hold"
 
 
 # -- what only looks alike
@@ -344,6 +344,70 @@ def test_places_that_overlap_are_taken_once() -> None:
     assert [miss.reason for miss in report.near_misses] == [
         "the place overlaps one that `gelu_erf_f32` takes"
     ]
+
+
+def test_an_operand_is_nothing_that_the_kernel_would_compute() -> None:
+    """In the model the second factor is the sum itself, which is gone when the kernel is there."""
+    nodes = [node("Neg", "a", "t"), node("Mul", "t b", "y")]
+    sizes = {"a": ["n"], "b": ["n"]}
+    pattern = cd.onnx.Pattern(TWO, graph_of(nodes, sizes, {"y": ["n"]}), required=False)
+    assert len(replaced(model_of(graph_of(nodes, sizes, {"y": ["n"]})), pattern)) == 1
+    nodes = [node("Neg", "a", "t"), node("Mul", "t t", "y")]
+    model = model_of(graph_of(nodes, {"a": ["n"]}, {"y": ["n"]}))
+    (miss,) = replaced(model, pattern).near_misses
+    assert miss.reason == "`b` is `t`, which the place itself computes"
+
+
+N = cd.dim("n")
+TWO = cd.Kernel(
+    "two",
+    source="not-here.cu",
+    operands=[cd.In("a", "f32", [N]), cd.In("b", "f32", [N]), cd.Out("y", "f32", [N])],
+    block=64,
+    grid=cd.ceildiv(N, 64),
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "count"),
+    [
+        ("f32", 0.1, 1),
+        ("f64", 0.5, 1),
+        ("f64", 0.1, 0),
+        ("f64", numpy.inf, 1),
+        ("f32", numpy.nan, 0),
+        ("i32", 7, 1),
+        ("i32", 2**31, 0),
+        ("i32", numpy.inf, 0),
+        ("u8", -1, 0),
+        ("u64", 2**63, 0),
+        ("bool", True, 1),
+    ],
+)
+def test_numbers_that_a_scalar_would_not_get_are_no_place(
+    dtype: str, number: Any, count: int
+) -> None:
+    kernel = cd.Kernel(
+        "shifted",
+        source="not-here.cu",
+        operands=[cd.In("x", "f32", [N]), cd.Out("y", "f32", [N]), cd.Scalar("by", dtype)],
+        block=64,
+        grid=cd.ceildiv(N, 64),
+    )
+    kinds = {float: "f8", bool: "?"}
+    kind = "u8" if dtype == "u64" else kinds.get(type(number), "i8")
+    graph = graph_of(
+        [node("CastLike", "by x", "t"), node("Add", "x t", "y")],
+        {"x": ["n"]},
+        {"y": ["n"]},
+        {"by": numpy.array(number, kind)},
+    )
+    pattern = onnx.GraphProto()
+    pattern.CopyFrom(graph)
+    del pattern.initializer[:]
+    pattern.input.append(value("by", []))
+    made = cd.onnx.Pattern(kernel, pattern, required=False)
+    assert len(replaced(model_of(graph), made)) == count
 
 
 def test_a_pattern_that_is_found_nowhere_says_what_nearly_is() -> None:

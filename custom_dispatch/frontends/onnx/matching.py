@@ -269,6 +269,10 @@ class Matcher:
         example, view = self._example, self._view
         keys = frozenset(state.nodes.values())
         outputs = tuple(self._output(name, state) for name in example.outputs)
+        for operand, name in state.values.items():
+            if view.producers.get(name) in keys:
+                self._miss(state, f"`{operand}` is `{name}`, which the place itself computes")
+                return None
         for key in sorted(keys):
             for name in view.nodes[key].output:
                 others = [user for user in view.users.get(name, []) if user not in keys]

@@ -7,10 +7,12 @@ first is taken, and of its places the one that comes first in the model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
@@ -27,6 +29,7 @@ from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
 
 DOMAIN = "custom_dispatch.replaced"
@@ -189,10 +192,8 @@ class _Work:
                 )
         for name, scalar in scalars_of(kernel).items():
             value = self._scalar(match, name)
-            if not isinstance(value, bool | int | float) or (
-                not scalar.dtype.is_float and value != int(value)
-            ):
-                return f"`{name}` is {value}, and the scalar {scalar.dtype}"
+            if not _holds(scalar, value):
+                return f"`{name}` is {value}, which an attribute for {scalar.dtype} does not hold"
         last = max(self._view.producers[name] for name in match.outputs)
         for name in match.outputs:
             users = [user for user in self._view.users.get(name, []) if user is not None]
@@ -270,6 +271,25 @@ class _Work:
             domain=DOMAIN,
             **attributes,
         )
+
+
+def _holds(scalar: Scalar, value: Any) -> bool:
+    """Whether a scalar can have a number that is an attribute of ONNX."""
+    if not isinstance(value, bool | int | float):
+        return False
+    if scalar.dtype.is_float:
+        # ONNX's attributes have 32 bits, which round like any scalar but a wider one.
+        with numpy.errstate(over="ignore"):
+            held = float(numpy.float32(value))
+        return held == value or (scalar.dtype.name != "f64" and math.isfinite(held))
+    if not math.isfinite(value) or value != int(value):
+        return False
+    low = -scalar.dtype.largest - 1 if scalar.dtype.name.startswith("i") else 0
+    return low <= value <= min(scalar.dtype.largest, _LARGEST)
+
+
+_LARGEST = 2**63 - 1
+"""Of an attribute."""
 
 
 def _form(node: onnx.NodeProto, version: int) -> Any:
