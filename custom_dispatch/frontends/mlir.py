@@ -27,6 +27,11 @@ from custom_dispatch.frontends.preflight import (
     may_return_empty,
 )
 from custom_dispatch.frontends.public_functions import open_to_callers
+from custom_dispatch.frontends.stablehlo_dialect import (
+    call_kernels,
+    convert_stablehlo,
+    is_stablehlo,
+)
 from custom_dispatch.frontends.symbols import (
     callee_of,
     calls_of,
@@ -121,17 +126,25 @@ def link(
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
+    given: list[Kernel | Choice] = [*library.kernels, *library.choices]
+    by_name = {item.name: item for item in given}
     if is_torch(module):
-        given: list[Kernel | Choice] = [*library.kernels, *library.choices]
-        by_name = {item.name: item for item in given}
         converted, calls = convert_torch(module, by_name)
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
+    patterns = patterns_of(replace)
+    from_stablehlo = is_stablehlo(module)
     replaced = None
-    if patterns := patterns_of(replace):
+    if patterns or from_stablehlo:
         callees = Callees(name_of(op) for op in symbols_of(module))
-        replaced = replace_places(module, patterns, callees)
+        others = call_kernels(module, by_name, callees) if from_stablehlo else {}
+        # Patterns are in the model's own words: they come before its conversion.
+        replaced = replace_places(module, patterns, callees) if patterns else None
         calls = {**calls, **callees.kernels}
+        if from_stablehlo:
+            converted = convert_stablehlo(module, others, by_name)
+            module = parse_content(converted, "The converted model")
+            tidy_converted(module)
     with module.context, ir.Location.unknown():
         _check_model(module)
         functions = kernel_functions(module, library, calls)

@@ -64,6 +64,9 @@ def _to_func(op: ir.Operation) -> None:
     attributes = {
         name: op.attributes[name] for name in _FUNCTION_ATTRIBUTES if name in op.attributes
     }
+    for name in ("arg_attrs", "res_attrs"):  # how somebody wants it to be called
+        if name in op.attributes and "iree.abi." in str(op.attributes[name]):
+            attributes[name] = op.attributes[name]
     with ir.InsertionPoint(op), op.location:
         function = ir.Operation.create("func.func", regions=1, attributes=attributes)
     for block in list(op.regions[0].blocks):

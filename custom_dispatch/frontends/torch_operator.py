@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
-import numpy
 from iree.compiler import ir
 
+from custom_dispatch.frontends.call_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.call_site import Fitting, place_of, resolve
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
@@ -23,6 +23,8 @@ from custom_dispatch.kernel.operand import Buffer, Scalar
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
 _NONE = "!torch.none"
+_ONNX = "onnx."
+_ONNX_ATTRIBUTE = "torch.onnx."
 _CONSTANTS = ("torch.constant.int", "torch.constant.float", "torch.constant.bool")
 
 
@@ -44,20 +46,32 @@ def replace_operator(
         The operator's operands or results do not fit the kernel's declaration.
     """
     what = f"The operator `{name.removeprefix('torch.')}`{place_of(op)}"
-    operands = [_type_of(value.type) for value in op.operands]
-    results = [_type_of(value.type) for value in op.results]
+    values = list(op.operands)
+    attributes = {
+        key.removeprefix(_ONNX_ATTRIBUTE): op.attributes[key]
+        for key in op.attributes
+        if key.startswith(_ONNX_ATTRIBUTE)
+    }
+    if name.startswith(_ONNX):
+        values = arrange(what, item, values, attributes)
+    operands = [_type_of(value) for value in values]
+    results = [builtin_type(value.type) or value.type for value in op.results]
     fitting = resolve(what, item, operands, results)
     symbol = callees.declare(module, item, fitting.signature, fitting.kernel)
-    _Replacement(op, fitting).replace(symbol)
+    _Replacement(op, values, fitting).replace(symbol)
 
 
-def _type_of(kind: ir.Type) -> ir.Type | None:
-    return None if str(kind) == _NONE else builtin_type(kind) or kind
+def _type_of(value: Any) -> ir.Type | None:
+    """A value's type; None for a tensor that is absent, and for a number beside the operands."""
+    if value is None or isinstance(value, ir.Attribute) or str(value.type) == _NONE:
+        return None
+    return builtin_type(value.type) or value.type
 
 
 class _Replacement:
-    def __init__(self, op: ir.Operation, fitting: Fitting) -> None:
+    def __init__(self, op: ir.Operation, values: Sequence[Any], fitting: Fitting) -> None:
         self._op = op
+        self._values = values
         self._site = fitting.site
         self._kernel = fitting.kernel
         self._signature = fitting.signature
@@ -70,7 +84,7 @@ class _Replacement:
                 self._tensor(operand, value, ir.Type.parse(kind))
                 if isinstance(operand, Buffer)
                 else self._number(operand, value)
-                for operand, value, kind in zip(kernel.arguments, op.operands, types, strict=True)
+                for operand, value, kind in zip(kernel.arguments, self._values, types, strict=True)
             ]
             call = ir.Operation.create(
                 "func.call",
@@ -84,7 +98,7 @@ class _Replacement:
         op.erase()
 
     def _tensor(self, operand: Buffer, value: Any, declared: Any) -> Any:
-        if str(value.type) == _NONE:
+        if value is None or str(value.type) == _NONE:
             empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * declared.rank))
             return _cast(_create("tensor.empty", empty), declared)
         tensor = _create("torch_c.to_builtin_tensor", builtin_type(value.type), value)
@@ -93,6 +107,8 @@ class _Replacement:
     # -- numbers
 
     def _number(self, scalar: Scalar, value: Any) -> Any:
+        if isinstance(value, ir.Attribute):
+            return self._constant(scalar, value)
         kind = str(value.type)
         if kind not in NUMBERS:
             raise self._site.refusal(
@@ -101,8 +117,7 @@ class _Replacement:
         wanted = ir.Type.parse(scalar.argument_type)
         owner = value.owner
         if not isinstance(owner, ir.Block) and owner.name in _CONSTANTS:
-            attribute = self._constant(scalar, _python_value(owner), wanted)
-            return _create("arith.constant", wanted, value=attribute)
+            return self._constant(scalar, owner.attributes["value"])
         cast, plain = NUMBERS[kind]
         number = _create(f"torch_c.to_{cast}", ir.Type.parse(plain), value)
         if str(wanted) == plain:
@@ -115,35 +130,11 @@ class _Replacement:
             'declare the scalar as "i64" for a number that the model computes.',
         )
 
-    def _constant(self, scalar: Scalar, value: float | int, wanted: ir.Type) -> ir.Attribute:
-        dtype = scalar.dtype
-        if dtype.is_float:
-            with numpy.errstate(over="ignore"):
-                held = float(numpy.asarray(float(value)).astype(dtype.to_numpy()))
-            if math.isfinite(held) or not math.isfinite(value):
-                return ir.FloatAttr.get(wanted, held)
-        elif value == int(value):
-            low = -dtype.largest - 1 if dtype.name.startswith("i") else 0
-            if low <= value <= dtype.largest:
-                number = int(value)
-                # IR's integers have no sign: the upper half of the unsigned ones are negative.
-                if dtype.name.startswith("u") and number >= 2 ** (dtype.bits - 1):
-                    number -= 2**dtype.bits
-                return ir.IntegerAttr.get(wanted, number)
-        raise self._site.refusal(
-            f"has {value} for the scalar `{scalar.name}`",
-            f"a number that {dtype} holds",
-            "correct the number, or declare a larger type.",
-        )
-
-
-def _python_value(op: ir.Operation) -> float | int:
-    attribute = op.attributes["value"]
-    if isinstance(attribute, ir.FloatAttr):
-        return float(attribute.value)
-    if isinstance(attribute, ir.BoolAttr):
-        return int(attribute.value)
-    return int(ir.IntegerAttr(attribute).value)
+    def _constant(self, scalar: Scalar, attribute: ir.Attribute) -> Any:
+        wanted = ir.Type.parse(scalar.argument_type)
+        number = number_of(self._site, scalar, attribute)
+        held = constant_of(self._site, scalar, number, wanted)
+        return _create("arith.constant", wanted, value=held)
 
 
 def _cast(value: Any, kind: ir.Type) -> Any:
