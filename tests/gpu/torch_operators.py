@@ -8,6 +8,7 @@ Run where there is a GPU, PyTorch with CUDA, and this package with its compilers
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import custom_dispatch as cd
 from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from cuda_kernels.torch_patterns import everything
 from custom_dispatch.errors import CallError
 from gpu.each import run_each
 
@@ -103,6 +105,53 @@ def a_compiled_model_agrees() -> None:
         torch.testing.assert_close(result, model(x), rtol=2e-3, atol=2e-3)
 
 
+@torch.no_grad()
+def an_unchanged_model_and_its_weights_in_a_file_agree() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = torch.nn.RMSNorm(128, eps=1e-5)
+            self.last = torch.nn.LayerNorm(128)
+            self.register_buffer("brain", torch.rand(128, 128).bfloat16())
+            self.register_buffer("bytes", (torch.rand(64, 128) * 255).to(torch.uint8))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            y = self.last(torch.nn.functional.gelu(self.norm(x) @ self.brain.float()))
+            return torch.softmax(y, dim=-1), self.bytes + 1
+
+    model, rows = Model().eval(), {0: torch.export.Dim("rows")}
+    module = cd.torch.compile(
+        model,
+        (torch.rand(8, 128),),
+        ["cuda:sm_80", "cuda:sm_90", "cpu"],
+        replace=everything,
+        dynamic_shapes=(rows,),
+    )
+    assert len(module.replaced) == 4, module.replaced
+    with tempfile.TemporaryDirectory() as directory:
+        program = cd.load(module.save(Path(directory) / "model.vmfb"), device="cuda")
+    model.cuda()
+    for size in (8, 1000):
+        x = _rand(size, 128)
+        for result, wanted in zip(program.main(x), model(x), strict=True):
+            found = torch.from_dlpack(result)
+            assert found.is_cuda
+            torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-3)
+
+
+def a_derivative_is_computed_on_the_gpu() -> None:
+    multiply = cd.torch.register(
+        simple_mul,
+        namespace="trained_on_gpu",
+        backward=lambda grad_product, lhs, rhs: (grad_product * rhs, grad_product * lhs),
+    )
+    a, b = _rand(1000).requires_grad_(), _rand(1000).requires_grad_()
+    multiply(a, b).sum().backward()
+    assert torch.equal(a.grad, b)
+    assert torch.equal(b.grad, a)
+    torch.library.opcheck(multiply, (a, b))
+
+
 CASES = (
     opcheck_passes,
     results_are_right_and_on_the_gpu,
@@ -110,6 +159,8 @@ CASES = (
     tensors_on_two_devices_are_refused,
     pytorch_compiles_a_graph_with_the_operator,
     a_compiled_model_agrees,
+    an_unchanged_model_and_its_weights_in_a_file_agree,
+    a_derivative_is_computed_on_the_gpu,
 )
 
 
