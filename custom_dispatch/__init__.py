@@ -31,6 +31,7 @@ from custom_dispatch.kernel import (
 from custom_dispatch.kernel.launch import BoundKernel, install_launcher
 
 if TYPE_CHECKING:
+    from custom_dispatch import jax as jax
     from custom_dispatch import onnx as onnx
     from custom_dispatch import torch as torch
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
@@ -98,7 +99,7 @@ _LAZY = {
 
 # Front ends for packages that need not be here. They are not in `__all__`: `import *` would load
 # them.
-_FRONT_ENDS = ("onnx", "torch")
+_FRONT_ENDS = ("jax", "onnx", "torch")
 
 
 def __getattr__(name: str) -> Any:

@@ -177,10 +177,10 @@ def _with_replacing(
             expected="a model, in which places are looked for",
             next_step="leave replace out, or pass the model first.",
         )
-    wanted = {id(p.kernel): p.kernel for p in patterns if hasattr(p, "kernel")}.values()
+    wanted = {id(p.item): p.item for p in patterns if hasattr(p, "item")}.values()
     if isinstance(kernels, Library):
         for kernel in wanted:
-            if kernel not in kernels.kernels:
+            if not {*kernels_of(kernel)} <= {*kernels.kernels}:
                 raise LinkError(
                     f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
                     "model.",

@@ -59,6 +59,22 @@ def test_onnx_model(tmp_path: Path) -> None:
     ]
 
 
+def test_jax_function(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "jax_function.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "eager and jit: the kernel runs on the CPU",
+        "swiglu_f32 takes the place of 6 operations",
+        "one module for all devices: (tensor<2x5x64xf32>) -> (tensor<2x5x64xf32>)",
+    ]
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_kernels_agree_with_their_references(example: Path) -> None:
     assert main(["check", str(example), "--target", "cpu"]) == 0

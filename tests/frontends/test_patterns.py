@@ -14,6 +14,9 @@ import custom_dispatch as cd
 from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.model import parse_model
+from custom_dispatch.frontends.patterns.replace import replace_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -340,6 +343,36 @@ func.func @example(%x: tensor<?x?xf32>, %scale: f32) -> tensor<?x?xf32> {
     x = numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(3, 4)
     result = cd.load(module, device="cpu").main(x, numpy.float32(1.5))
     numpy.testing.assert_allclose(result, numpy.maximum(x, 0) ** 2 * 3, rtol=1e-6)
+
+
+def test_each_place_takes_the_first_kernel_of_a_choice_that_it_fits() -> None:
+    count = cd.dim("n")
+    wide = cd.Kernel(
+        "wide_mul", source=simple_mul.source or "", entry="simple_mul", block=64,
+        operands=[cd.In("lhs", "f32", [count]), cd.In("rhs", "f32", [count]),
+                  cd.Out("product", "f32", [count]), cd.Scalar("count", "i32", count)],
+        grid=cd.ceildiv(count, 64), requires=[count % 4 == 0],
+    )  # fmt: skip
+    choice = cd.Choice("product", [wide, simple_mul])
+    example = EXAMPLE.format(PRODUCT)
+    model = "".join(
+        example.replace("@f", f"@f{name}").replace("?", size)
+        for name, size in (("8", "8"), ("6", "6"), ("any", "?"))
+    )
+    module = cd.compile(model, [], ["cpu"], replace=[cd.Pattern(choice, example)])
+    assert [item.kernel for item in module.replaced] == ["product"] * 3
+    assert set(module.kernels) == {"wide_mul", "simple_mul"}
+    program = cd.load(module, device="cpu")
+    for size, function in ((8, program.f8), (6, program.f6), (3, program.fany)):
+        x = numpy.arange(size, dtype=numpy.float32)
+        numpy.testing.assert_array_equal(function(x, x), x * x)
+    alone = replace_places(parse_model(model), [cd.Pattern(wide, example)], Callees([]))
+    assert len(alone) == 1
+    assert [item.reason for item in alone.near_misses] == [
+        "the place does not fit: Kernel `wide_mul` requires n % 4 == 0, which does not hold for "
+        "n = 6",
+        "the kernel requires n % 4 == 0, which is not known to hold",
+    ]
 
 
 EXAMPLE = "func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {{ {} }}"

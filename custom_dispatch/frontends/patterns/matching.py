@@ -26,7 +26,7 @@ from custom_dispatch.frontends.patterns.constants import (
 )
 from custom_dispatch.frontends.patterns.example import Example
 from custom_dispatch.frontends.patterns.orders import orders_of
-from custom_dispatch.frontends.patterns.state import Match, Miss, Pair, State
+from custom_dispatch.frontends.patterns.state import Match, Miss, Pair, State, shown
 from custom_dispatch.frontends.patterns.types import fits
 from custom_dispatch.frontends.patterns.whole import (
     Difference,
@@ -41,6 +41,8 @@ _NOT_COMPARED = {
     "mhlo.sharding",
     "operandSegmentSizes",
 }
+_PRECISION = "precision_config"
+"""Exporting leaves it out where it says nothing."""
 _SIZED = {"tensor.empty", "tensor.expand_shape"}
 """Their operands and attributes say the sizes that are in the result's type, too."""
 _MOST_STEPS = 20_000
@@ -97,6 +99,11 @@ class Matcher:
             or more_than_wanted(state)
             or used_elsewhere(self._example, state)
         )
+
+    @property
+    def miss(self) -> Miss:
+        """Why the place that was compared last is none."""
+        return self._miss
 
     def _as_match(self, state: State) -> Match:
         example = self._example
@@ -202,13 +209,9 @@ class Matcher:
                 pair.at, state, f"`{name}` would be ", known, " here and ", found, " there"
             )
         if not fits(pair.wanted.type, found.type, any_sizes=self._loose):
+            wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
             return self._differs(
-                pair.at,
-                state,
-                f"`{name}` is ",
-                found.type,
-                ", and in the pattern ",
-                pair.wanted.type,
+                pair.at, state, f"`{name}` is ", found.type, f", and in the pattern {wanted}"
             )
         if not self._is_visible(found):
             return self._differs(pair.at, state, f"`{name}` is computed element by element")
@@ -340,7 +343,11 @@ class Matcher:
             names -= {"indexing_maps"}  # compared with the operands that they belong to
         for name in sorted(names):
             one, other = (op.attributes.get(name) for op in (mine, its))
-            if one == other or (self._loose and _is_of_sizes(one, other)):
+            # An attribute cannot be compared with None.
+            both = one is not None and other is not None
+            if both and (one == other or (self._loose and _is_of_sizes(one, other))):
+                continue
+            if not both and name == _PRECISION and _is_default(one or other):
                 continue
             return str(name)
         return ""
@@ -396,6 +403,10 @@ def _is_overwritten(op: ir.Operation, index: int) -> bool:
     return index < len(arguments) and not any(True for _ in arguments[index].uses)
 
 
-def _is_of_sizes(one: ir.Attribute | None, other: ir.Attribute | None) -> bool:
+def _is_default(precision: ir.Attribute) -> bool:
+    return all("DEFAULT" in str(item) for item in ir.ArrayAttr(precision))
+
+
+def _is_of_sizes(one: ir.Attribute, other: ir.Attribute) -> bool:
     kinds = (ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseElementsAttr)
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
@@ -16,8 +18,12 @@ class Replaceable(Protocol):
     """What every front end's patterns have."""
 
     @property
+    def item(self) -> Kernel | Choice:
+        """What takes the places that are found."""
+
+    @property
     def kernel(self) -> Kernel:
-        """The kernel that takes the places that are found."""
+        """The kernel; of a choice, the one that this is the pattern for."""
 
     @property
     def fixed(self) -> Mapping[str, Any]:
@@ -28,6 +34,9 @@ class Replaceable(Protocol):
         """Whether it is an error that no place is found."""
 
 
+Anything = TypeVar("Anything", bound=Replaceable)
+
+
 @dataclass(frozen=True, init=False)
 class Pattern:
     """A kernel, and what it computes, as a function in the dialects of the model.
@@ -35,7 +44,8 @@ class Pattern:
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found.
+        The kernel that takes the places that are found; or a choice, of which each place takes the
+        first kernel that it fits.
     computes
         One or several modules as MLIR text, each with one public function. Its parameters are the
         kernel's operands in a call's order: tensors, and numbers for value-less scalars. Optional
@@ -52,6 +62,7 @@ class Pattern:
         A part is none. What is wrong in the text is said when a model is compiled.
     """
 
+    item: Kernel | Choice
     kernel: Kernel
     computes: tuple[str, ...]
     fixed: Mapping[str, Any] = field(hash=False)
@@ -59,13 +70,13 @@ class Pattern:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | Choice,
         computes: str | Sequence[str],
         *,
         fixed: Mapping[str, Any] | None = None,
         required: bool = True,
     ) -> None:
-        check_kernel(kernel)
+        item, kernel = kernel, check_kernel(kernel)
         texts = (computes,)
         if isinstance(computes, list | tuple):
             texts = tuple(computes)
@@ -76,26 +87,38 @@ class Pattern:
                 next_step="for functions of a framework use its own front end: cd.jax.Pattern, "
                 "cd.torch.Pattern.",
             )
+        object.__setattr__(self, "item", item)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "computes", texts)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
         object.__setattr__(self, "required", bool(required))
 
 
-def check_kernel(kernel: object) -> None:
-    """Require a kernel.
+def check_kernel(item: Kernel | Choice) -> Kernel:
+    """A kernel, or the first of a choice.
 
     Raises
     ------
     DeclarationError
         It is something else.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(item, Kernel | Choice):
         raise DeclarationError(
-            f"A pattern is given {shown(kernel)} for its kernel.",
-            expected="a cd.Kernel",
+            f"A pattern is given {shown(item)} for its kernel.",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration first, and then what it computes.",
         )
+    return kernels_of(item)[0]
+
+
+def of_each(pattern: Anything) -> list[Anything]:
+    """The pattern for each kernel of a choice; itself for a kernel."""
+    found = []
+    for kernel in kernels_of(pattern.item):
+        one = copy.copy(pattern)
+        object.__setattr__(one, "kernel", kernel)
+        found.append(one)
+    return found
 
 
 def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, Any]:

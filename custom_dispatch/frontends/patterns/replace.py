@@ -14,20 +14,20 @@ from typing import Any, Protocol
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.frontends.call_site import CallSite
+from custom_dispatch.frontends.call_site import CallSite, Fitting
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.likeness import likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.numbers import constant
-from custom_dispatch.frontends.patterns.pattern import Pattern, Replaceable
+from custom_dispatch.frontends.patterns.pattern import Pattern, Replaceable, of_each
 from custom_dispatch.frontends.patterns.place import place_of
 from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.patterns.text import TextExamples
 from custom_dispatch.frontends.patterns.whole import is_inside
-from custom_dispatch.ir.signature import Sizes, declared_signature, input_types, output_types
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.ir.signature import input_types, output_types
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
@@ -123,24 +123,23 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
         work = _Work(module, callees)
         found: list[_Found] = []
         for order, pattern in enumerate(patterns):
-            examples = (
-                TextExamples(pattern, module)
-                if isinstance(pattern, Pattern)
-                else pattern.examples(module)
-            )
-            found += work.find(order, examples)
+            for one in of_each(pattern):
+                found += work.find(
+                    order,
+                    TextExamples(one, module) if isinstance(one, Pattern) else one.examples(module),
+                )
         for item in _chosen(found, work):
             work.put(item)
         work.finish()
     report = work.report()
     for pattern in patterns:
-        if pattern.required and not report.of(pattern.kernel.name):
+        if pattern.required and not report.of(pattern.item.name):
             raise _nowhere(pattern, report)
     return report
 
 
 def _nowhere(pattern: Replaceable, report: Replaced) -> LinkError:
-    name = pattern.kernel.name
+    name = pattern.item.name
     near = tuple(item for item in report.near_misses if item.kernel == name)
     return LinkError(
         f"No place in the model computes what kernel `{name}` replaces.",
@@ -165,7 +164,7 @@ def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
     for item in sorted(largest.values(), key=lambda item: (item.order, item.position)):
         other = next((taken[op] for op in item.match.operations if op in taken), None)
         if other is not None:
-            kernel = other.match.example.pattern.kernel.name
+            kernel = other.match.example.pattern.item.name
             work.note(item.match, f"the place overlaps one that `{kernel}` takes")
             continue
         taken.update(dict.fromkeys(item.match.operations, item))
@@ -202,7 +201,7 @@ class _Work:
             for op in self._by_name.get(name, ()):
                 for example in examples.at(op, self._by_name):
                     if isinstance(example, Miss):
-                        self._note(examples.pattern.kernel, op, example)
+                        self._note(examples.pattern.item.name, op, example)
                         continue
                     result = Matcher().match(example, op, self._by_name)
                     if isinstance(result, Match):
@@ -212,7 +211,7 @@ class _Work:
                             continue
                         found.append(self._found(order, op, result))
                     elif likeness(example, op) >= _NEAR:
-                        self._note(examples.pattern.kernel, op, result)
+                        self._note(examples.pattern.item.name, op, result)
         return found
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> _Found:
@@ -229,7 +228,7 @@ class _Work:
             if _comes_before(user, last):
                 return "a result is used before all operands are there"
         try:
-            self._leading(match)
+            self._fitting(match)
             for item in match.example.pattern.kernel.arguments:
                 if isinstance(item, Scalar):
                     constant(item, self._scalar(match, item.name))
@@ -252,35 +251,36 @@ class _Work:
             return fixed[name]
         return match.scalars.get(name, match.operands.get(name))
 
-    def _leading(self, match: Match) -> int:
-        """How many leading dims the place has; raises LinkError where sizes do not fit."""
+    def _fitting(self, match: Match) -> Fitting:
+        """The function that a place calls; raises LinkError where sizes do not fit.
+
+        What a kernel requires of sizes has to be known to hold: the model computes something for
+        the others, too.
+        """
         kernel = match.example.pattern.kernel
-        site = CallSite("the place", kernel)
-        inputs: list[Sizes] = []
-        for item in kernel.arguments:
-            if not isinstance(item, Buffer):
-                inputs.append(())
-            elif item.name in match.operands:
-                inputs.append(site.tensor_sizes(item, match.operands[item.name].type))
-            else:
-                inputs.append((0,) * item.rank)
-        outputs = [
-            site.tensor_sizes(item, value.type)
-            for item, value in zip(kernel.outputs, match.results, strict=True)
-        ]
-        return site.check_sizes(inputs, outputs)
+        given = (match.operands.get(item.name) for item in kernel.arguments)
+        operands = [None if value is None else value.type for value in given]
+        results = [value.type for value in match.results]
+        known = all(
+            kind.has_static_shape for kind in operands if isinstance(kind, ir.RankedTensorType)
+        )
+        if kernel.requires and not known:
+            listed = " and ".join(map(str, kernel.requires))
+            raise LinkError(f"the kernel requires {listed}, which is not known to hold")
+        several = isinstance(match.example.pattern.item, Choice)
+        return CallSite("the place", kernel).fit(operands, results, as_called=several)
 
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
         result = ir.OpResult(match.results[match.example.roots[0]])
         op = result.owner.operation
-        self._note(match.example.pattern.kernel, op, Miss(op, (reason,), 1.0))
+        self._note(match.example.pattern.item.name, op, Miss(op, (reason,), 1.0))
 
-    def _note(self, kernel: Kernel, root: ir.Operation, miss: Miss) -> None:
-        key = (kernel.name, self._order[root])
+    def _note(self, name: str, root: ir.Operation, miss: Miss) -> None:
+        key = (name, self._order[root])
         known = self._misses.get(key)
         if known is None or miss.share > known[0]:
-            said = NearMiss(kernel.name, place_of(root), miss.reason)
+            said = NearMiss(name, place_of(root), miss.reason)
             self._misses[key] = (miss.share, said)
 
     # -- replacing
@@ -290,8 +290,9 @@ class _Work:
         match = found.match
         kernel = match.example.pattern.kernel
         last = found.last
-        signature = declared_signature(kernel, leading=self._leading(match))
-        symbol = self._callees.declare(self._module, kernel, signature)
+        item = match.example.pattern.item
+        signature = self._fitting(match).signature
+        symbol = self._callees.declare(self._module, item, signature, kernel)
         types = [ir.Type.parse(kind) for kind in input_types(kernel, signature)]
         with last.location, ir.InsertionPoint(last):
             values = [
@@ -323,8 +324,9 @@ class _Work:
             and isinstance(value := self._scalar(match, item.name), bool | int | float)
         }
         names = tuple(op.name for op in inside)
-        self._replacements.append(Replacement(kernel.name, found.place, names, numbers))
-        self._misses.pop((kernel.name, found.position), None)
+        self._replacements.append(
+            Replacement(match.example.pattern.item.name, found.place, names, numbers)
+        )
 
     def _tensor(self, match: Match, operand: Buffer, kind: ir.Type) -> ir.Value:
         value = match.operands.get(operand.name)
@@ -356,12 +358,10 @@ class _Work:
 
     def report(self) -> Replaced:
         """What was done, and what was not."""
-        replaced = {(item.kernel, item.place) for item in self._replacements}
-        misses = [miss for _, miss in self._misses.values()]
-        return Replaced(
-            tuple(self._replacements),
-            tuple(item for item in misses if (item.kernel, item.place) not in replaced),
-        )
+        # Part of a place that was replaced may look like another one.
+        replaced = {position for position, _ in self._done}
+        misses = [miss for (_, at), (_, miss) in self._misses.items() if at not in replaced]
+        return Replaced(tuple(self._replacements), tuple(misses))
 
 
 def _comes_before(user: ir.Operation, last: ir.Operation) -> bool:

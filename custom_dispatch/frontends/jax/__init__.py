@@ -1,0 +1,1 @@
+"""Kernels in functions of JAX, and functions of JAX as models. Needs JAX."""

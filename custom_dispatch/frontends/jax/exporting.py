@@ -1,0 +1,239 @@
+"""Functions of JAX as MLIR: exported by JAX, with large arrays that they hold as parameters."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy
+from iree.compiler import ir
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
+from custom_dispatch.frontends.jax.dtypes import element_type_of
+from custom_dispatch.frontends.jax.operator import primitive
+from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
+from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.parameters import Parameters
+
+_MOST_LINES = 40
+_LONGEST_LINE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A function as a model."""
+
+    module: ir.Module
+    kernels: tuple[Kernel, ...]
+    """Those that it calls through `cd.jax.call`."""
+    parameters: Parameters | None
+    """The arrays that are not in the module."""
+
+
+def export_function(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    name: str,
+    inline_bytes: int,
+    called: Sequence[str] = (),
+) -> Exported:
+    """Export a function, and import what comes out.
+
+    Parameters
+    ----------
+    arguments
+        Arrays or `jax.ShapeDtypeStruct`s, in any containers; sizes may be symbolic.
+    name
+        The name of the module's function.
+    inline_bytes
+        Up to how many bytes an array that the function holds becomes a constant of the module.
+    called
+        The names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
+
+    Raises
+    ------
+    ModelError
+        JAX cannot trace or export the function.
+    LinkError
+        It calls two kernels of one name.
+    """
+    if not callable(function):
+        raise ModelError(
+            f"The model is {shown(function)}.",
+            expected="a function of JAX",
+            next_step="pass the function itself, without calling it.",
+        )
+    if not isinstance(arguments, tuple | list):
+        raise ModelError(
+            f"The model's arguments are given as {shown(arguments)}.",
+            expected="a tuple of them, one for each of a call",
+            next_step="write (x,) for one.",
+        )
+    specs, tree = jax.tree.flatten(tuple(arguments))
+
+    def flat(*leaves: Any) -> Any:
+        return jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
+
+    specs = [_spec(item) for item in specs]
+    closed = _tried(lambda: jax.make_jaxpr(flat)(*specs))
+    kernels = _kernels_in(closed.jaxpr)
+    held = [_Held(item) for item in closed.consts]
+    outside = [item for item in held if item.array.nbytes > inline_bytes]
+
+    def opened(weights: Sequence[Any], *leaves: Any) -> Any:
+        given = iter(weights)
+        values = [next(given) if item in outside else item.value for item in held]
+        return jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, values))(*leaves)
+
+    names = {*called, *(kernel.name for kernel in kernels)}
+    checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
+    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
+    exported = _tried(
+        lambda: jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)(
+            weights, *specs
+        )
+    )
+    module = _parsed(exported)
+    with module.context, ir.Location.unknown():
+        main = next(op for op in functions_of(module) if is_public(op))
+        _drop_assertions(module)
+        main.attributes["sym_name"] = ir.StringAttr.get(name)
+        parameters = _load_weights(module, main, outside)
+    kinds = [element_type_of(item.dtype) for item in exported.out_avals]
+    describe(module, name, [kind.name if kind else "" for kind in kinds], parameters)
+    return Exported(module, kernels, parameters)
+
+
+def _spec(item: Any) -> Any:
+    if isinstance(item, jax.ShapeDtypeStruct):
+        return item
+    array = jax.numpy.asarray(item)
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _tried(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except CustomDispatchError:
+        raise
+    except Exception as error:  # any code of the model's runs here
+        lines = f"{type(error).__name__}: {error}".splitlines()[:_MOST_LINES]
+        raise ModelError(
+            "JAX cannot export the function.",
+            next_step="correct what JAX finds:",
+            # A location in a message may be a whole stack.
+            log="\n".join(line[:_LONGEST_LINE] for line in lines),
+        ) from error
+
+
+def _kernels_in(jaxpr: Jaxpr) -> tuple[Kernel, ...]:
+    found: dict[str, Kernel] = {}
+    for inner in _jaxprs(jaxpr):
+        for equation in inner.eqns:
+            if equation.primitive is not primitive:
+                continue
+            kernel = equation.params["kernel"]
+            if found.setdefault(kernel.name, kernel) is not kernel:
+                raise LinkError(
+                    f"The function calls two kernels named `{kernel.name}`.",
+                    expected="a name for each",
+                    next_step='rename one: kernel.with_launch(name="another").',
+                )
+    return tuple(found.values())
+
+
+def _jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """A traced function, and those in it: of loops, branches, `jit`."""
+    yield jaxpr
+    for equation in jaxpr.eqns:
+        for value in equation.params.values():
+            for item in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(item, ClosedJaxpr):
+                    yield from _jaxprs(item.jaxpr)
+                elif isinstance(item, Jaxpr):
+                    yield from _jaxprs(item)
+
+
+def _parsed(exported: Any) -> ir.Module:
+    context = ir.Context()
+    with context, ir.Location.unknown():
+        try:
+            return ir.Module.parse(exported.mlir_module())
+        except ir.MLIRError as error:
+            raise ModelError(
+                "IREE cannot read what JAX exports.",
+                next_step="write the function without what the message names:",
+                log=str(error)[:4000],
+            ) from None
+
+
+def _drop_assertions(module: ir.Module) -> None:
+    """Take away what JAX says of symbolic sizes, in calls that IREE does not know.
+
+    IREE compares arguments with the function's type, and kernels the sizes of their operands.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "stablehlo.custom_call":
+            target = ir.StringAttr(op.attributes["call_target_name"]).value
+            if target == "shape_assertion":
+                found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        op.erase()
+
+
+# -- weights
+
+
+class _Held:
+    """An array that a function holds."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.array = numpy.asarray(value)
+
+
+def _load_weights(
+    module: ir.Module, main: ir.Operation, held: Sequence[_Held]
+) -> Parameters | None:
+    """Load parameters in place of a function's first arguments."""
+    if not held:
+        return None
+    weights = OutsideWeights()
+    block = main.regions[0].blocks[0]
+    kind = type_of(main)
+    for argument, item in zip(list(block.arguments), held, strict=False):
+        array = item.array
+        read = partial(_bytes_of, array)
+        digest = hashlib.sha256(read()).hexdigest()
+        parameter = weights.parameter(
+            None, array.dtype.name, array.shape, array.nbytes, digest, read
+        )
+        with ir.InsertionPoint.at_block_begin(block):
+            loaded = weights.load(module.operation, parameter, argument.type)
+        argument.replace_all_uses_with(loaded)
+    for _ in held:
+        block.erase_argument(0)
+    main.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get(list(kind.inputs)[len(held) :], list(kind.results))
+    )
+    if "arg_attrs" in main.attributes:
+        kept = list(ir.ArrayAttr(main.attributes["arg_attrs"]))[len(held) :]
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
+    return weights.parameters
+
+
+def _bytes_of(array: Any) -> memoryview:
+    flat: Any = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)
+    return memoryview(flat)

@@ -1,0 +1,336 @@
+"""A kernel as a primitive of JAX.
+
+JAX meets it in four ways: with arrays, which runs the kernel; in a function that is compiled by
+`jax.jit`, which calls back into this package to run it; while it traces, which gives the results'
+shapes; and in a function that is exported, where it becomes a call by the kernel's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.frontends.jax.derivative import Derivative
+from custom_dispatch.frontends.jax.dtypes import check_is_there
+from custom_dispatch.frontends.jax.shapes import traced_shapes
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+
+primitive = Primitive("custom_dispatch")
+primitive.multiple_results = True
+
+
+class Call:
+    """A kernel as a function of JAX: what `cd.jax.call` returns."""
+
+    def __init__(self, kernel: Kernel, backward: Any) -> None:
+        self.kernel = kernel
+        self._derivative = None if backward is None else Derivative(kernel, backward, _call_all)
+        self.__name__ = self.__qualname__ = kernel.name
+        self.__doc__ = f"{kernel!r}, as a function of JAX."
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the kernel: arrays for its `In`s and `InOut`s, numbers for its scalars.
+
+        Raises
+        ------
+        CallError
+            The arguments do not fit the declaration.
+        """
+        kernel = self.kernel
+        arrays, scalars = _split(kernel, _bound(kernel, arguments, keywords))
+        run = _primitive(kernel, scalars)
+        if self._derivative is not None:
+            run = self._derivative.differentiable(run, scalars)
+        results = run(*arrays)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __repr__(self) -> str:
+        return f"cd.jax.call({self.kernel!r})"
+
+
+def call(kernel: Kernel, *, backward: Any = None) -> Call:
+    """Make a kernel a function of JAX.
+
+    It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
+    `Struct`s as mappings, in declaration order or by keyword, and returns the `Out`s and `InOut`s
+    as new arrays: one alone, several as a tuple. It works by itself and in `jax.jit`, where it runs
+    on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap` takes
+    kernels whose shapes begin with `...`.
+
+    Parameters
+    ----------
+    backward
+        Its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by name what
+        it needs of the arguments and results, and `grad_y` for the gradient of the result `y`. A
+        function returns the gradients of all arrays that the kernel takes, in their order, or of
+        some as a mapping; a kernel's results are named `grad_x` for the gradient of `x`.
+
+    Raises
+    ------
+    DeclarationError
+        The kernel is none; or the backward takes or gives what there is not.
+    """
+    if not isinstance(kernel, Kernel):
+        raise DeclarationError(
+            f"cd.jax.call is given {shown(kernel)}.",
+            expected="a cd.Kernel",
+            next_step="pass the kernel's declaration.",
+        )
+    return Call(kernel, backward)
+
+
+def _primitive(kernel: Kernel, scalars: tuple[Any, ...]) -> Callable[..., Sequence[Any]]:
+    def run(*arrays: Any) -> Sequence[Any]:
+        found: Sequence[Any] = primitive.bind(*arrays, kernel=kernel, scalars=scalars)
+        return found
+
+    return run
+
+
+def _call_all(kernel: Kernel, **values: Any) -> Sequence[Any]:
+    """Call a kernel, and return all of its results."""
+    arrays, scalars = _split(kernel, _bound(kernel, (), values))
+    return _primitive(kernel, scalars)(*arrays)
+
+
+# -- arguments
+
+
+def _bound(kernel: Kernel, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name."""
+    names = [item.name for item in kernel.inputs]
+    values = dict(zip(names, arguments, strict=False))
+    wrong = len(arguments) > len(names) or any(
+        name not in names or name in values for name in keywords
+    )
+    values.update(keywords)
+    missing = [
+        item.name
+        for item in kernel.inputs
+        if item.name not in values and not (isinstance(item, Buffer) and item.optional)
+    ]
+    if wrong or missing:
+        given = [*(["positional"] * len(arguments)), *keywords]
+        raise CallError(
+            f"Kernel `{kernel.name}` is called with {len(given)} arguments"
+            + (f" and without `{missing[0]}`." if missing else "."),
+            expected=f"{len(names)}: {', '.join(names)}",
+            next_step="pass each of them once.",
+        )
+    return {name: values.get(name) for name in names}
+
+
+def _split(kernel: Kernel, values: Mapping[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    """Arrays, and numbers in the order of `Kernel.arguments`."""
+    arrays: list[Any] = []
+    numbers: list[Any] = []
+    for item in kernel.inputs:
+        value = values[item.name]
+        if isinstance(item, Buffer):
+            check_is_there(kernel.name, item.name, item.dtype)
+            if value is None and item.optional:
+                value = numpy.zeros((0,) * item.rank, item.dtype.to_numpy())
+            arrays.append(jax.numpy.asarray(value))
+        elif isinstance(item, Scalar):
+            numbers.append(_number(kernel, item.name, value))
+        elif isinstance(item, Struct):
+            numbers += _fields(kernel, item, value)
+    return arrays, tuple(numbers)
+
+
+def _fields(kernel: Kernel, struct: Struct, value: Any) -> list[Any]:
+    if not isinstance(value, Mapping) or set(value) != {field.name for field in struct.fields}:
+        raise CallError(
+            f"Kernel `{kernel.name}`: `{struct.name}` is {shown(value)}.",
+            expected=f"a mapping of {', '.join(field.name for field in struct.fields)}",
+            next_step="pass a dict.",
+        )
+    found: list[Any] = []
+    for field in struct.fields:
+        items = [value[field.name]] if field.count is None else list(value[field.name])
+        found += [_number(kernel, f"{struct.name}.{field.name}", item) for item in items]
+    return found
+
+
+def _number(kernel: Kernel, name: str, value: Any) -> float | int | bool:
+    if isinstance(value, jax.core.Tracer):
+        raise CallError(
+            f"Kernel `{kernel.name}`: the scalar `{name}` is computed by the traced function.",
+            expected="a number of Python, which is the same in every call",
+            next_step="name the argument in static_argnames of jax.jit, or close over the number.",
+        )
+    if isinstance(value, bool | int | float):
+        return value
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        found = value.item()
+        if isinstance(found, bool | int | float):
+            return found
+    raise CallError(
+        f"Kernel `{kernel.name}`: the scalar `{name}` is {shown(value)}.",
+        expected="a number",
+        next_step="pass an int, a float or a bool.",
+    )
+
+
+def _buffers(kernel: Kernel) -> list[Buffer]:
+    return [item for item in kernel.inputs if isinstance(item, Buffer)]
+
+
+# -- running
+
+
+def _run(kernel: Kernel, scalars: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Run the kernel on the CPU, on arrays that numpy can look at."""
+    rest = iter(arrays)
+    numbers = iter(scalars)
+    values: list[Any] = []
+    for item in kernel.inputs:
+        if isinstance(item, Buffer):
+            array = numpy.asarray(next(rest))
+            values.append(None if item.optional and not array.size else array)
+        elif isinstance(item, Scalar):
+            values.append(next(numbers))
+        else:
+            values.append(
+                {
+                    field.name: next(numbers)
+                    if field.count is None
+                    else [next(numbers) for _ in range(field.count)]
+                    for field in item.fields
+                }
+            )
+    results = kernel.on("cpu")(*values)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _eager(*arrays: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> list[Any]:
+    _shapes(arrays, kernel)
+    return [jax.numpy.asarray(result) for result in _run(kernel, scalars, arrays)]
+
+
+primitive.def_impl(_eager)
+
+
+# -- tracing
+
+
+def _abstract(*arrays: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> list[Any]:
+    del scalars
+    return [
+        jax.core.ShapedArray(shape, item.dtype.to_numpy())
+        for item, shape in zip(kernel.outputs, _shapes(arrays, kernel), strict=True)
+    ]
+
+
+primitive.def_abstract_eval(_abstract)
+
+
+def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
+    """The results' shapes; refuses arrays that do not fit."""
+    for item, array in zip(_buffers(kernel), arrays, strict=True):
+        wanted = item.dtype.to_numpy()
+        if array.dtype != wanted:
+            raise CallError(
+                f"Kernel `{kernel.name}`: operand `{item.name}` has dtype {array.dtype}.",
+                expected=f"{wanted} ({item.dtype})",
+                next_step=f'convert it: x.astype("{wanted}").',
+            )
+    shapes = {
+        item.name: tuple(array.shape) for item, array in zip(_buffers(kernel), arrays, strict=True)
+    }
+    found = traced_shapes(kernel, shapes)
+    return [found[item.name] for item in kernel.outputs]
+
+
+def _lower(ctx: Any, *operands: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> Any:
+    """IR for the call: by name where the function is exported, else back into this process."""
+    if ctx.module_context.lowering_parameters.for_export:
+        items = [item for item in kernel.arguments if isinstance(item, Scalar)]
+        attributes = {
+            item.name: _attribute(item, value) for item, value in zip(items, scalars, strict=True)
+        }
+        return jax.ffi.ffi_lowering(kernel.name)(ctx, *operands, **attributes)
+
+    def run(*arrays: Any) -> tuple[Any, ...]:
+        return _run(kernel, scalars, arrays)
+
+    def called(*arrays: Any) -> Any:
+        return jax.pure_callback(
+            run, [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_out], *arrays
+        )
+
+    return mlir.lower_fun(called, multiple_results=True)(ctx, *operands)
+
+
+mlir.register_lowering(primitive, _lower)
+
+
+def _attribute(scalar: Scalar, value: Any) -> Any:
+    """A number as an attribute of the exported call, which says its type."""
+    dtype = scalar.dtype.to_numpy()
+    if scalar.dtype.name == "bool":
+        return bool(value)
+    if scalar.dtype.is_float:
+        # IREE's host code has no floats of 16 bits: the f32 is rounded to them.
+        return numpy.float64(value) if scalar.dtype.bits == 64 else numpy.float32(value)
+    return dtype.type(value)
+
+
+# -- transformations
+
+
+def _batch(
+    arrays: Sequence[Any], axes: Sequence[Any], *, kernel: Kernel, scalars: tuple[Any, ...]
+) -> tuple[list[Any], list[int]]:
+    """`jax.vmap`: one more leading dim."""
+    size = next(
+        array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None
+    )
+    for item in kernel.outputs:
+        if not item.batched:
+            raise CallError(
+                f"Kernel `{kernel.name}` is called under jax.vmap, and its result `{item.name}` "
+                "has no leading dims.",
+                expected="shapes that begin with `...`, such as [..., n]",
+                next_step="declare them so, or call it once for each: jax.lax.map.",
+            )
+    batched = []
+    for item, array, axis in zip(_buffers(kernel), arrays, axes, strict=True):
+        if item.optional and not array.size:
+            batched.append(array)
+        elif item.batched:
+            batched.append(batching.bdim_at_front(array, axis, size))
+        elif axis is None:
+            batched.append(array)
+        else:
+            raise CallError(
+                f"Kernel `{kernel.name}` is called under jax.vmap with another `{item.name}` for "
+                "each, and that has no leading dims.",
+                expected=f"one `{item.name}` for all: in_axes=None",
+                next_step="call it once for each: jax.lax.map.",
+            )
+    results = primitive.bind(*batched, kernel=kernel, scalars=scalars)
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[primitive] = _batch
+
+
+def _no_derivative(*_: Any, kernel: Kernel, **_others: Any) -> Any:
+    raise CallError(
+        f"Kernel `{kernel.name}` has no derivative, which jax.grad asks for.",
+        expected="a function that computes it",
+        next_step="give one: cd.jax.call(kernel, backward=...), or put the call into a "
+        "jax.custom_vjp.",
+    )
+
+
+ad.primitive_jvps[primitive] = _no_derivative

@@ -1,0 +1,311 @@
+"""A pattern's functions as examples, traced for the sizes of each place.
+
+StableHLO without symbols has its sizes in types, attributes and constants, so that an example holds
+for one size only. A place is first compared without regard to sizes, which gives its operands; then
+with an example for their sizes. To tell the kernel's scalars from the function's own numbers, it is
+traced twice, with other values: a number that differs has to be the scalar itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from iree.compiler import ir
+
+from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.frontends.jax.pattern import Computes, Pattern
+from custom_dispatch.frontends.patterns.constants import element_of, number_of
+from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
+from custom_dispatch.frontends.patterns.likeness import likeness
+from custom_dispatch.frontends.patterns.matching import Matcher
+from custom_dispatch.frontends.patterns.pattern import wrong
+from custom_dispatch.frontends.patterns.state import Match, Miss
+from custom_dispatch.frontends.symbols import functions_of, is_public
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.leading import leading_dims
+from custom_dispatch.kernel.operand import Buffer, Scalar
+
+_SIZES = (8, 12, 16, 20, 24, 28, 32)
+"""What dims are traced with first; even, and none of them 1, which would not be broadcast."""
+_LEADING = (4, 6, 10, 14)
+_MOST_LEADING = 4
+_VALUES = ({"f": 0.4375, "i": 3}, {"f": 0.53125, "i": 5})
+"""A scalar's values: every float holds them exactly."""
+_STEPS = {"f": 1.0, "i": 4}
+_NEAR = 0.5
+_MOST_WAYS = 8
+
+ByName = Mapping[str, list[ir.Operation]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The sizes of a place."""
+
+    dims: tuple[tuple[str, int], ...]
+    leading: tuple[int, ...] | None
+    """The leading dims; None for a kernel without."""
+
+
+class TracedExamples:
+    """The examples of a pattern of JAX.
+
+    Parameters
+    ----------
+    module
+        The model, in whose context they are.
+
+    Raises
+    ------
+    DeclarationError
+        A function is none of JAX's, or computes something else than the kernel may.
+    """
+
+    def __init__(self, pattern: Pattern, module: ir.Module) -> None:
+        self.pattern = pattern
+        self._context = module.context
+        self._known: dict[tuple[Computes, _Sizes], Example | DeclarationError] = {}
+        self._batched = any(
+            isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
+        )
+        start = 1 if self._batched else None
+        # The first is to be traceable; of other ranks it need not be.
+        self._first = {
+            function: self._example(function, self._probe(start)) for function in pattern.computes
+        }
+
+    def roots(self) -> set[str]:
+        """The names of the operations that are looked at."""
+        return {example.root.name for example in self._first.values()}
+
+    def at(self, op: ir.Operation, by_name: ByName) -> Iterator[Example | Miss]:
+        """The examples for one place, or why there is none."""
+        for function in self.pattern.computes:
+            yield from self._of(function, op, by_name)
+
+    def _of(
+        self, function: Computes, op: ir.Operation, by_name: ByName
+    ) -> Iterator[Example | Miss]:
+        leading = self._count(function, op)
+        probe = None if leading < 0 else self._or_none(function, self._probe(leading or None))
+        if probe is None or probe.root.name != op.name:
+            return
+        matcher = Matcher(loose=True)
+        found: dict[_Sizes, None] = {}
+        problem = ""
+        for match in itertools.islice(matcher.matches(probe, op, by_name), _MOST_WAYS):
+            try:
+                found[self._sizes_of(match)] = None
+            except CallError as error:
+                problem = error.found.removesuffix(".")
+        if not found and (problem or likeness(probe, op) >= _NEAR):
+            yield Miss(op, (problem,), 1.0) if problem else matcher.miss
+        for sizes in found:
+            example = self._or_none(function, sizes)
+            if example is not None and example.root.name == op.name:
+                yield example
+
+    def _count(self, function: Computes, op: ir.Operation) -> int:
+        """How many leading dims a place has, 0 for a kernel without; -1 where it cannot be one."""
+        example = self._first[function]
+        index = example.roots[0]
+        result = ir.OpResult(example.results[index]).result_number
+        output = self.pattern.kernel.outputs[index]
+        if result >= len(op.results):
+            return -1
+        kind = op.results[result].type
+        if not isinstance(kind, ir.RankedTensorType) or not output.has_rank(kind.rank):
+            return -1
+        if not self._batched:
+            return 0
+        return kind.rank - output.least_rank if output.batched else 1
+
+    # -- sizes
+
+    def _probe(self, leading: int | None) -> _Sizes:
+        """Sizes to trace with before those of a place are known."""
+        names = [dim.name for dim in self.pattern.kernel.dims]
+        dims = {**dict(zip(names, itertools.cycle(_SIZES), strict=False)), **self.pattern.sizes}
+        given = None
+        if self._batched:
+            given = _LEADING[: min(leading or 0, _MOST_LEADING)]
+        return _Sizes(tuple(dims.items()), given)
+
+    def _sizes_of(self, match: Match) -> _Sizes:
+        """The sizes of a place whose operands are found; raises CallError where they do not fit."""
+        kernel = self.pattern.kernel
+        shapes: dict[str, tuple[int, ...]] = {}
+        for item in kernel.inputs:
+            if not isinstance(item, Buffer):
+                continue
+            value = match.operands.get(item.name)
+            if value is None:
+                shapes[item.name] = (0,) * item.rank
+                continue
+            kind = ir.RankedTensorType(value.type)
+            if not kind.has_static_shape:
+                raise CallError(f"the sizes of `{item.name}` are not known")
+            shapes[item.name] = tuple(kind.shape)
+        dims = bind_dims(kernel, shapes)
+        return _Sizes(tuple(dims.items()), leading_dims(kernel, shapes))
+
+    # -- tracing
+
+    def _or_none(self, function: Computes, sizes: _Sizes) -> Example | None:
+        try:
+            return self._example(function, sizes)
+        except DeclarationError:
+            return None
+
+    def _example(self, function: Computes, sizes: _Sizes) -> Example:
+        key = (function, sizes)
+        if key not in self._known:
+            try:
+                self._known[key] = self._traced(function, sizes)
+            except DeclarationError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, DeclarationError):
+            raise found
+        return found
+
+    def _traced(self, function: Computes, sizes: _Sizes) -> Example:
+        names = self.pattern.parameters(function)
+        scalars = [name for name in names if isinstance(self.pattern.arguments[name], Scalar)]
+        tensors = [name for name in names if name not in scalars]
+        order = [self.pattern.arguments[name].name for name in tensors]
+        modules = [
+            self._module(function, tensors, values, sizes)
+            for values in self._values(scalars)[: 2 if scalars else 1]
+        ]
+        with self._context, ir.Location.unknown():
+            example = read_example(self.pattern, modules[0], order)
+            self._check_results(example, sizes)
+            if not scalars:
+                return example
+            holes = self._holes(modules, scalars)
+        return Example(self.pattern, modules[0], example.operands, example.results, holes)
+
+    def _values(self, scalars: Sequence[str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for start in _VALUES:
+            values: dict[str, Any] = {}
+            for index, name in enumerate(scalars):
+                item = self.pattern.arguments[name]
+                if item.dtype.name == "bool":
+                    values[name] = start is _VALUES[0]
+                    continue
+                kind = "f" if item.dtype.is_float else "i"
+                values[name] = start[kind] + index * _STEPS[kind]
+            found.append(values)
+        return found
+
+    def _module(
+        self, function: Computes, tensors: Sequence[str], values: Mapping[str, Any], sizes: _Sizes
+    ) -> ir.Module:
+        def traced(*arrays: Any) -> Any:
+            return function(**dict(zip(tensors, arrays, strict=True)), **values)
+
+        try:
+            specs = [self._spec(name, sizes) for name in tensors]
+            # Exported like the model: that takes some operations apart.
+            text = jax.export.export(jax.jit(traced, keep_unused=True))(*specs).mlir_module()
+        except CustomDispatchError:
+            raise
+        except Exception as error:  # any code of the pattern's runs here
+            raise wrong(
+                self.pattern.kernel,
+                "has a function that JAX cannot trace",
+                "a function of JAX on arrays of the kernel's shapes",
+                "correct what JAX finds:",
+                log=f"{type(error).__name__}: {error}"[:2000],
+            ) from error
+        with self._context, ir.Location.unknown():
+            module = ir.Module.parse(text)
+            normalise(module)
+        return module
+
+    def _spec(self, name: str, sizes: _Sizes) -> jax.ShapeDtypeStruct:
+        item = self.pattern.arguments[name]
+        assert isinstance(item, Buffer)  # noqa: S101 - the others are numbers
+        return jax.ShapeDtypeStruct(_shape(item, sizes), item.dtype.to_numpy())
+
+    def _check_results(self, example: Example, sizes: _Sizes) -> None:
+        for item, value in zip(self.pattern.kernel.outputs, example.results, strict=True):
+            wanted = _shape(item, sizes)
+            if tuple(ir.RankedTensorType(value.type).shape) != wanted:
+                raise wrong(
+                    self.pattern.kernel,
+                    f"has a function that gives {value.type} for `{item.name}`",
+                    f"[{item.declared_shape}], which is {list(wanted)} here",
+                )
+
+    # -- scalars
+
+    def _holes(self, modules: Sequence[ir.Module], scalars: Sequence[str]) -> dict[ir.Value, str]:
+        """The constants of the first module that are scalars of the kernel."""
+        first, second = (_operations(module) for module in modules)
+        if [op.name for op in first] != [op.name for op in second]:
+            raise self._depends(scalars)
+        values = self._values(scalars)
+        pairs = {
+            (values[0][name], values[1][name]): self.pattern.arguments[name].name
+            for name in scalars
+        }
+        holes: dict[ir.Value, str] = {}
+        for one, other in zip(first, second, strict=True):
+            if set(one.attributes) != set(other.attributes):
+                raise self._depends(scalars)
+            if all(one.attributes[name] == other.attributes[name] for name in one.attributes):
+                continue
+            name = None
+            if one.results and other.results:
+                mine, its = element_of(one.results[0]), element_of(other.results[0])
+                if mine is not None and its is not None:
+                    name = pairs.get((number_of(mine), number_of(its)))
+            if name is None:
+                raise self._depends(scalars)
+            holes[one.results[0]] = name
+        missing = [
+            name for name in scalars if self.pattern.arguments[name].name not in holes.values()
+        ]
+        if missing:
+            raise wrong(
+                self.pattern.kernel,
+                f"has a function that does not use `{missing[0]}`",
+                "one whose results depend on all of its parameters",
+                f'fix the scalar: fixed={{"{missing[0]}": ...}}.',
+            )
+        return holes
+
+    def _depends(self, scalars: Sequence[str]) -> DeclarationError:
+        return wrong(
+            self.pattern.kernel,
+            f"has a function that computes with {', '.join(f'`{name}`' for name in scalars)} "
+            "before it uses the number",
+            "scalars that are passed on to operations on arrays as they are",
+            f'fix the scalar: fixed={{"{scalars[0]}": ...}}, one pattern for each value.',
+        )
+
+
+def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
+    shape = item.shape[1:] if item.batched else item.shape
+    own = tuple(evaluate(size, dict(sizes.dims)) for size in shape)
+    return (*(sizes.leading or ()), *own) if item.batched else own
+
+
+def _operations(module: ir.Module) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    main = next(op for op in functions_of(module) if is_public(op))
+    main.walk(visit)
+    return found

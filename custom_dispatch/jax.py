@@ -1,0 +1,118 @@
+"""Kernels in functions of JAX: `cd.jax`. Loaded, with JAX, when it is first touched.
+
+Raises
+------
+ToolNotFoundError
+    JAX is not installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from custom_dispatch.errors import LinkError, ToolNotFoundError
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import check_name
+
+if importlib.util.find_spec("jax") is None:
+    raise ToolNotFoundError(
+        "JAX is not installed in this Python environment.",
+        expected="the package jax, which `cd.jax` is for",
+        next_step="pip install 'custom-dispatch[jax]'.",
+    )
+
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends.jax.exporting import export_function
+from custom_dispatch.frontends.jax.operator import call
+from custom_dispatch.frontends.jax.pattern import Pattern
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.patterns.replace import patterns_of
+
+if TYPE_CHECKING:
+    from custom_dispatch.compiled import CompiledModule
+    from custom_dispatch.kernel.target import Target
+    from custom_dispatch.toolchain.build import BuildOptions
+
+__all__ = ["Pattern", "call", "compile"]
+
+
+def compile(  # noqa: A001 - the public name is cd.jax.compile
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    targets: Sequence[str | Target],
+    *,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] = (),
+    replace: Any = (),
+    name: str = "main",
+    inline_bytes: int | None = INLINE_BYTES,
+    flags: Sequence[str] = (),
+    store: bool = True,
+    **options: Unpack[BuildOptions],
+) -> CompiledModule:
+    """Export a function of JAX, link kernels into it, and compile it for every target.
+
+    Large arrays that it holds stay outside of the module, and are written beside it by `save`.
+
+    Parameters
+    ----------
+    function
+        A function of arrays, jitted or not. It calls kernels through `cd.jax.call`.
+    arguments
+        Arguments of a call, or `jax.ShapeDtypeStruct`s, which say the types and sizes. What is in
+        containers becomes arguments of the module one by one, and so do results.
+    targets
+        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+    kernels
+        Kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
+        `jax.lax.composite` of their name.
+    replace
+        Kernels to be put wherever the function computes what they do: `Pattern`s, or kernels whose
+        `reference` is code of JAX. `replaced` of the result says where.
+    name
+        The name of the module's function.
+    inline_bytes
+        Up to how many bytes an array that the function holds becomes a constant of the module
+        instead; None for all of them.
+    flags, store, **options
+        As for `cd.compile`.
+
+    Raises
+    ------
+    ModelError
+        JAX cannot export the function, or IREE cannot compile it.
+    LinkError
+        It calls no kernel, a call does not fit its kernel's declaration, or a pattern is found
+        nowhere.
+    CustomDispatchError
+        Building the kernels failed; see `cd.build`.
+    """
+    check_name(name, "function")
+    given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
+    if isinstance(replace, Kernel | Choice | Pattern):
+        replace = [replace]
+    patterns = patterns_of(
+        [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in replace]
+    )
+    exported = export_function(
+        function,
+        arguments,
+        name,
+        sys.maxsize if inline_bytes is None else inline_bytes,
+        [kernel.name for kernel in given],
+    )
+    found = [*given, *(kernel for kernel in exported.kernels if kernel not in given)]
+    if not found and not patterns:
+        raise LinkError(
+            "The function calls no kernel.",
+            expected="a call of what cd.jax.call returns",
+            next_step="call it in the function, or give replace=[...] or kernels=[...].",
+        )
+    compiled = compile_module(
+        exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
+    )
+    return dataclasses.replace(compiled, parameters=exported.parameters)

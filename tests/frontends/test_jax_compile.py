@@ -1,0 +1,293 @@
+"""Functions of JAX with kernels in them, compiled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.rms_norm import add_rms_norm_f32, rms_norm_f32
+from custom_dispatch.errors import DeclarationError, LinkError, ModelError
+from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.jax.exporting import export_function
+from custom_dispatch.frontends.patterns.replace import replace_places
+
+LINES = Path(__file__).read_text().splitlines()
+
+
+def normalised(x: Any, weight: Any, epsilon: float) -> Any:
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon) * weight
+
+
+def added(x: Any, residual: Any, weight: Any, epsilon: float) -> Any:
+    total = x + residual
+    return total, normalised(total, weight, epsilon)
+
+
+NORM = cd.jax.Pattern(rms_norm_f32, normalised)
+ADD_NORM = cd.jax.Pattern(add_rms_norm_f32, added)
+random = numpy.random.default_rng(0)
+X = random.normal(size=(2, 6, 24)).astype(numpy.float32)
+ROW = random.normal(size=(24,)).astype(numpy.float32)
+WEIGHT = jnp.linspace(0.5, 1.5, 24)
+LARGE = jnp.asarray(random.normal(size=(24, 48)) / 5, "f4")
+
+
+@jax.jit
+def norm(x: Any) -> Any:
+    """In a function of its own in what JAX exports."""
+    return normalised(x, WEIGHT, 1e-6)
+
+
+def other_order(x: Any) -> Any:
+    scale = jax.lax.rsqrt(1e-3 + jnp.mean(x * x, -1, keepdims=True))
+    return WEIGHT * (scale * x)
+
+
+def model(x: Any, row: Any) -> Any:
+    """Places of several ranks and sizes, one of them twice, and one in a loop."""
+    hidden = jax.nn.silu(norm(x) @ LARGE)
+    wide = normalised(hidden, jnp.ones(48), 1e-5)
+    looped = jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(norm(y)), x[0])
+    return {"wide": wide, "row": norm(row), "again": norm(x), "loop": looped}
+
+
+def agree(found: Any, expected: Any) -> None:
+    for one, other in zip(found, jax.tree.leaves(expected), strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+def test_every_place_is_replaced_whatever_its_rank_and_sizes(tmp_path: Path) -> None:
+    module = cd.jax.compile(model, (X, ROW), ["cpu"], replace=[NORM])
+    assert module.kernels == ("rms_norm_f32",)
+    assert sorted(item.scalars["epsilon"] for item in module.replaced) == [1e-6] * 4 + [1e-5]
+    assert not module.replaced.near_misses
+    here = LINES.index("    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon)"
+                       " * weight") + 1  # fmt: skip
+    assert {item.place.source for item in module.replaced} == {f"{__file__}:{here}"}
+    assert {item.place.module for item in module.replaced} == {
+        "model/normalised", "model/norm/normalised"
+    }  # fmt: skip
+    assert module.parameters is not None
+    assert [item.shape for item in module.parameters.entries] == [(24, 48)]
+    program = cd.load(module.save(tmp_path / "model.vmfb"), device="cpu")
+    assert str(program.main.type) == (
+        "(tensor<2x6x24xf32>, tensor<24xf32>) -> "
+        "(tensor<2x6x24xf32>, tensor<6x24xf32>, tensor<24xf32>, tensor<2x6x48xf32>)"
+    )
+    agree(program.main(X, ROW), model(X, ROW))
+
+
+def test_several_results_and_an_order_that_gives_the_same() -> None:
+    def both(x: Any) -> Any:
+        total, y = added(x, x * 2, WEIGHT, 1e-5)
+        return total @ LARGE, y, normalised(y, WEIGHT, 1e-4)
+
+    module = cd.jax.compile(both, (X,), ["cpu"], replace=[ADD_NORM, NORM], inline_bytes=None)
+    assert [item.kernel for item in module.replaced] == ["add_rms_norm_f32", "rms_norm_f32"]
+    assert module.parameters is None
+    agree(cd.load(module, device="cpu").main(X), both(X))
+
+
+# Why each is not replaced, and what makes it so.
+MISSES = {
+    "divided by another number": (
+        lambda x: x * jax.lax.rsqrt(jnp.sum(x * x, -1, keepdims=True) / 23 + 1e-6) * WEIGHT,
+        "23.0, where the pattern has 24.0",
+    ),
+    "another axis": (
+        lambda x: normalised(x.reshape(24, 12), 1.0, 1e-6).reshape(2, 6, 24) * WEIGHT,
+        "it has stablehlo.constant where the pattern has stablehlo.broadcast_in_dim",
+    ),
+    "epsilon is no number": (
+        lambda x: normalised(x, WEIGHT, jnp.abs(x[..., :1]) + 1e-6),
+        "`%N` (stablehlo.add), where the pattern has a number for `epsilon`",
+    ),
+    "no mean": (
+        lambda x: x * jax.lax.rsqrt(jnp.max(x * x, -1, keepdims=True) / 24 + 1e-6) * WEIGHT,
+        "it has stablehlo.maximum where the pattern has stablehlo.add",
+    ),
+    "square root": (
+        lambda x: x * jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * WEIGHT,
+        "",  # less than half of the pattern is there
+    ),
+    "of another value": (
+        lambda x: jnp.sin(x) * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * WEIGHT,
+        "`x` would be `%N` (stablehlo.sine) here and the argument `%N` there",
+    ),
+    "a weight for each row": (
+        lambda x: normalised(x, jnp.linspace(0.5, 1.5, 6)[:, None], 1e-6),
+        "`weight` is tensor<6x1xf32>, and in the pattern another rank or element type",
+    ),
+}
+
+
+def test_no_place_that_computes_something_else_is_replaced() -> None:
+    def misses(x: Any) -> Any:
+        return [norm(x), *(function(x) for function, _ in MISSES.values())]
+
+    module = cd.jax.compile(misses, (X,), ["cpu"], replace=[NORM])
+    assert len(module.replaced) == 1
+    reasons = [re.sub(r"%\w+", "%N", item.reason) for item in module.replaced.near_misses]
+    agree(cd.load(module, device="cpu").main(X), misses(X))
+    assert reasons == [reason for _, reason in MISSES.values() if reason]
+
+
+def test_kernels_are_called_by_name_in_every_way_that_jax_has() -> None:
+    """Through `cd.jax.call`, of several ranks and in a loop, as an FFI call and as a composite."""
+    called = cd.jax.call(rms_norm_f32)
+    composite = jax.lax.composite(normalised, name=f"mine.{rms_norm_f32.name}")
+
+    def mixed(x: Any) -> Any:
+        y = jnp.tanh(called(x, WEIGHT, 1e-6) @ LARGE)
+        looped = jax.lax.fori_loop(0, 2, lambda _, z: called(z, WEIGHT, 1e-3) + 1, x[0])
+        ffi = jax.ffi.ffi_call(rms_norm_f32.name, jax.ShapeDtypeStruct(x.shape, x.dtype))
+        return (
+            y,
+            looped,
+            ffi(x, WEIGHT, epsilon=numpy.float32(0.5)),
+            composite(x, WEIGHT, epsilon=0.1),
+        )
+
+    module = cd.jax.compile(mixed, (X,), ["cpu"], kernels=[rms_norm_f32])
+    assert module.replaced is None
+    wanted = [
+        jnp.tanh(normalised(X, WEIGHT, 1e-6) @ LARGE),
+        normalised(normalised(X[0], WEIGHT, 1e-3) + 1, WEIGHT, 1e-3) + 1,
+        normalised(X, WEIGHT, 0.5),
+        normalised(X, WEIGHT, 0.1),
+    ]
+    agree(cd.load(module, device="cpu").main(X), wanted)
+
+
+def test_a_size_may_be_symbolic_where_iree_compiles_it() -> None:
+    called = cd.jax.call(rms_norm_f32)
+    specs = jax.export.symbolic_args_specs((X[0],), ("rows, 24",))
+
+    def dynamic(x: Any) -> Any:
+        return jnp.sin(called(x * 2, WEIGHT, 1e-6))
+
+    program = cd.load(cd.jax.compile(dynamic, specs, ["cpu"]), device="cpu")
+    for rows in (6, 2):
+        agree([program.main(X[0, :rows])], [jnp.sin(normalised(X[0, :rows] * 2, WEIGHT, 1e-6))])
+
+
+def test_two_kernels_of_one_name_are_refused() -> None:
+    other = cd.jax.call(rms_norm_f32.with_launch(name=rms_norm_f32.name))
+    called = cd.jax.call(rms_norm_f32)
+    assert refusal(LinkError, lambda x: called(other(x, WEIGHT, 1.0), WEIGHT, 1.0), X) == (
+        "The function calls two kernels named `rms_norm_f32`.\n"
+        "  expected: a name for each\n"
+        '  next step: rename one: kernel.with_launch(name="another").'
+    )
+
+
+def test_a_scalar_that_is_fixed_holds_for_its_value_alone() -> None:
+    def scaled(x: Any, weight: Any) -> Any:
+        return normalised(x, weight, 2**-10)
+
+    pattern = cd.jax.Pattern(rms_norm_f32, scaled, fixed={"epsilon": 2**-10})
+    exported = export_function(
+        lambda x: [normalised(x, WEIGHT, 2**-10), normalised(x, WEIGHT, 1e-6)], (X,), "main", 4096
+    )
+    report = replace_places(exported.module, [pattern], Callees([]))
+    assert [item.scalars for item in report] == [{"epsilon": 2**-10}]
+    assert [item.reason for item in report.near_misses] == [
+        "1e-06, where the pattern has 0.0009765625"
+    ]
+
+
+def refusal(kind: type[Exception], function: Any, *arguments: Any, **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        cd.jax.compile(function, arguments, ["cuda:sm_80"], **options)
+    return str(caught.value)
+
+
+def test_what_cannot_be_exported_is_refused() -> None:
+    assert refusal(ModelError, 3) == (
+        "The model is 3.\n"
+        "  expected: a function of JAX\n"
+        "  next step: pass the function itself, without calling it."
+    )
+    with pytest.raises(ModelError, match="The model's arguments are given as"):
+        cd.jax.compile(norm, X, ["cuda:sm_80"])
+    assert refusal(LinkError, jnp.sin, X) == (
+        "The function calls no kernel.\n"
+        "  expected: a call of what cd.jax.call returns\n"
+        "  next step: call it in the function, or give replace=[...] or kernels=[...]."
+    )
+    text = refusal(ModelError, lambda x: x if x.sum() > 0 else -x, X, replace=[NORM])
+    assert text.startswith(
+        "JAX cannot export the function.\n"
+        "  next step: correct what JAX finds:\n"
+        "TracerBoolConversionError: "
+    )
+    assert refusal(LinkError, jnp.sin, X, replace=[NORM]) == (
+        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "  expected: at least one, since its pattern is required\n"
+        "  next step: leave it out, or let it be missing: required=False."
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "expected"),
+    [
+        (
+            lambda x, weight: x * weight,
+            {},
+            "The pattern of kernel `rms_norm_f32` has no parameter `epsilon`.\n"
+            "  expected: the kernel's: x, weight, epsilon\n"
+            "  next step: name the function's parameters like the kernel's operands, or fix the "
+            'scalar: fixed={"epsilon": ...}.',
+        ),
+        (
+            lambda x, w, epsilon: x,
+            {},
+            "The pattern of kernel `rms_norm_f32` has a parameter `w`.",
+        ),
+        (
+            lambda x, weight, epsilon: x * weight * (1 / epsilon),
+            {},
+            "The pattern of kernel `rms_norm_f32` has a function that computes with `epsilon` "
+            "before it uses the number.\n"
+            "  expected: scalars that are passed on to operations on arrays as they are\n"
+            '  next step: fix the scalar: fixed={"epsilon": ...}, one pattern for each value.',
+        ),
+        (
+            lambda x, weight, epsilon: x * weight,
+            {},
+            "The pattern of kernel `rms_norm_f32` has a function that does not use `epsilon`.",
+        ),
+        (
+            lambda x, weight, epsilon: (x @ weight) * epsilon,
+            {},
+            "The pattern of kernel `rms_norm_f32` has a function that gives tensor<4xf32> for `y`.\n"  # noqa: E501
+            "  expected: [..., columns], which is [4, 12] here",
+        ),
+        (
+            lambda x, weight, epsilon: x[:, 0] @ weight * epsilon,
+            {},
+            "The pattern of kernel `rms_norm_f32` has a function that JAX cannot trace.",
+        ),
+        (
+            normalised,
+            {"sizes": {"rows": 3}},
+            "The pattern of kernel `rms_norm_f32` has the size rows=3.",
+        ),
+        (normalised, {"fixed": {"eps": 1}}, "The pattern of kernel `rms_norm_f32` fixes `eps`."),
+    ],
+)
+def test_a_function_that_is_no_pattern_is_refused(
+    function: Any, options: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.jax.compile(
+            norm, (X,), ["cuda:sm_80"], replace=[cd.jax.Pattern(rms_norm_f32, function, **options)]
+        )
+    assert str(caught.value).startswith(expected)
