@@ -339,6 +339,33 @@ def test_inputs_that_no_array_fits_are_named(shape: Any, kind: int, said: str) -
     assert refusal(ModelError, model).splitlines()[0] == said
 
 
+@pytest.mark.parametrize(
+    ("made", "kinds", "said"),
+    [
+        (
+            helper.make_node("Div", ["a", "a"], ["b"], "quotient"),
+            (TensorProto.UINT8, TensorProto.UINT8),
+            "Node `quotient` (Div) is on uint8, which IREE divides as signed numbers.\n"
+            "  expected: signed integers, or floats\n"
+            "  next step: insert a Cast to INT64 before it, and one back.",
+        ),
+        (
+            helper.make_node("Cast", ["a"], ["b"], "bytes", to=TensorProto.UINT8),
+            (TensorProto.BFLOAT16, TensorProto.UINT8),
+            "Node `bytes` (Cast) makes uint8 of bfloat16, which IREE does as if it were signed.\n"
+            "  expected: a Cast of signed integers\n"
+            "  next step: insert a Cast to INT32 before it.",
+        ),
+    ],
+)
+def test_what_iree_takes_for_signed_is_refused(made: Any, kinds: Any, said: str) -> None:
+    model = norm_model()
+    model.graph.node.append(made)
+    model.graph.input.append(value("a", [2], kinds[0]))
+    model.graph.output.append(value("b", [2], kinds[1]))
+    assert refusal(ModelError, model, layer_norm_f32) == said
+
+
 def test_an_invalid_model_is_refused_with_what_onnx_finds() -> None:
     model = model_of([GOOD], {"x": ["n"]}, {"y": ["n"]})
     del model.opset_import[1]

@@ -25,6 +25,7 @@ from custom_dispatch.frontends.onnx.node import (
     tensor_type,
 )
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
+from custom_dispatch.frontends.onnx.unsigned import check_unsigned
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.torch.schema import argument_names
 from custom_dispatch.frontends.torch_types import builtin_type
@@ -169,6 +170,7 @@ def infer_types(graph: Graph, nodes: KernelNodes) -> Graph:
     """
     model = _inferred(graph.model, nodes)
     _check_types(model.graph)
+    check_unsigned(model)
     return Graph(model, graph.weights)
 
 
