@@ -42,6 +42,7 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     model: str | os.PathLike[str] | onnx.ModelProto,
     targets: Sequence[str | Target],
     *,
-    kernels: Kernel | Iterable[Kernel] | None = None,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
     replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
@@ -80,7 +81,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     targets
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
     kernels
-        The kernels that it calls; None for those that were registered.
+        The kernels and choices that it calls; None for those that were registered.
     replace
         Kernels to be put wherever the model computes what they do. `replaced` of the result says
         where.
@@ -105,7 +106,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     """
     patterns = patterns_of(replace)
     check_name(name, "function")
-    known = Known([kernels] if isinstance(kernels, Kernel) else kernels)
+    known = Known([kernels] if isinstance(kernels, Kernel | Choice) else kernels)
     graph = read_model(
         model,
         name,

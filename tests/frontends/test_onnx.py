@@ -104,12 +104,13 @@ def test_every_element_type_is_one_of_onnx(kind: Any) -> None:
 
 def test_the_schema_says_what_is_declared() -> None:
     schema = onnx.defs.get_schema("joined", domain="tests")
-    assert [(item.name, item.type_str) for item in schema.inputs] == [
+    types = {item.type_param_str: item.allowed_type_strs for item in schema.type_constraints}
+    assert [(item.name, *types[item.type_str]) for item in schema.inputs] == [
         ("left", "tensor(float)"),
         ("right", "tensor(float)"),
         ("bias", "tensor(bfloat16)"),
     ]
-    assert [(item.name, item.type_str) for item in schema.outputs] == [
+    assert [(item.name, *types[item.type_str]) for item in schema.outputs] == [
         ("all", "tensor(float)"),
         ("count", "tensor(uint8)"),
     ]

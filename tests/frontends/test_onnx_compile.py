@@ -9,9 +9,10 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.layer_norm import layer_norm_f32
+from cuda_kernels.layer_norm import layer_norm_f16, layer_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import LinkError, ModelError
 from tests.sample_kernels.samples import scale, sum_and_difference
@@ -203,6 +204,30 @@ def test_an_old_model_is_converted() -> None:
     )
     program = cd.load(cd.onnx.compile(model, ["cpu"], kernels=simple_mul), "cpu")
     assert program.main(numpy.arange(4, dtype="f4")).tolist() == [[1, 4]]
+
+
+def test_a_choice_takes_the_kernel_that_fits() -> None:
+    norm = cd.Choice("norm", [layer_norm_f16, layer_norm_f32])
+    operator: Any = cd.onnx.register(norm, domain="chosen")
+    model = model_of(
+        [helper.make_node("norm", ["x"], ["y"], domain="chosen", epsilon=0.25)],
+        {"x": ["n", 8]},
+        {"y": ["n", 8]},
+    )
+    model.opset_import.append(helper.make_opsetid("chosen", 1))
+    onnx.checker.check_model(model, full_check=True)
+    module = cd.onnx.compile(model, ["cpu"])
+    x = RNG.standard_normal((3, 8)).astype("f4")
+    (expected,) = ReferenceEvaluator(model, new_ops=[operator]).run(None, {"x": x})
+    numpy.testing.assert_allclose(cd.load(module, "cpu").main(x), expected, atol=1e-6)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    lines = refusal(LinkError, model, norm).splitlines()
+    assert lines[0] == "Node `-> y` (chosen::norm) fits no kernel of choice `norm`."
+    assert [line.partition(":")[0] for line in lines[3:]] == [
+        "`layer_norm_f16`",
+        "`layer_norm_f32`",
+    ]
 
 
 # -- mistakes

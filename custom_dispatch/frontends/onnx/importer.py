@@ -17,7 +17,6 @@ from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
 from custom_dispatch.frontends.onnx.model import Graph, Weight
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
-    buffers_of,
     check_node,
     graphs_of,
     label_of,
@@ -27,23 +26,21 @@ from custom_dispatch.frontends.onnx.node import (
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
 from custom_dispatch.frontends.onnx.unsigned import check_unsigned
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
-from custom_dispatch.frontends.torch.schema import argument_names
 from custom_dispatch.frontends.torch_types import builtin_type
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
 """Before the operator of a kernel's node while it is imported: the importer drops domains."""
-_ATTRIBUTE = "torch.onnx."
 
 
 @dataclass(frozen=True, slots=True)
 class KernelNodes:
     """The nodes of a model that stand for kernels."""
 
-    kernels: Mapping[tuple[str, str], Kernel]
+    kernels: Mapping[tuple[str, str], Kernel | Choice]
     """By domain and operator."""
 
     def and_those_put(self, kernels: Iterable[Kernel], domain: str) -> KernelNodes:
@@ -58,7 +55,7 @@ class KernelNodes:
         _check_names(found)
         return KernelNodes(found)
 
-    def kernel_of(self, node: onnx.NodeProto) -> Kernel | None:
+    def kernel_of(self, node: onnx.NodeProto) -> Kernel | Choice | None:
         """The kernel that a node stands for."""
         return self.kernels.get((node.domain, node.op_type))
 
@@ -72,18 +69,18 @@ class Known:
         The kernels that are given, of any domain; None for those that are registered.
     """
 
-    def __init__(self, kernels: Iterable[Kernel] | None) -> None:
+    def __init__(self, kernels: Iterable[Kernel | Choice] | None) -> None:
         kernels = None if kernels is None else list(kernels)
         for kernel in kernels or ():
-            if not isinstance(kernel, Kernel):
+            if not isinstance(kernel, Kernel | Choice):
                 raise DeclarationError(
                     f"cd.onnx.compile is given {shown(kernel)} for a kernel.",
-                    expected="cd.Kernel objects; of a cd.Choice one of its kernels",
+                    expected="cd.Kernel objects, or a cd.Choice",
                     next_step="pass the kernels' declarations.",
                 )
         self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
 
-    def kernel_of(self, domain: str, operator: str) -> Kernel | None:
+    def kernel_of(self, domain: str, operator: str) -> Kernel | Choice | None:
         """The kernel that an operator stands for."""
         if domain in OWN_DOMAINS:
             return None
@@ -106,7 +103,7 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
         A node does not fit its kernel, or is of a domain that IREE does not know and of no kernel;
         or two kernels have one name.
     """
-    found: dict[tuple[str, str], Kernel] = {}
+    found: dict[tuple[str, str], Kernel | Choice] = {}
     for node in nodes_of(graph.model.graph):
         if node.domain in OWN_DOMAINS:
             continue
@@ -120,8 +117,8 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     return KernelNodes(found)
 
 
-def _check_names(found: Mapping[tuple[str, str], Kernel]) -> None:
-    by_name: dict[str, Kernel] = {}
+def _check_names(found: Mapping[tuple[str, str], Kernel | Choice]) -> None:
+    by_name: dict[str, Kernel | Choice] = {}
     for (domain, name), kernel in found.items():
         if onnx.defs.has(name):
             raise LinkError(
@@ -201,8 +198,7 @@ def import_graph(
             called = str(ir.StringAttr(op.attributes["name"]).value)
             prefix, _, kernel_name = called.partition(_KERNEL)
             if prefix == "onnx." and kernel_name:
-                kernel = next(k for k in nodes.kernels.values() if k.name == kernel_name)
-                _pass_attributes(op, kernel)
+                op.attributes["name"] = ir.StringAttr.get(f"onnx.{kernel_name}")
         function = next(op.operation for op in module.body if _name(op.operation) == name)
         names = [item.name for item in model.graph.input]
         inside = {item.name for item in model.graph.initializer}
@@ -348,41 +344,6 @@ def _operators(module: ir.Operation) -> list[ir.Operation]:
 
     module.walk(visit)
     return found
-
-
-def _pass_attributes(op: ir.Operation, kernel: Kernel) -> None:
-    """Make a kernel's node an operator as PyTorch's are: numbers are operands, all are there."""
-    values = list(op.operands)
-    values += [None] * (len(buffers_of(kernel)) - len(values))
-    rest = iter(values)
-    with op.location, ir.InsertionPoint(op):
-        operands = []
-        for name, item in zip(argument_names(kernel), kernel.arguments, strict=True):
-            value = (
-                next(rest)
-                if isinstance(item, Buffer)
-                else _number(op.attributes[f"{_ATTRIBUTE}{name}"])
-            )
-            operands.append(
-                _create("torch.constant.none", "!torch.none") if value is None else value
-            )
-        made = ir.Operation.create(
-            "torch.operator",
-            results=[value.type for value in op.results],
-            operands=operands,
-            attributes={"name": ir.StringAttr.get(f"torch.onnx.{kernel.name}")},
-        )
-    for old, new in zip(list(op.results), list(made.results), strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
-
-
-def _number(attribute: ir.Attribute) -> Any:
-    if isinstance(attribute, ir.FloatAttr):
-        value = ir.FloatAttr.get(ir.F64Type.get(), attribute.value)
-        return _create("torch.constant.float", "!torch.float", value=value)
-    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ir.IntegerAttr(attribute).value)
-    return _create("torch.constant.int", "!torch.int", value=number)
 
 
 def _load_weights(

@@ -11,6 +11,7 @@ from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
 from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 
@@ -73,14 +74,17 @@ def label(name: str, domain: str, operator: str) -> str:
     return f"Node `{name}` ({domain}::{operator})" if domain else f"Node `{name}` ({operator})"
 
 
-def check_node(kernel: Kernel, node: onnx.NodeProto) -> None:
+def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
     """Compare how many inputs and outputs a node has, and its attributes.
+
+    All kernels of a choice have the same.
 
     Raises
     ------
     LinkError
         They are not those of the kernel.
     """
+    kernel = kernels_of(item)[0]
     label, scalars = label_of(node), scalars_of(kernel)
     buffers = buffers_of(kernel)
     needed = [item for item in buffers if not item.optional]
@@ -129,9 +133,9 @@ def check_node(kernel: Kernel, node: onnx.NodeProto) -> None:
 
 
 def infer_results(
-    kernel: Kernel, label: str, types: Sequence[TensorType | None]
+    item: Kernel | Choice, label: str, types: Sequence[TensorType | None]
 ) -> list[TensorType]:
-    """The types of a node's results.
+    """The types of a node's results: as the first kernel gives them that the inputs fit.
 
     Parameters
     ----------
@@ -143,8 +147,25 @@ def infer_results(
     Raises
     ------
     LinkError
-        The inputs do not fit the kernel.
+        The inputs do not fit the kernel, or none of the choice.
     """
+    if isinstance(item, Kernel):
+        return _results(item, label, types)
+    reasons = []
+    for kernel in item.kernels:
+        try:
+            return _results(kernel, label, types)
+        except LinkError as error:
+            reasons.append(f"`{kernel.name}`: {error.found} (expected: {error.expected})")
+    raise LinkError(
+        f"{label} fits no kernel of choice `{item.name}`.",
+        expected="inputs that one of them takes",
+        next_step="correct the model, or add a kernel that takes these; of those there are:",
+        log="\n".join(reasons),
+    )
+
+
+def _results(kernel: Kernel, label: str, types: Sequence[TensorType | None]) -> list[TensorType]:
     shapes: dict[str, Shape] = {}
     complete = True
     for operand, kind in zip(buffers_of(kernel), types, strict=False):

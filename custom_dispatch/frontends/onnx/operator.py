@@ -25,6 +25,7 @@ from custom_dispatch.frontends.onnx.node import (
     tensor_type,
 )
 from custom_dispatch.frontends.torch.schema import argument_names, call_arguments
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -36,11 +37,13 @@ _VERSION = 1
 _DISPLAYED = re.compile(r"\]? \((.+)\)$")
 
 _lock = threading.RLock()
-_registered: dict[tuple[str, str], Kernel] = {}
+_registered: dict[tuple[str, str], Kernel | Choice] = {}
 
 
-def register(kernel: Kernel, domain: str = "custom_dispatch") -> type[OpRun]:
-    """Make a kernel an operator of ONNX: the one named after it in a domain, version 1.
+def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[OpRun]:
+    """Make a kernel, or a choice of several, an operator of ONNX: the one named after it.
+
+    It is in a domain of its own, and of version 1 there.
 
     A node's inputs are the kernel's `In`s and `InOut`s, in declaration order; an optional one may
     be left out, or be "". Its attributes are the value-less `Scalar`s, all of them: FLOAT for those
@@ -60,10 +63,10 @@ def register(kernel: Kernel, domain: str = "custom_dispatch") -> type[OpRun]:
         The domain is ONNX's own or no name, or has an operator of that name which is not this
         kernel.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.onnx.register is given {shown(kernel)}.",
-            expected="a cd.Kernel",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
     if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:
@@ -86,13 +89,13 @@ def register(kernel: Kernel, domain: str = "custom_dispatch") -> type[OpRun]:
     return _evaluated(kernel, domain)
 
 
-def registered_kernel(domain: str, operator: str) -> Kernel | None:
+def registered_kernel(domain: str, operator: str) -> Kernel | Choice | None:
     """The kernel that an operator was registered for."""
     return _registered.get((domain, operator))
 
 
 @contextmanager
-def known_operators(kernels: Iterable[tuple[str, Kernel]]) -> Iterator[None]:
+def known_operators(kernels: Iterable[tuple[str, Kernel | Choice]]) -> Iterator[None]:
     """Let ONNX know kernels' operators for a while, each in a domain, as far as it does not."""
     with _lock:
         added = []
@@ -107,8 +110,15 @@ def known_operators(kernels: Iterable[tuple[str, Kernel]]) -> Iterator[None]:
                 onnx.defs.deregister_schema(kernel.name, _VERSION, domain)
 
 
-def _is_same(first: Kernel, second: Kernel) -> bool:
+def _is_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
     """Whether two declarations say the same; references are not compared."""
+    if not isinstance(first, Kernel) or not isinstance(second, Kernel):
+        several = (kernels_of(first), kernels_of(second))
+        return (
+            type(first) is type(second)
+            and len(several[0]) == len(several[1])
+            and all(map(_is_same, *several))
+        )
     return all(
         getattr(first, field.name) == getattr(second, field.name)
         for field in dataclasses.fields(Kernel)
@@ -124,25 +134,31 @@ def _taken(domain: str, name: str, what: str) -> DeclarationError:
     )
 
 
-def _schema(kernel: Kernel, domain: str) -> OpSchema:
+def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
     option = OpSchema.FormalParameterOption
+    kernel = kernels_of(item)[0]
+    types: dict[str, list[str]] = {}
+    for one in kernels_of(item):
+        for operand in (*buffers_of(one), *one.outputs):
+            kinds = types.setdefault(f"T_{operand.name}", [])
+            kinds += [] if type_string(operand.dtype) in kinds else [type_string(operand.dtype)]
 
     def parameter(operand: Buffer) -> Any:
         return OpSchema.FormalParameter(
             operand.name,
-            type_string(operand.dtype),
+            f"T_{operand.name}",
             f"{operand.dtype}[{operand.declared_shape}]",
             param_option=option.Optional if operand.optional else option.Single,
         )
 
     schema = OpSchema(
-        kernel.name,
+        item.name,
         domain,
         _VERSION,
-        str(kernel),
+        str(item),
         inputs=[parameter(operand) for operand in buffers_of(kernel)],
         outputs=[parameter(operand) for operand in kernel.outputs],
-        type_constraints=[],
+        type_constraints=[(name, kinds, "") for name, kinds in types.items()],
         attributes=[
             OpSchema.Attribute(
                 name,
@@ -153,11 +169,11 @@ def _schema(kernel: Kernel, domain: str) -> OpSchema:
             for name, scalar in scalars_of(kernel).items()
         ],
     )
-    schema.set_type_and_shape_inference_function(lambda context: _infer(kernel, domain, context))
+    schema.set_type_and_shape_inference_function(lambda context: _infer(item, domain, context))
     return schema
 
 
-def _infer(kernel: Kernel, domain: str, context: Any) -> None:
+def _infer(kernel: Kernel | Choice, domain: str, context: Any) -> None:
     """What ONNX calls for a node: reads its inputs' types, and sets its outputs'."""
     types = [
         tensor_type(context.get_input_type(index)) if context.has_input(index) else None
@@ -185,8 +201,9 @@ def _type_proto(kind: TensorType) -> onnx.TypeProto:
     return made
 
 
-def _evaluated(kernel: Kernel, domain: str) -> type[OpRun]:
+def _evaluated(item: Kernel | Choice, domain: str) -> type[OpRun]:
     """The class whose objects are nodes of a model in ONNX's reference evaluator."""
+    kernel = kernels_of(item)[0]
 
     def run(self: Any, *inputs: Any, **overridden: Any) -> tuple[Any, ...]:
         attributes = {
@@ -199,7 +216,7 @@ def _evaluated(kernel: Kernel, domain: str) -> type[OpRun]:
             next(rest, None) if isinstance(item, Buffer) else attributes[name]
             for name, item in zip(argument_names(kernel), kernel.arguments, strict=True)
         ]
-        result = kernel(*call_arguments(kernel, values))
+        result = item(*call_arguments(kernel, values))
         return result if isinstance(result, tuple) else (result,)
 
-    return type(kernel.name, (OpRun,), {"op_domain": domain, "_run": run})
+    return type(item.name, (OpRun,), {"op_domain": domain, "_run": run})
