@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -178,3 +180,20 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
     )
     with pytest.raises(DeclarationError, match=re.escape("cd.jax.call is given 3.")):
         cd.jax.call(3)  # type: ignore[arg-type]
+
+
+def test_jax_that_is_not_there_is_named() -> None:
+    code = (
+        "import sys, importlib.util as u\n"
+        "find = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'jax' else find(name, *more)\n"
+        "import custom_dispatch as cd\n"
+        "assert 'jax' not in sys.modules\n"
+        "try:\n    cd.jax\nexcept cd.CustomDispatchError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "JAX is not installed in this Python environment.",
+        "  expected: the package jax, which `cd.jax` is for",
+        "  next step: pip install 'custom-dispatch[jax]'.",
+    ], done.stderr

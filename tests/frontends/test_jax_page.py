@@ -26,4 +26,5 @@ def test_the_page_on_jax_runs(
         "[0. 2. 4. 6.]",
         "rms_norm_f32 unchanged/normalised {'epsilon': 1e-05}",
         "rms_norm_f32 unchanged/normalised {'epsilon': 1e-06}",
+        "['gelu_erf_f32', 'softmax_f32']",
     ]

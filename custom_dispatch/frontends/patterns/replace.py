@@ -2,7 +2,8 @@
 
 Every pattern is compared with every place. Of several for one result, the one that stands for most
 operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
-given first is taken, and of its places the one that comes first in the model.
+given first is taken, and of its places the one that comes first in the model; for the other result
+the next smaller one.
 """
 
 from __future__ import annotations
@@ -153,22 +154,27 @@ def _nowhere(pattern: Replaceable, report: Replaced) -> LinkError:
 
 def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
     """Those of all matches that are taken, by the rule above."""
-    largest: dict[ir.Value, _Found] = {}
+    by_result: dict[ir.Value, list[_Found]] = {}
     for item in found:
-        result = item.match.results[item.match.example.roots[0]]
-        known = largest.get(result)
-        if known is None or len(item.match.operations) > len(known.match.operations):
-            largest[result] = item
+        by_result.setdefault(item.match.results[item.match.example.roots[0]], []).append(item)
+    pending = [
+        sorted(items, key=lambda item: -len(item.match.operations)) for items in by_result.values()
+    ]
     taken: dict[ir.Operation, _Found] = {}
     chosen = []
-    for item in sorted(largest.values(), key=lambda item: (item.order, item.position)):
+    while pending:
+        items = min(pending, key=lambda items: (items[0].order, items[0].position))
+        item = items[0]
         other = next((taken[op] for op in item.match.operations if op in taken), None)
         if other is not None:
             kernel = other.match.example.pattern.item.name
             work.note(item.match, f"the place overlaps one that `{kernel}` takes")
-            continue
-        taken.update(dict.fromkeys(item.match.operations, item))
-        chosen.append(item)
+            items.pop(0)  # the next smaller one may not
+        if other is None or not items:
+            pending = [group for group in pending if group is not items]
+        if other is None:
+            taken.update(dict.fromkeys(item.match.operations, item))
+            chosen.append(item)
     return chosen
 
 

@@ -1,0 +1,92 @@
+"""The patterns of JAX that ship: what their kernels compute, and found in a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels import jax_patterns
+from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.jax.exporting import export_function
+from custom_dispatch.frontends.patterns.replace import replace_places
+from custom_dispatch.kernel.operand import Buffer
+
+SIZES = {"columns": 16, "heads": 3, "kv_heads": 3, "queries": 5, "keys": 5, "batch": 2}
+random = numpy.random.default_rng(0)
+
+
+def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for item in pattern.kernel.inputs:
+        if isinstance(item, Buffer) and item.name != "mask":
+            shape = [SIZES[str(s)] if str(s) in SIZES else int(str(s)) for s in item.shape]
+            found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
+    return found
+
+
+@pytest.mark.parametrize("pattern", jax_patterns.everything, ids=lambda item: f"{item.kernel.name}")
+def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Pattern) -> None:
+    arrays = arguments_of(pattern)
+    for function in pattern.computes:
+        names = pattern.parameters(function)
+        scalars = {name: 0.25 for name in ("epsilon", "scale") if name in names}
+        found = function(**{n: jnp.asarray(a) for n, a in arrays.items()}, **scalars)
+        given = {**arrays, **scalars, **pattern.fixed}
+        optional = {"mask": None} if "attention" in pattern.kernel.name else {}
+        assert pattern.kernel.reference is not None
+        wanted = pattern.kernel.reference(
+            *({**given, **optional}[item.name] for item in pattern.kernel.inputs)
+        )
+        tolerance = 2e-5 if arrays[names[0]].dtype == numpy.float32 else 4e-2
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+            numpy.testing.assert_allclose(
+                numpy.asarray(one, "f8"), numpy.asarray(other, "f8"), tolerance, tolerance
+            )
+
+
+def test_they_are_found_in_a_layer_of_an_encoder_and_of_a_decoder() -> None:
+    width, heads = 64, 2
+    matrices = [jnp.asarray(random.normal(size=(width, width)), "f4") for _ in range(7)]
+    weight = jnp.ones(width)
+
+    def split(x: Any) -> Any:
+        return x.reshape(*x.shape[:-1], heads, width // heads).swapaxes(-2, -3)
+
+    def attended(x: Any, *, causal: bool) -> Any:
+        q, k, v = (split(x @ matrix) for matrix in matrices[:3])
+        scores = q @ k.swapaxes(-1, -2) * (width // heads) ** -0.5
+        if causal:
+            scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -jnp.inf)
+        y = jax.nn.softmax(scores, axis=-1) @ v
+        return y.swapaxes(-2, -3).reshape(x.shape) @ matrices[3]
+
+    def rms(x: Any) -> Any:
+        return x * jax.lax.rsqrt(jnp.mean(x**2, -1, keepdims=True) + 1e-6) * weight
+
+    def layer(x: Any) -> Any:
+        mean, variance = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
+        return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * weight + weight
+
+    def model(x: Any) -> Any:
+        x = layer(x + attended(x, causal=False))
+        x = layer(x + jax.nn.gelu(x @ matrices[4], approximate=False) @ matrices[5])
+        x = x + attended(rms(x), causal=True)
+        y = rms(x)
+        return x + (jax.nn.silu(y @ matrices[4]) * (y @ matrices[5])) @ matrices[6]
+
+    exported = export_function(model, (jnp.ones((2, 8, width)),), "main", 4096)
+    found = replace_places(exported.module, jax_patterns.everything, Callees([]))
+    assert Counter(item.kernel for item in found) == {
+        "attention_f32_32": 2,
+        "layer_norm_f32": 2,
+        "rms_norm_f32": 1,
+        "add_rms_norm_f32": 1,
+        "gelu_erf_f32": 1,
+        "swiglu_f32": 1,
+    }
