@@ -60,6 +60,7 @@ def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]
         name = name_of(op.operation)
         operations[name].erase()
         copy.regions[0].blocks[0].append(op)
+    _drop_assertions(copy)
     for name, sizes_wanted in functions.items():
         _return_sizes(operations[name], preflight_symbol(name), sizes_wanted)
     try:
@@ -144,6 +145,24 @@ def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
     for extra in ("arg_attrs", "res_attrs", "iree.reflection"):
         if extra in op.attributes:
             del op.attributes[extra]
+
+
+def _drop_assertions(copy: ir.Operation) -> None:
+    """Drop the model's own assertions, which its function goes on making where they are.
+
+    A look into a table asserts its indices one by one (torch-mlir's embedding, gather and index).
+    With that effect, nothing would be found to be of no use.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "cf.assert":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    copy.walk(visit)
+    for op in found:
+        op.erase()
 
 
 def _is_arithmetic(op: ir.Operation) -> bool:

@@ -113,6 +113,17 @@ def test_the_checks_are_made_before_the_model_runs(library: Library) -> None:
     assert "torch_c" not in text
 
 
+def test_a_look_into_a_table_leaves_the_checks_in_front(library: Library) -> None:
+    """It asserts its indices, which would keep everything before it from being dropped."""
+    norm = cd.torch.register(rms_norm_f32)
+    table, weight = torch.rand(9, 33), torch.rand(33)
+    model = Calls(lambda i: norm(torch.nn.functional.embedding(i, table), weight, 1e-5))
+    rows = {0: torch.export.Dim("rows")}
+    text = linked(model, (torch.tensor([1, 2]),), library, ((rows,),))
+    assert "call @custom_dispatch_unchecked_rms_norm_f32(" in text
+    assert "cf.assert" in text
+
+
 def test_what_iree_lacks_is_decomposed_by_pytorch(library: Library) -> None:
     multiply = cd.torch.register(simple_mul)
     model = Calls(lambda x: multiply(x, x) + torch.special.entr(x))  # no operator of the dialect
