@@ -22,11 +22,17 @@ from cpu_harness import CudaError, compile_cuda
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import UnsupportedInstructionError
 from custom_dispatch.ptx import Entry, Instruction, Module, read_module
+from custom_dispatch.toolchain.nvrtc import C_HEADERS, PRE_INCLUDED
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = Path(next(iter(nvidia.cu13.__path__))) / "include"
-PATHS = (INCLUDE, INCLUDE / "cccl", ROOT / "cuda_kernels")
-OPTIONS = ["--std=c++17", "-default-device", *(f"-I{path}" for path in PATHS)]
+PATHS = (INCLUDE, INCLUDE / "cccl", C_HEADERS, ROOT / "cuda_kernels")
+OPTIONS = [
+    "--std=c++17",
+    "-default-device",
+    f"--pre-include={PRE_INCLUDED}",
+    *(f"-I{path}" for path in PATHS),
+]
 ARCHS = ("sm_80", "sm_90")
 _REFUSED = re.compile(r"uses `(?P<opcode>[^`]+)` \(PTX line (?P<line>\d+)")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import by_path
 
+TOOLS = Path(sys.executable).parent
 n, m = cd.dim("n"), cd.dim("m")
 # What each kernel multiplies by says which one it was.
 SOURCE = """
@@ -275,10 +277,11 @@ def test_an_operator_that_fits_no_kernel_is_named_with_its_place(choice: cd.Choi
 def test_stock_tools_take_it(doubled: cd.Choice, tmp_path: Path) -> None:
     output = tmp_path / "model.mlir"
     emitted = cd.emit(doubled, ["cuda:sm_80", "cpu"], output=output, into=model("tensor<?xf32>"))
-    subprocess.run(emitted.command, check=True, capture_output=True)
+    compiler, *rest = emitted.command
+    subprocess.run([TOOLS / compiler, *rest], check=True, capture_output=True)
     done = subprocess.run(
-        ["iree-run-module", f"--module={output.with_suffix('.vmfb')}", "--device=local-sync",
-         "--function=main", "--input=7xf32=1"],
+        [TOOLS / "iree-run-module", f"--module={output.with_suffix('.vmfb')}",
+         "--device=local-sync", "--function=main", "--input=7xf32=1"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert "7xf32=9 9 9 9 9 9 9" in done.stdout
@@ -324,7 +327,7 @@ def test_the_command_line_takes_choices(tmp_path: Path) -> None:
         ["check", "both.py"],
     ):
         done = subprocess.run(
-            ["custom-dispatch", *command], cwd=tmp_path, capture_output=True, text=True
+            [TOOLS / "custom-dispatch", *command], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
     assert 'util.func public @"both"(' in output.read_text()
