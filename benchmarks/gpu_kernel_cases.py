@@ -128,27 +128,32 @@ def attention_case(
     Parameters
     ----------
     mask
-        "": none; "keys": of the keys of each sequence; "all": of every query.
+        "": none; "keys": of the keys of each sequence; "all": of every query; "bool": the same.
     """
     batch, heads, kv_heads, queries, keys, dim = sizes
     q = inputs(batch, heads, queries, dim)
     k, v = (inputs(batch, kv_heads, keys, dim) for _ in "kv")
     added = None
     if mask:
-        added = inputs(batch, 1, queries if mask == "all" else 1, keys)
+        added = inputs(batch, 1, 1 if mask == "keys" else queries, keys)
         added[torch.rand_like(added, dtype=torch.float32) < 0.3] = -torch.inf
         added[:, :, :, : keys // 3] = 0.0
+        if mask == "bool":
+            added = added.isfinite()
     scale = dim**-0.5
 
     def attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool) -> Tensor:
         if mask is not None and causal:
             allowed = torch.ones(queries, keys, dtype=torch.bool, device=DEVICE).tril()
-            mask, causal = mask.masked_fill(~allowed, -torch.inf), False
+            is_bool = mask.dtype == torch.bool
+            mask = mask & allowed if is_bool else mask.masked_fill(~allowed, -torch.inf)
+            causal = False
         return functional.scaled_dot_product_attention(
             q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=heads != kv_heads
         )
 
-    name = f"{'masked_' if mask == 'all' else ''}attention_{inputs.kind}_{dim}"
+    prefix = {"all": "masked_", "bool": "bool_masked_"}.get(mask, "")
+    name = f"{prefix}attention_{inputs.kind}_{dim}"
     shape = f"{batch} x {heads}/{kv_heads} x {queries}/{keys} x {dim}"
     what = f"{shape}{', causal' if causal else ''}{f', mask of {mask}' if mask else ''}"
     six = (q, k, v, added, scale, causal)
@@ -178,6 +183,7 @@ def large_cases(lengths: tuple[int, ...], kinds: tuple[str, ...]) -> Iterator[Ca
             ((1, 32, 8, 4096, 4096, 128), True, ""),
             ((8, 16, 16, 2048, 2048, 64), False, ""),
             ((64, 12, 12, 256, 256, 32), False, "keys"),
+            ((64, 12, 12, 256, 256, 32), False, "bool"),
         ):
             yield lambda kind=kind, sizes=sizes, causal=causal, mask=mask: attention_case(
                 Inputs(kind), sizes, causal=causal, mask=mask
@@ -204,7 +210,7 @@ def small_cases() -> Iterator[Callable[[], Case]]:
             for dim in (32, 64, 128):
                 for shape in ((1, 1, 1, 1, 1), (2, 4, 2, 70, 100), (1, 3, 1, 130, 7)):
                     for causal in (False, True):
-                        for mask in ("", "keys", "all"):
+                        for mask in ("", "keys", "all", "bool"):
                             yield (
                                 lambda i=inputs, s=(*shape, dim), c=causal, m=mask: attention_case(
                                     i, s, causal=c, mask=m

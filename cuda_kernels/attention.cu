@@ -1,7 +1,7 @@
 // Attention forward: softmax(q k^T * scale + mask) v for queries [batch, heads, queries, Dim] and keys
 // and values [batch, kv_heads, keys, Dim], for f32, f16 and bf16, in f32. Several heads share a head
 // of keys and values where heads is a multiple of kv_heads. A causal query sees the keys up to its own
-// number; the mask, which may be absent (null), is added. A query that sees no key gets zeros.
+// number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query that sees no key gets zeros.
 //
 // A block computes 64 queries of one head. It goes over the keys tile by tile and keeps, for every
 // query, the maximum of the scores so far, the sum of their exponentials below it, and the sum of the
@@ -42,7 +42,7 @@ __device__ __forceinline__ void load_tile(
     float* tile, const T* __restrict__ operand, int first, int rows, float factor, bool packs) {
   constexpr int size = kPack<T>, units = Dim / size;
   static_assert(Rows * units % kAttentionThreads == 0, "every thread loads as many packs");
-#pragma unroll
+#pragma unroll (Dim == 128 ? 32 : 4)
   for (int step = 0; step < Rows * units; step += kAttentionThreads) {
     const int unit = step + threadIdx.x, row = unit / units, column = unit % units * size;
     const T* from = operand + static_cast<long long>(first + row) * Dim + column;
@@ -66,7 +66,7 @@ template <class T, int Dim, int Keys>
 __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
                                                                   const T* __restrict__ k,
                                                                   const T* __restrict__ v,
-                                                                  const T* __restrict__ mask,
+                                                                  const void* __restrict__ mask,
                                                                   T* __restrict__ out,
                                                                   float scale,
                                                                   bool causal,
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
                                                                   int kv_heads,
                                                                   int queries,
                                                                   int keys,
-                                                                  int mask_rows) {
+                                                                  int mask_rows,
+                                                                  bool mask_is_bool) {
   constexpr int stride = Dim + 4, score_stride = Keys + 4;
   constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
   constexpr int width = Dim % 64 == 0 ? 4 : 2;   // neighbouring columns of the result
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   out += query_head * queries * Dim;
   k += key_head * keys * Dim;
   v += key_head * keys * Dim;
-  if (mask != nullptr) mask += static_cast<long long>(batch) * mask_rows * keys;
+  const long long first_mask_row = static_cast<long long>(batch) * mask_rows;
 
   load_tile<kTileQueries, Dim>(query_tile, q, first, queries, scale, packs);
   float maxima[kRows], sums[kRows];
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
     __syncthreads();
 
     float scores[kRows][columns] = {};
-#pragma unroll 2
+#pragma unroll (Dim == 128 ? 2 : 1)
     for (int d = 0; d < Dim; d += 4) {
       Floats<4> key[columns];
       for (int j = 0; j < columns; ++j) key[j] = floats<4>(key_tile + (lane + j * kLanes) * stride + d);
@@ -134,8 +135,9 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
         if (key >= keys || (causal && key > query)) {
           scores[i][j] = -INFINITY;
         } else if (mask != nullptr && query < queries) {
-          const long long mask_row = mask_rows == 1 ? 0 : query;
-          scores[i][j] += static_cast<float>(mask[mask_row * keys + key]);
+          const long long at = (first_mask_row + (mask_rows == 1 ? 0 : query)) * keys + key;
+          scores[i][j] += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
+                                       : static_cast<float>(static_cast<const T*>(mask)[at]);
         }
         maximum = fmaxf(maximum, scores[i][j]);
       }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.shared.rows import C_TYPES, THREADS, VALUES, group_threads, row_blocks
+from cuda_kernels.shared.rows import C_TYPES, group_threads, row_blocks
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -24,6 +24,9 @@ def _normalised(x: Array, weight: Array | None, bias: Array | None, epsilon: flo
     rounded: Array = result.astype(x.dtype)
     return rounded
 
+
+THREADS, VALUES = 128, 32
+"""Threads of a block, and elements that each of them holds."""
 
 columns = cd.dim("columns")
 

@@ -12,8 +12,24 @@
 
 namespace cuda_kernels {
 
+// Writes elements of a row.
+template <class T>
+struct Scaled {
+  const T* weight;
+  T* y;
+  float scale;
+
+  template <int Count>
+  __device__ __forceinline__ void operator()(int at, float* some, Size<Count>) const {
+    float weights[Count];
+    load_some<Count>(weight + at, weights);
+    for (int i = 0; i < Count; ++i) some[i] *= scale * weights[i];
+    store_some<Count>(y + at, some);
+  }
+};
+
 template <class T, int Threads, int Values>
-__global__ void __launch_bounds__(Threads) rms_norm(const T* __restrict__ x,
+__global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_norm(const T* __restrict__ x,
                                                     const T* __restrict__ weight,
                                                     T* __restrict__ y,
                                                     float epsilon,
@@ -30,14 +46,11 @@ __global__ void __launch_bounds__(Threads) rms_norm(const T* __restrict__ x,
     row.load(x, start, values);
     for (int i = 0; i < Values; ++i) squares += values[i] * values[i];
   }
-  const float scale = rsqrtf(reduce<Threads>(squares, group, Sum()) / columns + epsilon);
+  const float scale = rsqrtf(sum_of_group<Threads>(squares, group) / columns + epsilon);
 
   for (int start = 0; start < row.columns; start += row.part) {
     if (!row.is_whole()) row.load(x, start, values);
-    float weights[Values];
-    row.load(weight, start, weights);
-    for (int i = 0; i < Values; ++i) values[i] *= scale * weights[i];
-    row.store(y, start, values);
+    row.each(start, values, Scaled<T>{weight, y, scale});
   }
 }
 
@@ -57,7 +70,7 @@ __device__ __forceinline__ void load_sum(const Row<T, Threads, Values>& row,
 }
 
 template <class T, int Threads, int Values>
-__global__ void __launch_bounds__(Threads) add_rms_norm(const T* __restrict__ x,
+__global__ void __launch_bounds__(Threads, Threads <= 256 ? 512 / Threads : 1) add_rms_norm(const T* __restrict__ x,
                                                         const T* __restrict__ residual,
                                                         const T* __restrict__ weight,
                                                         T* __restrict__ sum,
@@ -79,24 +92,22 @@ __global__ void __launch_bounds__(Threads) add_rms_norm(const T* __restrict__ x,
     row.store(sum, start, values);
     for (int i = 0; i < Values; ++i) squares += values[i] * values[i];
   }
-  const float scale = rsqrtf(reduce<Threads>(squares, group, Sum()) / columns + epsilon);
+  const float scale = rsqrtf(sum_of_group<Threads>(squares, group) / columns + epsilon);
 
   for (int start = 0; start < row.columns; start += row.part) {
     if (!row.is_whole()) load_sum(row, x, residual, start, values);
-    float weights[Values];
-    row.load(weight, start, weights);
-    for (int i = 0; i < Values; ++i) values[i] *= scale * weights[i];
-    row.store(y, start, values);
+    row.each(start, values, Scaled<T>{weight, y, scale});
   }
 }
 
 // Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
-#define INSTANTIATE(T)                                                                            \
-  template __global__ void rms_norm<T, 512, 16>(const T*, const T*, T*, float, int, int, int);    \
-  template __global__ void add_rms_norm<T, 512, 16>(const T*, const T*, const T*, T*, T*, float, \
+#define INSTANTIATE(T, THREADS, VALUES)                                                            \
+  template __global__ void rms_norm<T, THREADS, VALUES>(const T*, const T*, T*, float, int, int,   \
+                                                        int);                                      \
+  template __global__ void add_rms_norm<T, 256, 32>(const T*, const T*, const T*, T*, T*, float,   \
                                                     int, int, int)
-INSTANTIATE(float);
-INSTANTIATE(__half);
-INSTANTIATE(__nv_bfloat16);
+INSTANTIATE(float, 256, 32);
+INSTANTIATE(__half, 128, 64);
+INSTANTIATE(__nv_bfloat16, 128, 64);
 
 }  // namespace cuda_kernels

@@ -31,8 +31,10 @@ def _sum_and_normalised(
 columns = cd.dim("columns")
 
 
-def declare(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
+def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
     """The kernel for an element type, and for blocks of another shape than the usual one."""
+    if not threads:
+        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
     return cd.Kernel(
         f"rms_norm_{dtype}",
         source="rms_norm.cu",

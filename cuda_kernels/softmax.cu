@@ -9,6 +9,7 @@
 // Memory traffic: one read and one write of each element; two reads, the second of the caches, of
 // rows of more than Threads * Values elements.
 
+#include "include/exponential.cuh"
 #include "include/row.cuh"
 
 namespace cuda_kernels {
@@ -18,6 +19,11 @@ __device__ __forceinline__ float shift(float maximum) {
   return maximum == -INFINITY ? 0.0f : maximum;
 }
 
+// What some of a row's elements come to: their maximum, and the sum of their exponentials below it.
+struct Part {
+  float maximum, sum;
+};
+
 template <class T, int Threads, int Values>
 __global__ void __launch_bounds__(Threads)
     softmax(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
@@ -26,29 +32,47 @@ __global__ void __launch_bounds__(Threads)
   y += row.first;
   float values[Values];
 
+  // While the row is in registers, the exponentials take the place of its elements.
   float maximum = -INFINITY, sum = 0.0f;
   for (int start = 0; start < row.columns; start += row.part) {
     row.load(x, start, values, -INFINITY);
     const float before = maximum;
     for (int i = 0; i < Values; ++i) maximum = fmaxf(maximum, values[i]);
-    sum *= __expf(before - shift(maximum));
-    for (int i = 0; i < Values; ++i) sum += __expf(values[i] - shift(maximum));
+    const float base = shift(maximum);
+    sum *= exponential(before - base);
+    for (int i = 0; i < Values; ++i) {
+      values[i] = exponential(values[i] - base);
+      sum += values[i];
+    }
   }
 
-  const float largest = reduce<Threads>(maximum, group, Maximum());
-  sum = reduce<Threads>(sum * __expf(maximum - shift(largest)), group, Sum());
-  const float scale = 1.0f / sum;
+  const int members = min(group, 32);
+  Part part = {maximum_of(maximum, members), 0.0f};
+  part.sum = sum_of(sum * exponential(maximum - shift(part.maximum)), members);
+  if (group > 32) {
+    __shared__ Part parts[Threads / 32];
+    const Part other = across_warps(part, group, parts);
+    part.maximum = maximum_of(other.maximum, group / 32);
+    part.sum = sum_of(other.sum * exponential(other.maximum - shift(part.maximum)), group / 32);
+  }
+  const float scale = 1.0f / part.sum, base = shift(part.maximum);
 
+  if (row.is_whole()) {
+    const float factor = exponential(maximum - base) * scale;
+    for (int i = 0; i < Values; ++i) values[i] *= factor;
+    row.store(y, 0, values);
+    return;
+  }
   for (int start = 0; start < row.columns; start += row.part) {
-    if (!row.is_whole()) row.load(x, start, values);
-    for (int i = 0; i < Values; ++i) values[i] = __expf(values[i] - shift(largest)) * scale;
+    row.load(x, start, values);
+    for (int i = 0; i < Values; ++i) values[i] = exponential(values[i] - base) * scale;
     row.store(y, start, values);
   }
 }
 
 // Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
-template __global__ void softmax<float, 512, 16>(const float*, float*, int, int, int);
-template __global__ void softmax<__half, 512, 16>(const __half*, __half*, int, int, int);
-template __global__ void softmax<__nv_bfloat16, 512, 16>(const __nv_bfloat16*, __nv_bfloat16*, int, int, int);
+template __global__ void softmax<float, 256, 32>(const float*, float*, int, int, int);
+template __global__ void softmax<__half, 256, 32>(const __half*, __half*, int, int, int);
+template __global__ void softmax<__nv_bfloat16, 256, 32>(const __nv_bfloat16*, __nv_bfloat16*, int, int, int);
 
 }  // namespace cuda_kernels

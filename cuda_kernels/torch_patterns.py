@@ -115,25 +115,42 @@ def _grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Te
     return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
 
 
+def _masked_grouped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=True)
+
+
+def _masked_grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+
+
 def _attentions() -> Patterns:
     found = []
     one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
+    grouped = {"heads": 8, "kv_heads": 2}
     for dtype in _TYPES:
         for size in _HEADS:
             plain = getattr(attentions, f"attention_{dtype}_{size}")
             masked = getattr(attentions, f"masked_attention_{dtype}_{size}")
+            seen = getattr(attentions, f"bool_masked_attention_{dtype}_{size}")
             usual = {"scale": size**-0.5}
-            for kernel, computes, fixed, sizes in (
-                (plain, _attention, {}, one_each),
-                (plain, _attention_of_usual_scale, usual, one_each),
-                (plain, _grouped, {}, {"heads": 8, "kv_heads": 2}),
-                (plain, _grouped_of_usual_scale, usual, {"heads": 8, "kv_heads": 2}),
-                (masked, _masked_attention, {"causal": False}, one_each),
-                (masked, _masked_attention_of_usual_scale, {"causal": False, **usual}, one_each),
-            ):
-                found.append(
-                    cd.torch.Pattern(kernel, computes, fixed=fixed, sizes=sizes, required=False)
-                )
+            forms: tuple[tuple[Any, Any, tuple[Callable[..., Any], ...]], ...] = (
+                ((plain,), {}, (_attention, _grouped)),
+                ((plain,), usual, (_attention_of_usual_scale, _grouped_of_usual_scale)),
+                ((masked, seen), {"causal": False}, (_masked_attention, _masked_grouped)),
+                (
+                    (masked, seen),
+                    {"causal": False, **usual},
+                    (_masked_attention_of_usual_scale, _masked_grouped_of_usual_scale),
+                ),
+            )
+            for kernels, fixed, functions in forms:
+                for kernel in kernels:
+                    for computes, sizes in zip(functions, (one_each, grouped), strict=True):
+                        found.append(
+                            cd.torch.Pattern(
+                                kernel, computes, fixed=fixed, sizes=sizes, required=False
+                            )
+                        )
     return tuple(found)
 
 

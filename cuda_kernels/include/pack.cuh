@@ -17,13 +17,34 @@ __device__ __forceinline__ bool aligned(Pointers... pointers) {
   return ((reinterpret_cast<unsigned long long>(pointers) | ...) & 15) == 0;
 }
 
-// kPack elements from an aligned address, as floats.
+// The 16 bytes at an aligned address.
 template <class T>
-__device__ __forceinline__ void load_pack(const T* __restrict__ from, float* values) {
-  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+__device__ __forceinline__ uint4 load_bits(const T* __restrict__ from) {
+  return *reinterpret_cast<const uint4*>(from);
+}
+
+// The elements in 16 bytes, as floats.
+template <class T>
+__device__ __forceinline__ void unpack(uint4 bits, float* values) {
   T elements[kPack<T>];
   memcpy(elements, &bits, sizeof(bits));
   for (int i = 0; i < kPack<T>; ++i) values[i] = static_cast<float>(elements[i]);
+}
+
+// One number in all elements of 16 bytes.
+template <class T>
+__device__ __forceinline__ uint4 repeated(float value) {
+  T elements[kPack<T>];
+  for (int i = 0; i < kPack<T>; ++i) elements[i] = static_cast<T>(value);
+  uint4 bits;
+  memcpy(&bits, elements, sizeof(bits));
+  return bits;
+}
+
+// kPack elements from an aligned address, as floats.
+template <class T>
+__device__ __forceinline__ void load_pack(const T* __restrict__ from, float* values) {
+  unpack<T>(load_bits(from), values);
 }
 
 // kPack floats to an aligned address, rounded to nearest.
@@ -34,6 +55,26 @@ __device__ __forceinline__ void store_pack(T* __restrict__ to, const float* valu
   uint4 bits;
   memcpy(&bits, elements, sizeof(bits));
   *reinterpret_cast<uint4*>(to) = bits;
+}
+
+// `Size` elements, a pack or one, as floats.
+template <int Size, class T>
+__device__ __forceinline__ void load_some(const T* __restrict__ from, float* values) {
+  if constexpr (Size == 1) {
+    values[0] = static_cast<float>(*from);
+  } else {
+    load_pack(from, values);
+  }
+}
+
+// The opposite.
+template <int Size, class T>
+__device__ __forceinline__ void store_some(T* __restrict__ to, const float* values) {
+  if constexpr (Size == 1) {
+    *to = static_cast<T>(values[0]);
+  } else {
+    store_pack(to, values);
+  }
 }
 
 }  // namespace cuda_kernels

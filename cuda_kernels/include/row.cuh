@@ -11,6 +11,32 @@
 
 namespace cuda_kernels {
 
+// Blocks that a multiprocessor has to hold at once, for __launch_bounds__: for 32 elements beside those that
+// are loaded 80 registers a thread are enough, on sm_80 128, and the compiler takes more where it may.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int kResidentThreads = 512;
+#else
+constexpr int kResidentThreads = 768;
+#endif
+template <class T, int Threads, int Values>
+constexpr int kResident = sizeof(T) == 2 && Values <= 32 && Threads <= kResidentThreads
+                              ? kResidentThreads / Threads
+                              : 1;
+
+// A number that is known to the compiler, as an argument.
+template <int Number>
+struct Size {};
+
+// What writes some of a row's elements.
+template <class T>
+struct Store {
+  T* operand;
+  template <int Count>
+  __device__ __forceinline__ void operator()(int at, const float* some, Size<Count>) const {
+    store_some<Count>(operand + at, some);
+  }
+};
+
 // What one thread has of its row: up to `Values` elements of each part.
 //
 // Neighbouring threads hold neighbouring packs of 16 bytes, or, where the row's address or length
@@ -40,7 +66,7 @@ struct Row {
   // Whether the row is held whole, so that it need not be read again.
   __device__ __forceinline__ bool is_whole() const { return columns <= part; }
 
-  // How many of the thread's values, from the first on, are elements of the part from `start` on.
+  // How many elements of the row the thread has from `start` on: the first ones of them are its values.
   __device__ __forceinline__ int held(int start) const {
     const int units = packs ? (columns - start) / kPack<T> : columns - start;
     const int mine = units > member ? (units - member - 1) / group + 1 : 0;
@@ -54,15 +80,16 @@ struct Row {
                                        float absent = 0.0f) const {
     const int count = held(start);
     if (packs) {
+      // All bits first: where each pack is converted at once, its load is waited for at once.
+      uint4 bits[kPacks];
+      const uint4 none = repeated<T>(absent);
 #pragma unroll
       for (int p = 0; p < kPacks; ++p) {
-        float* pack = values + p * kPack<T>;
-        if (p * kPack<T> < count) {
-          load_pack(operand + start + (p * group + member) * kPack<T>, pack);
-        } else {
-          for (int i = 0; i < kPack<T>; ++i) pack[i] = absent;
-        }
+        bits[p] = none;
+        if (p * kPack<T> < count) bits[p] = load_bits(operand + start + (p * group + member) * kPack<T>);
       }
+#pragma unroll
+      for (int p = 0; p < kPacks; ++p) unpack<T>(bits[p], values + p * kPack<T>);
     } else {
 #pragma unroll
       for (int i = 0; i < Values; ++i)
@@ -70,53 +97,67 @@ struct Row {
     }
   }
 
-  // The opposite: write this thread's elements of the part.
-  __device__ __forceinline__ void store(T* __restrict__ operand,
-                                        int start,
-                                        const float (&values)[Values]) const {
+  // function(at, values, Size) for this thread's elements of the part, by packs or one by one; `at` is where
+  // they are in the row. What the function loads lives no longer than it.
+  template <class Function>
+  __device__ __forceinline__ void each(int start, float (&values)[Values], Function function) const {
     const int count = held(start);
     if (packs) {
 #pragma unroll
       for (int p = 0; p < kPacks; ++p)
         if (p * kPack<T> < count)
-          store_pack(operand + start + (p * group + member) * kPack<T>, values + p * kPack<T>);
+          function(start + (p * group + member) * kPack<T>, values + p * kPack<T>, Size<kPack<T>>());
     } else {
 #pragma unroll
       for (int i = 0; i < Values; ++i)
-        if (i < count) operand[start + i * group + member] = static_cast<T>(values[i]);
+        if (i < count) function(start + i * group + member, values + i, Size<1>());
     }
+  }
+
+  // Write this thread's elements of the part.
+  __device__ __forceinline__ void store(T* __restrict__ operand, int start, float (&values)[Values]) const {
+    each(start, values, Store<T>{operand});
   }
 };
 
-struct Sum {
-  static constexpr float kNeutral = 0.0f;
-  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
-};
+// What the warps of a group found, for all of its threads: every warp writes its own into `shared`, and
+// each thread gets that of the warp of its number, or of one again where there are more threads than
+// warps. All threads of the block must call it, each with shared memory of its own call.
+template <class Value>
+__device__ __forceinline__ Value across_warps(Value value, int group, Value* shared) {
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  const int warps = group / 32;
+  return shared[threadIdx.x / group * warps + (threadIdx.x & (warps - 1))];
+}
 
-// Ignores NaN, as fmaxf does: who reduces with it lets NaN through by other means.
-struct Maximum {
-  static constexpr float kNeutral = -INFINITY;
-  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-
-// `value` of a group's threads, combined, in each of them. All threads of the block must call it, and
-// may call it again.
-template <int Threads, class Combine>
-__device__ __forceinline__ float reduce(float value, int group, Combine combine) {
+// The sum of `value` over `count` neighbouring threads, a power of two up to 32, in each of them.
+__device__ __forceinline__ float sum_of(float value, int count) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
     const float other = __shfl_xor_sync(0xffffffffu, value, distance);
-    if (distance < group) value = combine(value, other);
+    if (distance < count) value += other;
   }
+  return value;
+}
+
+// The maximum of the same. It ignores NaN, as fmaxf does: who needs it lets NaN through otherwise.
+__device__ __forceinline__ float maximum_of(float value, int count) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
+    if (distance < count) value = fmaxf(value, other);
+  }
+  return value;
+}
+
+// The sum of `value` over a group, in each of its threads. All threads of the block must call it, once.
+template <int Threads>
+__device__ __forceinline__ float sum_of_group(float value, int group) {
+  value = sum_of(value, group);
   if (group <= 32) return value;
   __shared__ float partial[Threads / 32];
-  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
-  __syncthreads();
-  const int warps = group / 32, first = threadIdx.x / group * warps;
-  value = Combine::kNeutral;
-  for (int warp = 0; warp < warps; ++warp) value = combine(value, partial[first + warp]);
-  __syncthreads();
-  return value;
+  return sum_of(across_warps(value, group, partial), group / 32);
 }
 
 }  // namespace cuda_kernels

@@ -6,7 +6,7 @@ import custom_dispatch as cd
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.kernel.expr import Expr
 
-THREADS, PACKS = 256, 2
+THREADS, PACKS = 128, 2
 """Threads of a block, and 16-byte packs of every operand that each of them takes."""
 
 

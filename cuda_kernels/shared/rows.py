@@ -5,7 +5,7 @@ from __future__ import annotations
 import custom_dispatch as cd
 from custom_dispatch.kernel.expr import Expr
 
-THREADS, VALUES = 512, 16
+THREADS, VALUES = 256, 32
 """Threads of a block, and elements that each of them holds."""
 _SMALLEST_GROUP = 8
 """Its 16-byte accesses are 128 bytes together: a line of the cache."""

@@ -28,9 +28,10 @@ def test_no_kernel_spills(name: str) -> None:
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 
-def test_two_blocks_of_attention_lie_in_an_a100() -> None:
-    """So that one computes while the other waits for memory."""
+def test_two_blocks_of_attention_lie_in_a_multiprocessor() -> None:
+    """So that one computes while the other waits; of small heads in an A100, too."""
     from cuda_kernels import attention
 
     for dim, tile in attention.TILE_KEYS.items():
-        assert 2 * attention.shared_bytes(dim, tile) <= 163 * 1024 - 2 * 1024
+        available = (227 if dim == 128 else 163) * 1024
+        assert 2 * (attention.shared_bytes(dim, tile) + 1024) <= available

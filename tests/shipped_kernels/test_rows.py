@@ -1,7 +1,7 @@
 """Softmax and the normalisations against their references, on the CPU.
 
-f32 is the declared kernel; f16 and bf16 are the same source in smaller blocks, which are compiled
-in a fraction of the time, and whose groups of threads and parts of rows are met at smaller sizes.
+They are the declared kernels' source in smaller blocks, which are compiled in less time, and whose
+groups of threads and parts of rows are met at smaller sizes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIZES = ((1, 1), (3, 7), (70, 63), (5, 64), (3, 384), (9, 1000), (3, 4095), (2, 
 
 
 def three(declare: Callable[..., cd.Kernel]) -> list[cd.Kernel]:
-    return [declare("f32"), declare("f16", *SMALL), declare("bf16", *SMALL)]
+    return [declare(kind, *SMALL) for kind in DTYPES]
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,17 @@ def test_layer_norm_far_from_zero_keeps_its_digits(
     layer_norms: Shipped, random: Random, columns: int
 ) -> None:
     x = (random.standard_normal((3, columns)) + 1e4).astype(np.float32)
+    one, none = np.ones(columns, np.float32), np.zeros(0, np.float32)
+    layer_norms.check("layer_norm_f32", x, one, none, 1e-5, scale=2)
+
+
+@pytest.mark.parametrize("columns", [384, 2000])
+def test_layer_norm_beside_an_outlier_and_of_constants(
+    layer_norms: Shipped, random: Random, columns: int
+) -> None:
+    x = random.standard_normal((3, columns)).astype(np.float32)
+    x[0, 0], x[1, 5] = 1e6, -3e4
+    x[2] = 12345.678
     one, none = np.ones(columns, np.float32), np.zeros(0, np.float32)
     layer_norms.check("layer_norm_f32", x, one, none, 1e-5, scale=2)
 

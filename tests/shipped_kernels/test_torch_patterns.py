@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+import custom_dispatch as cd
+from cuda_kernels.attention import declare
 from cuda_kernels.torch_patterns import everything
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
@@ -80,6 +82,20 @@ class Encoder(torch.nn.Module):
         return torch.softmax(functional.gelu(z, approximate="tanh"), dim=-1)
 
 
+class Attention(torch.nn.Module):
+    """With the mask of a padded batch, as BERT and Llama of transformers have it."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
+        mask = attended[:, None, None, :].bool().expand(-1, 1, q.shape[2], -1)
+        return functional.scaled_dot_product_attention(
+            q, k, k, mask, self.dropout, enable_gqa=q.shape[1] != k.shape[1]
+        )
+
+
 def kernels(model: torch.nn.Module, arguments: Any, shapes: Any) -> list[str]:
     program, report = replace_places(export_model(model.eval(), arguments, shapes), [everything])
     program.graph_module.graph.lint()
@@ -117,6 +133,59 @@ def test_an_encoder_is_made_of_them(dynamic: bool) -> None:
         "masked_attention_f32_32",
         "softmax_f32",
     ]
+
+
+def qk(heads: int) -> tuple[torch.Tensor, ...]:
+    attended = torch.ones(2, 6, dtype=torch.int64)
+    attended[1, 4:] = 0
+    return torch.randn(2, heads, 6, SIZE), torch.randn(2, 2, 6, SIZE), attended
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_mask_of_bools_is_taken_as_it_is(heads: int, dynamic: bool) -> None:
+    batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=2)
+    of_heads = {0: batch, 2: length}
+    shapes = (of_heads, of_heads, {0: batch, 1: length}) if dynamic else None
+    assert kernels(Attention(), qk(heads), shapes) == ["bool_masked_attention_f32_32"]
+
+
+def test_a_mask_of_bools_gives_pytorchs_numbers() -> None:
+    arguments = qk(4)
+    wanted = Attention()(*arguments)
+    pattern = cd.torch.Pattern(
+        declare("f32", SIZE, "bool", tile_keys=32).with_launch(name="with_few_keys"),
+        lambda q, k, v, mask: functional.scaled_dot_product_attention(
+            q, k, v, mask, enable_gqa=True
+        ),
+        fixed={"causal": False, "scale": SIZE**-0.5},
+        sizes={"heads": 4, "kv_heads": 2},
+    )
+    module = cd.torch.compile(Attention().eval(), arguments, ["cpu"], replace=[pattern])
+    found = torch.from_dlpack(cd.load(module, "cpu").main(*arguments))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.softmax(x, dim=0),
+        lambda x: torch.softmax(x.double(), dim=-1),
+        lambda x: functional.layer_norm(x, (2, WIDTH)),
+        lambda x: functional.sigmoid(x) * x,
+        lambda x: functional.scaled_dot_product_attention(x, x, x),
+    ],
+)
+def test_what_only_looks_alike_stays(function: Any) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    assert kernels(Model(), (torch.randn(3, 2, WIDTH),), None) == []
+
+
+def test_attention_with_dropout_stays() -> None:
+    assert kernels(Attention(dropout=0.1), qk(4), None) == []
 
 
 def test_the_kernels_themselves_load_no_pytorch() -> None:

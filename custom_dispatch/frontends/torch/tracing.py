@@ -122,7 +122,7 @@ def variants(pattern: Pattern) -> list[tuple[Computes, tuple[str, ...]]]:
     return found
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=1024)
 def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
     """Trace one function.
 
