@@ -21,6 +21,7 @@ from typing import Any
 
 from iree.compiler import ir, passmanager
 
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 
 _PIPELINE = (
@@ -87,17 +88,7 @@ def has_effects(module: ir.Module, kernels: Sequence[str]) -> bool:
     external = [
         op for op in functions_of(module) if is_declaration(op) and name_of(op) not in kernels
     ]
-    if external:
-        return True
-    found = False
-
-    def visit(op: ir.Operation) -> Any:
-        nonlocal found
-        found = found or op.name in _EFFECTS
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    return bool(external or operations_of(module, *_EFFECTS))
 
 
 def has_one_block(op: ir.Operation) -> bool:
@@ -153,15 +144,7 @@ def _drop_assertions(copy: ir.Operation) -> None:
     A look into a table asserts its indices one by one (torch-mlir's embedding, gather and index).
     With that effect, nothing would be found to be of no use.
     """
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "cf.assert":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    copy.walk(visit)
-    for op in found:
+    for op in operations_of(copy, "cf.assert"):
         op.erase()
 
 

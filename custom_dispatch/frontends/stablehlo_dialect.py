@@ -13,7 +13,6 @@ like any other.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,9 +21,10 @@ from iree.compiler import ir
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.call_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.call_site import CallSite, Fitting, place_of, resolve
+from custom_dispatch.frontends.conversion import convert_input
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.operations import cast, create, has_operation, operations_of
 from custom_dispatch.frontends.symbols import functions_of, is_public, name_of
-from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.signature import input_types, output_types, tensor_type
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -34,36 +34,11 @@ _CUSTOM_CALL = "stablehlo.custom_call"
 _COMPOSITE = "stablehlo.composite"
 # The attributes of JAX's FFI calls before and since version 4 of their interface.
 _CONFIGURATIONS = ("mhlo.backend_config", "backend_config")
-_FLAGS = (
-    "--compile-to=input",
-    "--iree-input-demote-f64-to-f32=false",
-    "--emit-mlir-bytecode",
-)
 
 
 def is_stablehlo(module: ir.Module) -> bool:
     """Whether a module has operations of the StableHLO dialect."""
-    found = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or op.name.startswith("stablehlo.")
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
-def _operations(module: ir.Module, prefix: str) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith(prefix):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    return has_operation(module, "stablehlo.")
 
 
 def convert_stablehlo(
@@ -85,9 +60,7 @@ def convert_stablehlo(
     ModelError
         IREE cannot convert the model.
     """
-    source = io.BytesIO()
-    module.operation.write_bytecode(source)
-    done = run_compiler(["-", "-o", "-", *_FLAGS], source.getvalue())
+    done = convert_input(module)
     if done.returncode == 0:
         return done.stdout
     for name, place in others.items():
@@ -134,7 +107,7 @@ def _call_kernels(
 ) -> dict[str, str]:
     others: dict[str, str] = {}
     decompositions: set[str] = set()
-    for op in _operations(module, _CUSTOM_CALL):
+    for op in operations_of(module, _CUSTOM_CALL):
         name = str(ir.StringAttr(op.attributes["call_target_name"]).value)
         item = _named(name, kernels)
         if item is None:
@@ -146,7 +119,7 @@ def _call_kernels(
             if key in op.attributes:
                 attributes |= _dictionary(what, op.attributes[key])
         _replace(op, what, item, _without_shapes(op), attributes, module, callees)
-    for op in _operations(module, _COMPOSITE):
+    for op in operations_of(module, _COMPOSITE):
         name = str(ir.StringAttr(op.attributes["name"]).value)
         item = _named(name, kernels)
         if item is None:
@@ -195,7 +168,7 @@ def _without_shapes(op: ir.Operation) -> list[Any]:
 
 def _drop_unused(module: ir.Module, symbols: set[str]) -> None:
     """Remove decompositions that nothing refers to any more: one may have a kernel's name."""
-    for op in _operations(module, "") if symbols else ():
+    for op in operations_of(module) if symbols else ():
         for name in op.attributes:
             item = op.attributes[name]
             if isinstance(item, ir.FlatSymbolRefAttr):
@@ -238,7 +211,7 @@ def _replace(
             attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
         )
         for old, new in zip(list(op.results), list(call.results), strict=True):
-            old.replace_all_uses_with(_as_type(_cast(new, _signless(old.type)), old.type))
+            old.replace_all_uses_with(_as_type(cast(new, _signless(old.type)), old.type))
     op.erase()
 
 
@@ -255,8 +228,8 @@ def _signless(kind: ir.Type) -> ir.Type:
 def _tensor(operand: Buffer, value: Any, declared: Any) -> Any:
     if value is None:
         empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * declared.rank))
-        return _cast(_create("tensor.empty", empty), declared)
-    return _cast(_as_type(value, _signless(value.type)), declared)
+        return cast(create("tensor.empty", empty), declared)
+    return cast(_as_type(value, _signless(value.type)), declared)
 
 
 def _number(fitting: Fitting, scalar: Scalar, value: Any) -> Any:
@@ -264,7 +237,7 @@ def _number(fitting: Fitting, scalar: Scalar, value: Any) -> Any:
     wanted = ir.Type.parse(scalar.argument_type)
     if isinstance(value, ir.Attribute):
         held = constant_of(site, scalar, number_of(site, scalar, value), wanted)
-        return _create("arith.constant", wanted, value=held)
+        return create("arith.constant", wanted, value=held)
     kind = _signless(value.type)
     if str(kind) != f"tensor<{wanted}>":
         raise site.refusal(
@@ -272,19 +245,9 @@ def _number(fitting: Fitting, scalar: Scalar, value: Any) -> Any:
             f"tensor<{wanted}>, or an attribute of that name",
             "convert it in the model.",
         )
-    return _create("tensor.extract", wanted, _as_type(value, kind))
+    return create("tensor.extract", wanted, _as_type(value, kind))
 
 
 def _as_type(value: Any, kind: ir.Type) -> Any:
     """The same bits with integers of another signedness."""
-    return value if value.type == kind else _create("stablehlo.bitcast_convert", kind, value)
-
-
-def _cast(value: Any, kind: ir.Type) -> Any:
-    return value if value.type == kind else _create("tensor.cast", kind, value)
-
-
-def _create(name: str, kind: ir.Type, *operands: Any, **attributes: Any) -> Any:
-    return ir.Operation.create(
-        name, results=[kind], operands=list(operands), attributes=attributes
-    ).result
+    return value if value.type == kind else create("stablehlo.bitcast_convert", kind, value)

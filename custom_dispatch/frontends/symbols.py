@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.operations import operations_of
+
 _FUNCTIONS = ("func.func", "util.func")
 
 
@@ -48,15 +50,8 @@ def type_of(op: ir.Operation) -> ir.FunctionType:
 
 def calls_of(module: ir.Module | ir.Operation, names: set[str]) -> list[ir.Operation]:
     """Every call of the named functions, at any depth."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in ("func.call", "util.call") and callee_of(op) in names:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    (module.operation if isinstance(module, ir.Module) else module).walk(visit)
-    return found
+    calls = operations_of(module, "func.call", "util.call")
+    return [op for op in calls if callee_of(op) in names]
 
 
 def callee_of(call: ir.Operation) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.operations import cast, operations_of
 from custom_dispatch.frontends.symbols import functions_of, type_of
 
 _FROM = "torch_c.from_"
@@ -32,27 +33,16 @@ def _is_irees(op: ir.Operation) -> bool:
 
 def _drop_casts(module: ir.Module) -> None:
     """Casts from tensors and numbers to torch's, and straight back."""
-    ends: list[ir.Operation] = []
-    begins: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith(_TO):
-            ends.append(op)
-        elif op.name.startswith(_FROM):
-            begins.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in ends:
+    every = operations_of(module)
+    begins = [op for op in every if op.name.startswith(_FROM)]
+    for op in [op for op in every if op.name.startswith(_TO)]:
         owner = op.operands[0].owner
         if isinstance(owner, ir.Block) or not owner.name.startswith(_FROM):
             continue
         value = owner.operands[0]
         if value.type != op.result.type:
             with ir.InsertionPoint(op):
-                value = ir.Operation.create(
-                    "tensor.cast", results=[op.result.type], operands=[value]
-                ).result
+                value = cast(value, op.result.type)
         op.result.replace_all_uses_with(value)
         op.erase()
     for op in begins:
@@ -72,15 +62,7 @@ def _to_func(op: ir.Operation) -> None:
     for block in list(op.regions[0].blocks):
         block.append_to(function.regions[0])
     op.erase()
-    moved: list[ir.Operation] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        if inner.name in ("util.call", "util.return"):
-            moved.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    for inner in moved:
+    for inner in operations_of(function, "util.call", "util.return"):
         is_call = inner.name == "util.call"
         with ir.InsertionPoint(inner), inner.location:
             new = ir.Operation.create(

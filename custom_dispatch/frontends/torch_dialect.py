@@ -10,14 +10,15 @@ own passes convert the rest of the model. What comes out is linked like any othe
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.call_site import place_of
+from custom_dispatch.frontends.conversion import convert_input
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.operations import has_operation, operations_of
 from custom_dispatch.frontends.symbols import (
     functions_of,
     is_declaration,
@@ -28,7 +29,6 @@ from custom_dispatch.frontends.symbols import (
 )
 from custom_dispatch.frontends.torch_operator import replace_operator
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
-from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 
@@ -38,26 +38,13 @@ _TO = "torch_c.to_"
 # IREE would make each public function one over buffers, without a word on their types (IREE,
 # compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
 _KEEP = "iree.abi.stub"
-_FLAGS = (
-    "--compile-to=input",
-    "--iree-input-demote-f64-to-f32=false",
-    "--emit-mlir-bytecode",
-)
 _ONNX = "onnx."
 _VERSION = "torch.onnx_meta.opset_version"
 
 
 def is_torch(module: ir.Module) -> bool:
     """Whether a module has operations of the torch dialect."""
-    found = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or op.name.startswith("torch.")
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    return has_operation(module, "torch.")
 
 
 def convert_torch(
@@ -87,9 +74,7 @@ def convert_torch(
             if is_public(op) and not is_declaration(op):
                 _pass_tensors(op)
         _share_version(functions_of(module))
-        source = io.BytesIO()
-        module.operation.write_bytecode(source)
-    done = run_compiler(["-", "-o", "-", *_FLAGS], source.getvalue())
+    done = convert_input(module)
     if done.returncode != 0:
         for name, place in others.items():
             if f'"{name}"' in done.stderr:
@@ -124,16 +109,8 @@ def _call_kernels(
     module: ir.Module, kernels: Mapping[str, Kernel | Choice], callees: Callees
 ) -> dict[str, str]:
     """Call kernels in place of their operators; return the other operators, and where they are."""
-    found: list[ir.Operation] = []
     others: dict[str, str] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == _OPERATOR:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
+    for op in operations_of(module, _OPERATOR):
         name = str(ir.StringAttr(op.attributes["name"]).value)
         kernel = _kernel_of(name, kernels)
         if kernel is None:

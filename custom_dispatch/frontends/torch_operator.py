@@ -11,6 +11,7 @@ from iree.compiler import ir
 from custom_dispatch.frontends.call_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.call_site import Fitting, place_of, resolve
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.operations import cast, create
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.signature import (
     input_types,
@@ -93,16 +94,16 @@ class _Replacement:
                 attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
             )
             for old, new in zip(list(op.results), list(call.results), strict=True):
-                tensor = _cast(new, builtin_type(old.type))
-                old.replace_all_uses_with(_create("torch_c.from_builtin_tensor", old.type, tensor))
+                tensor = cast(new, builtin_type(old.type))
+                old.replace_all_uses_with(create("torch_c.from_builtin_tensor", old.type, tensor))
         op.erase()
 
     def _tensor(self, operand: Buffer, value: Any, declared: Any) -> Any:
         if value is None or str(value.type) == _NONE:
             empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * declared.rank))
-            return _cast(_create("tensor.empty", empty), declared)
-        tensor = _create("torch_c.to_builtin_tensor", builtin_type(value.type), value)
-        return _cast(tensor, declared)
+            return cast(create("tensor.empty", empty), declared)
+        tensor = create("torch_c.to_builtin_tensor", builtin_type(value.type), value)
+        return cast(tensor, declared)
 
     # -- numbers
 
@@ -119,11 +120,11 @@ class _Replacement:
         if not isinstance(owner, ir.Block) and owner.name in _CONSTANTS:
             return self._constant(scalar, owner.attributes["value"])
         cast, plain = NUMBERS[kind]
-        number = _create(f"torch_c.to_{cast}", ir.Type.parse(plain), value)
+        number = create(f"torch_c.to_{cast}", ir.Type.parse(plain), value)
         if str(wanted) == plain:
             return number
         if kind == "!torch.float" and scalar.dtype.is_float:
-            return _create("arith.truncf", wanted, number)
+            return create("arith.truncf", wanted, number)
         raise self._site.refusal(
             f"has {kind} for the scalar `{scalar.name}`, which {scalar.dtype} may not hold",
             "a number that is written in the model, or one of the kernel's type",
@@ -134,14 +135,4 @@ class _Replacement:
         wanted = ir.Type.parse(scalar.argument_type)
         number = number_of(self._site, scalar, attribute)
         held = constant_of(self._site, scalar, number, wanted)
-        return _create("arith.constant", wanted, value=held)
-
-
-def _cast(value: Any, kind: ir.Type) -> Any:
-    return value if value.type == kind else _create("tensor.cast", kind, value)
-
-
-def _create(name: str, kind: ir.Type, *operands: Any, **attributes: Any) -> Any:
-    return ir.Operation.create(
-        name, results=[kind], operands=list(operands), attributes=attributes
-    ).result
+        return create("arith.constant", wanted, value=held)

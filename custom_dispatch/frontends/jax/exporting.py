@@ -16,6 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.operator import primitive
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -179,18 +180,9 @@ def _drop_assertions(module: ir.Module) -> None:
 
     IREE compares arguments with the function's type, and kernels the sizes of their operands.
     """
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "stablehlo.custom_call":
-            target = ir.StringAttr(op.attributes["call_target_name"]).value
-            if target == "shape_assertion":
-                found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
-        op.erase()
+    for op in operations_of(module, "stablehlo.custom_call"):
+        if ir.StringAttr(op.attributes["call_target_name"]).value == "shape_assertion":
+            op.erase()
 
 
 # -- weights

@@ -18,6 +18,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.jax.pattern import Computes, Pattern
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.likeness import likeness
@@ -300,12 +301,4 @@ def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
 
 
 def _operations(module: ir.Module) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    main = next(op for op in functions_of(module) if is_public(op))
-    main.walk(visit)
-    return found
+    return operations_of(next(op for op in functions_of(module) if is_public(op)))

@@ -6,7 +6,6 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import onnx
 from iree.compiler import ir
@@ -25,7 +24,9 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
 from custom_dispatch.frontends.onnx.unsigned import check_unsigned
+from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
+from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -194,12 +195,12 @@ def import_graph(
     operation = module.operation
     outside = OutsideWeights()
     with module.context, ir.Location.unknown():
-        for op in _operators(operation):
+        for op in operations_of(operation, "torch.operator"):
             called = str(ir.StringAttr(op.attributes["name"]).value)
             prefix, _, kernel_name = called.partition(_KERNEL)
             if prefix == "onnx." and kernel_name:
                 op.attributes["name"] = ir.StringAttr.get(f"onnx.{kernel_name}")
-        function = next(op.operation for op in module.body if _name(op.operation) == name)
+        function = next(op for op in functions_of(module) if name_of(op) == name)
         names = [item.name for item in model.graph.input]
         inside = {item.name for item in model.graph.initializer}
         names = [item for item in names if item not in inside]
@@ -330,22 +331,6 @@ def _import(model: onnx.ModelProto) -> ir.Module:
     return module
 
 
-def _name(op: ir.Operation) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)
-
-
-def _operators(module: ir.Operation) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "torch.operator":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(visit)
-    return found
-
-
 def _load_weights(
     function: ir.Operation,
     names: list[str],
@@ -368,7 +353,7 @@ def _load_weights(
             )
             with ir.InsertionPoint.at_block_begin(block):
                 loaded = outside.load(module, parameter, kind)
-                value = _create("torch_c.from_builtin_tensor", str(argument.type), loaded)
+                value = create("torch_c.from_builtin_tensor", argument.type, loaded)
             argument.replace_all_uses_with(value)
         block.erase_argument(index)
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
@@ -376,9 +361,3 @@ def _load_weights(
     function.attributes["function_type"] = ir.TypeAttr.get(
         ir.FunctionType.get(inputs, kind.results)
     )
-
-
-def _create(name: str, kind: str, *operands: Any, **attributes: ir.Attribute) -> Any:
-    return ir.Operation.create(
-        name, results=[ir.Type.parse(kind)], operands=list(operands), attributes=attributes
-    ).result

@@ -17,6 +17,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.call_site import CallSite, Fitting
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.operations import cast, create
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.likeness import likeness
@@ -314,7 +315,7 @@ class _Work:
                 attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
             )
             results = [
-                _cast(new, old.type) for old, new in zip(match.results, call.results, strict=True)
+                cast(new, old.type) for old, new in zip(match.results, call.results, strict=True)
             ]
         inside = [op for _, op in found.operations]
         for old, new in zip(match.results, results, strict=True):
@@ -339,22 +340,22 @@ class _Work:
         if value is None:
             rank = ir.RankedTensorType(kind).rank
             empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
-            return _cast(_create("tensor.empty", empty), kind)
-        return _cast(self._new.get(value, value), kind)
+            return cast(create("tensor.empty", empty), kind)
+        return cast(self._new.get(value, value), kind)
 
     def _number(self, match: Match, scalar: Scalar, kind: ir.Type) -> ir.Value:
         value = self._scalar(match, scalar.name)
         attribute = constant(scalar, value)
         if attribute is not None:
-            return _create("arith.constant", kind, value=attribute)
+            return create("arith.constant", kind, value=attribute)
         value = self._new.get(value, value)
         if isinstance(value.type, ir.RankedTensorType):
-            value = _create("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
+            value = create("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
         if value.type == kind:
             return value
         if str(value.type) == "index":
-            return _create("arith.index_cast", kind, value)
-        return _create("arith.extf", kind, value)
+            return create("arith.index_cast", kind, value)
+        return create("arith.extf", kind, value)
 
     def finish(self) -> None:
         """Take away what nobody uses any more."""
@@ -381,13 +382,3 @@ def _outwards(op: Any) -> Iterator[ir.Operation]:
     while op is not None and op.parent is not None:
         yield op.operation
         op = op.parent
-
-
-def _cast(value: ir.Value, kind: ir.Type) -> ir.Value:
-    return value if value.type == kind else _create("tensor.cast", kind, value)
-
-
-def _create(name: str, kind: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
-    return ir.Operation.create(
-        name, results=[kind], operands=list(operands), attributes=attributes
-    ).result

@@ -10,6 +10,7 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
@@ -182,17 +183,12 @@ def _import(program: torch.export.ExportedProgram, name: str, weights: Weights) 
 def _decompositions(module: ir.Module) -> dict[Any, Any]:
     """PyTorch's decompositions of those of its operators that the torch dialect lacks."""
     operators = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "torch.operator":
+    with module.context:
+        for op in operations_of(module, "torch.operator"):
             parts = str(ir.StringAttr(op.attributes["name"]).value).split(".")
             if parts[:2] == ["torch", "aten"]:
                 packet = getattr(torch.ops.aten, parts[2])
                 operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
-        return ir.WalkResult.ADVANCE
-
-    with module.context:
-        module.operation.walk(visit)
     # What the others' decompositions have in them, and PyTorch would not take apart again.
     inner = [torch.ops.aten._native_batch_norm_legit.default]
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))

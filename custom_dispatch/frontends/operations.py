@@ -1,0 +1,45 @@
+"""Operations of a model, at any depth: found by their names, and made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+
+def operations_of(root: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
+    """Every operation below a root, itself included, that has one of the names; all without any."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if not names or op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit)
+    return found
+
+
+def has_operation(root: ir.Module | ir.Operation, *beginnings: str) -> bool:
+    """Whether the name of an operation below a root begins with one of these: "torch."."""
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or op.name.startswith(beginnings)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit)
+    return found
+
+
+def create(name: str, kind: ir.Type, *operands: Any, **attributes: ir.Attribute) -> Any:
+    """Make an operation with one result where the insertion point is; return the result."""
+    return ir.Operation.create(
+        name, results=[kind], operands=list(operands), attributes=attributes
+    ).result
+
+
+def cast(value: Any, kind: ir.Type) -> Any:
+    """A tensor as one of another static or dynamic size."""
+    return value if value.type == kind else create("tensor.cast", kind, value)
