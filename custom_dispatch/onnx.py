@@ -125,8 +125,8 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         typed = infer_types(graph, nodes)
         replaced = replace_places(typed.model, patterns) if patterns else None
         put = {item.kernel for item in replaced or ()}
-        kernels = [item.kernel for item in patterns if item.kernel.name in put]
-        every = nodes.and_those_put(kernels, DOMAIN)
+        items = [pattern.item for pattern in patterns if pattern.item.name in put]
+        every = nodes.and_those_put(items, DOMAIN)
         module, parameters = import_graph(typed, every, name)
         called = list(dict.fromkeys(every.kernels.values()))
         done = compile_module(module, called, targets, flags=flags, store=store, **options)

@@ -19,10 +19,10 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
-from custom_dispatch.frontends.call_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.call_site import CallSite, Fitting, place_of, resolve
 from custom_dispatch.frontends.conversion import convert_input
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.mlir_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.operations import cast, create, has_operation, operations_of
 from custom_dispatch.frontends.symbols import functions_of, is_public, name_of
 from custom_dispatch.ir.signature import input_types, output_types, tensor_type

@@ -8,9 +8,9 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.call_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.call_site import Fitting, place_of, resolve
 from custom_dispatch.frontends.declarations import Callees
+from custom_dispatch.frontends.mlir_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.operations import cast, create
 from custom_dispatch.frontends.torch_types import NUMBERS, builtin_type
 from custom_dispatch.ir.signature import (

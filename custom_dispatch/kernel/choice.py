@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
@@ -94,6 +94,26 @@ class Choice:
 def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
     """The kernels that one name stands for."""
     return item.kernels if isinstance(item, Choice) else (item,)
+
+
+def are_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
+    """Whether two declarations say the same; references are not compared."""
+    if not isinstance(first, Kernel) or not isinstance(second, Kernel):
+        several = (kernels_of(first), kernels_of(second))
+        return (
+            type(first) is type(second)
+            and len(several[0]) == len(several[1])
+            and all(map(are_same, *several))
+        )
+    return _parts(first) == _parts(second)
+
+
+def _parts(kernel: Kernel) -> tuple[object, ...]:
+    return tuple(
+        getattr(kernel, item.name)
+        for item in fields(Kernel)
+        if not item.metadata.get("not_in_keys")
+    )
 
 
 def _check_structure(name: str, kernels: Sequence[Kernel]) -> None:

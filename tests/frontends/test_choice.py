@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
@@ -255,6 +257,29 @@ def test_an_operator_of_pytorch_is_a_choice(choice: cd.Choice, dynamic: bool) ->
         net.scale(torch.ones(3, 5), torch.ones(3, 5), 1.0)
     cd.torch.register(choice)
     torch.library.opcheck(net.scale, (x, x.clone(), 1.0))
+
+
+@jax.enable_x64(True)
+def test_a_function_of_jax_is_a_choice(choice: cd.Choice) -> None:
+    scale = cd.jax.call(choice)
+
+    def model(x: Any) -> Any:
+        wide = x.astype("f8")
+        return scale(x, x, 1.0), scale(wide[0], wide[0], by=1.0)
+
+    x = ones(3, 4)
+    assert [np.unique(result).tolist() for result in model(jnp.asarray(x))] == [[5], [3]]
+    assert [np.unique(result).tolist() for result in jax.jit(model)(x)] == [[5], [3]]
+    module = cd.jax.compile(model, (x,), ["cpu"])
+    assert set(module.kernels) == {"quarters", "wide"}
+    assert [np.unique(result).tolist() for result in cd.load(module).main(x)] == [[5], [3]]
+    pairs = jax.vmap(lambda x: scale(x, x, 1.0))(jnp.asarray(ones(2, 3, 4)))
+    assert np.unique(pairs).tolist() == [5]
+    with pytest.raises(CallError) as caught:
+        scale(ones(3, 5), ones(3, 5), 1.0)
+    assert caught.value.found == "No kernel of choice `scale` takes these arrays."
+    assert "requires n % 4 == 0, which does not hold for n = 5" in caught.value.log
+    assert "operand `x` has dtype float32" in caught.value.log
 
 
 def test_an_operator_that_fits_no_kernel_is_named_with_its_place(choice: cd.Choice) -> None:

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import custom_dispatch as cd
-from cuda_kernels.gelu import gelu_erf_f32, gelu_tanh_f32
+from cuda_kernels.gelu import gelu_erf_f16, gelu_erf_f32, gelu_tanh_f32
 from cuda_kernels.layer_norm import layer_norm_f32
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
@@ -344,6 +344,44 @@ def test_places_that_overlap_are_taken_once() -> None:
     assert [miss.reason for miss in report.near_misses] == [
         "the place overlaps one that `gelu_erf_f32` takes"
     ]
+
+
+def test_each_place_takes_the_first_kernel_of_a_choice_that_it_fits() -> None:
+    choice = cd.Choice("gelu", [gelu_erf_f16, gelu_erf_f32])
+    pattern = cd.onnx.Pattern(choice, "Gelu")
+    model = model_of(
+        graph_of(
+            [
+                node("Gelu", "x", "wide"),
+                node("Cast", "x", "half", to=TensorProto.FLOAT16),
+                node("Gelu", "half", "narrow"),
+                node("Gelu", "x", "other", approximate="tanh"),
+            ],
+            {"x": SIZES},
+            {"wide": SIZES, "narrow": SIZES, "other": SIZES},
+        )
+    )
+    model.graph.output[1].type.tensor_type.elem_type = TensorProto.FLOAT16
+    module = cd.onnx.compile(model, ["cpu"], replace=pattern)
+    assert module.replaced is not None
+    assert [(item.kernel, item.place.module) for item in module.replaced] == [
+        ("gelu", "wide"),
+        ("gelu", "narrow"),
+    ]
+    assert [(item.kernel, item.place.module) for item in module.replaced.near_misses] == [
+        ("gelu", "other")
+    ]
+    assert set(module.kernels) == {"gelu_erf_f16", "gelu_erf_f32"}
+    x = RNG.standard_normal((2, 3, 8), "f4")
+    expected = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    for found, wanted in zip(cd.load(module, "cpu").main(x), expected, strict=True):
+        assert found.dtype == wanted.dtype
+        numpy.testing.assert_allclose(found, wanted, atol=2e-3)
+    with pytest.raises(LinkError, match="No place in the model computes what kernel `gelu` "):
+        replaced(norm_model(), pattern)
+    same_name = cd.onnx.Pattern(gelu_tanh_f32.with_launch(name="gelu"), "Gelu", required=False)
+    with pytest.raises(LinkError, match="The patterns have two kernels named `gelu`"):
+        cd.onnx.compile(model, ["cpu"], replace=[pattern, same_name])
 
 
 def test_an_operand_is_nothing_that_the_kernel_would_compute() -> None:

@@ -16,9 +16,11 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.frontends.arguments import call_arguments
 from custom_dispatch.frontends.jax.derivative import Derivative
 from custom_dispatch.frontends.jax.dtypes import check_is_there
 from custom_dispatch.frontends.jax.shapes import traced_shapes
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
@@ -28,11 +30,13 @@ primitive.multiple_results = True
 
 
 class Call:
-    """A kernel as a function of JAX: what `cd.jax.call` returns."""
+    """A kernel or a choice as a function of JAX: what `cd.jax.call` returns."""
 
-    def __init__(self, kernel: Kernel, backward: Any) -> None:
+    def __init__(self, kernel: Kernel | Choice, backward: Any) -> None:
         self.kernel = kernel
-        self._derivative = None if backward is None else Derivative(kernel, backward, _call_all)
+        self._derivative = (
+            None if backward is None else Derivative(kernels_of(kernel)[0], backward, _call_all)
+        )
         self.__name__ = self.__qualname__ = kernel.name
         self.__doc__ = f"{kernel!r}, as a function of JAX."
 
@@ -44,9 +48,8 @@ class Call:
         CallError
             The arguments do not fit the declaration.
         """
-        kernel = self.kernel
-        arrays, scalars = _split(kernel, _bound(kernel, arguments, keywords))
-        run = _primitive(kernel, scalars)
+        arrays, scalars = _split(self.kernel, _bound(self.kernel, arguments, keywords))
+        run = _primitive(self.kernel, scalars)
         if self._derivative is not None:
             run = self._derivative.differentiable(run, scalars)
         results = run(*arrays)
@@ -56,7 +59,7 @@ class Call:
         return f"cd.jax.call({self.kernel!r})"
 
 
-def call(kernel: Kernel, *, backward: Any = None) -> Call:
+def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     """Make a kernel a function of JAX.
 
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
@@ -67,6 +70,8 @@ def call(kernel: Kernel, *, backward: Any = None) -> Call:
 
     Parameters
     ----------
+    kernel
+        A kernel; or a choice, of which each call takes the first that its arrays fit.
     backward
         Its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by name what
         it needs of the arguments and results, and `grad_y` for the gradient of the result `y`. A
@@ -78,16 +83,16 @@ def call(kernel: Kernel, *, backward: Any = None) -> Call:
     DeclarationError
         The kernel is none; or the backward takes or gives what there is not.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.jax.call is given {shown(kernel)}.",
-            expected="a cd.Kernel",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
     return Call(kernel, backward)
 
 
-def _primitive(kernel: Kernel, scalars: tuple[Any, ...]) -> Callable[..., Sequence[Any]]:
+def _primitive(kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> Callable[..., Sequence[Any]]:
     def run(*arrays: Any) -> Sequence[Any]:
         found: Sequence[Any] = primitive.bind(*arrays, kernel=kernel, scalars=scalars)
         return found
@@ -95,7 +100,7 @@ def _primitive(kernel: Kernel, scalars: tuple[Any, ...]) -> Callable[..., Sequen
     return run
 
 
-def _call_all(kernel: Kernel, **values: Any) -> Sequence[Any]:
+def _call_all(kernel: Kernel | Choice, **values: Any) -> Sequence[Any]:
     """Call a kernel, and return all of its results."""
     arrays, scalars = _split(kernel, _bound(kernel, (), values))
     return _primitive(kernel, scalars)(*arrays)
@@ -104,7 +109,9 @@ def _call_all(kernel: Kernel, **values: Any) -> Sequence[Any]:
 # -- arguments
 
 
-def _bound(kernel: Kernel, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(
+    kernel: Kernel | Choice, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
     """The arguments by name."""
     names = [item.name for item in kernel.inputs]
     values = dict(zip(names, arguments, strict=False))
@@ -128,22 +135,38 @@ def _bound(kernel: Kernel, arguments: Sequence[Any], keywords: Mapping[str, Any]
     return {name: values.get(name) for name in names}
 
 
-def _split(kernel: Kernel, values: Mapping[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
     """Arrays, and numbers in the order of `Kernel.arguments`."""
+    kernel = _kernel_for(item, values)
     arrays: list[Any] = []
     numbers: list[Any] = []
-    for item in kernel.inputs:
-        value = values[item.name]
-        if isinstance(item, Buffer):
-            check_is_there(kernel.name, item.name, item.dtype)
-            if value is None and item.optional:
-                value = numpy.zeros((0,) * item.rank, item.dtype.to_numpy())
+    for operand in kernel.inputs:
+        value = values[operand.name]
+        if isinstance(operand, Buffer):
+            check_is_there(kernel.name, operand.name, operand.dtype)
+            if value is None and operand.optional:
+                value = numpy.zeros((0,) * operand.rank, operand.dtype.to_numpy())
             arrays.append(jax.numpy.asarray(value))
-        elif isinstance(item, Scalar):
-            numbers.append(_number(kernel, item.name, value))
-        elif isinstance(item, Struct):
-            numbers += _fields(kernel, item, value)
+        elif isinstance(operand, Scalar):
+            numbers.append(_number(kernel, operand.name, value))
+        elif isinstance(operand, Struct):
+            numbers += _fields(kernel, operand, value)
     return arrays, tuple(numbers)
+
+
+def _kernel_for(item: Kernel | Choice, values: Mapping[str, Any]) -> Kernel:
+    """The first kernel whose types the arrays have; the first of all where there is none."""
+    kernels = kernels_of(item)
+    for kernel in kernels[: len(kernels) if len(kernels) > 1 else 0]:
+        dtypes = {
+            operand.name: getattr(values[operand.name], "dtype", None)
+            for operand in _buffers(kernel)
+        }
+        if all(
+            dtypes[operand.name] in (None, operand.dtype.to_numpy()) for operand in _buffers(kernel)
+        ):
+            return kernel
+    return kernels[0]
 
 
 def _fields(kernel: Kernel, struct: Struct, value: Any) -> list[Any]:
@@ -187,32 +210,23 @@ def _buffers(kernel: Kernel) -> list[Buffer]:
 # -- running
 
 
-def _run(kernel: Kernel, scalars: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+def _run(item: Kernel | Choice, scalars: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Run the kernel on the CPU, on arrays that numpy can look at."""
-    rest = iter(arrays)
-    numbers = iter(scalars)
+    rest, numbers = iter(arrays), iter(scalars)
+    kernel = kernels_of(item)[0]
     values: list[Any] = []
-    for item in kernel.inputs:
-        if isinstance(item, Buffer):
-            array = numpy.asarray(next(rest))
-            values.append(None if item.optional and not array.size else array)
-        elif isinstance(item, Scalar):
+    for operand in kernel.arguments:
+        if isinstance(operand, Scalar):
             values.append(next(numbers))
-        else:
-            values.append(
-                {
-                    field.name: next(numbers)
-                    if field.count is None
-                    else [next(numbers) for _ in range(field.count)]
-                    for field in item.fields
-                }
-            )
-    results = kernel.on("cpu")(*values)
+            continue
+        array = numpy.asarray(next(rest))
+        values.append(None if operand.optional and not array.size else array)
+    results = item.on("cpu")(*call_arguments(kernel, values))
     return results if isinstance(results, tuple) else (results,)
 
 
-def _eager(*arrays: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> list[Any]:
-    _shapes(arrays, kernel)
+def _eager(*arrays: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> list[Any]:
+    _fitting(arrays, kernel)
     return [jax.numpy.asarray(result) for result in _run(kernel, scalars, arrays)]
 
 
@@ -222,15 +236,40 @@ primitive.def_impl(_eager)
 # -- tracing
 
 
-def _abstract(*arrays: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> list[Any]:
+def _abstract(*arrays: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> list[Any]:
     del scalars
+    fitting, shapes = _fitting(arrays, kernel)
     return [
         jax.core.ShapedArray(shape, item.dtype.to_numpy())
-        for item, shape in zip(kernel.outputs, _shapes(arrays, kernel), strict=True)
+        for item, shape in zip(fitting.outputs, shapes, strict=True)
     ]
 
 
 primitive.def_abstract_eval(_abstract)
+
+
+def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list[tuple[Any, ...]]]:
+    """The kernel that arrays fit, the first of a choice's, and the shapes of its results.
+
+    Raises
+    ------
+    CallError
+        They fit none.
+    """
+    reasons = []
+    for kernel in kernels_of(item):
+        try:
+            return kernel, _shapes(arrays, kernel)
+        except CallError as error:
+            if isinstance(item, Kernel):
+                raise
+            reasons.append(error.found)
+    raise CallError(
+        f"No kernel of choice `{item.name}` takes these arrays.",
+        expected="arrays that one of them takes",
+        next_step="pass others, or add a kernel that takes these; of those there are:",
+        log="\n".join(reasons),
+    )
 
 
 def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
@@ -250,10 +289,11 @@ def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
     return [found[item.name] for item in kernel.outputs]
 
 
-def _lower(ctx: Any, *operands: Any, kernel: Kernel, scalars: tuple[Any, ...]) -> Any:
+def _lower(ctx: Any, *operands: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> Any:
     """IR for the call: by name where the function is exported, else back into this process."""
     if ctx.module_context.lowering_parameters.for_export:
-        items = [item for item in kernel.arguments if isinstance(item, Scalar)]
+        fitting, _ = _fitting(ctx.avals_in, kernel)
+        items = [item for item in fitting.arguments if isinstance(item, Scalar)]
         attributes = {
             item.name: _attribute(item, value) for item, value in zip(items, scalars, strict=True)
         }
@@ -288,13 +328,18 @@ def _attribute(scalar: Scalar, value: Any) -> Any:
 
 
 def _batch(
-    arrays: Sequence[Any], axes: Sequence[Any], *, kernel: Kernel, scalars: tuple[Any, ...]
+    arrays: Sequence[Any],
+    axes: Sequence[Any],
+    *,
+    kernel: Kernel | Choice,
+    scalars: tuple[Any, ...],
 ) -> tuple[list[Any], list[int]]:
     """`jax.vmap`: one more leading dim."""
     size = next(
         array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None
     )
-    for item in kernel.outputs:
+    fitting = _kernel_of_rows(arrays, axes, kernel)
+    for item in fitting.outputs:
         if not item.batched:
             raise CallError(
                 f"Kernel `{kernel.name}` is called under jax.vmap, and its result `{item.name}` "
@@ -303,7 +348,7 @@ def _batch(
                 next_step="declare them so, or call it once for each: jax.lax.map.",
             )
     batched = []
-    for item, array, axis in zip(_buffers(kernel), arrays, axes, strict=True):
+    for item, array, axis in zip(_buffers(fitting), arrays, axes, strict=True):
         if item.optional and not array.size:
             batched.append(array)
         elif item.batched:
@@ -324,7 +369,18 @@ def _batch(
 batching.primitive_batchers[primitive] = _batch
 
 
-def _no_derivative(*_: Any, kernel: Kernel, **_others: Any) -> Any:
+def _kernel_of_rows(arrays: Sequence[Any], axes: Sequence[Any], item: Kernel | Choice) -> Kernel:
+    """The kernel that each call under `jax.vmap` takes by itself."""
+    each = [
+        array
+        if axis is None
+        else jax.ShapeDtypeStruct(array.shape[:axis] + array.shape[axis + 1 :], array.dtype)
+        for array, axis in zip(arrays, axes, strict=True)
+    ]
+    return _fitting(each, item)[0]
+
+
+def _no_derivative(*_: Any, kernel: Kernel | Choice, **_others: Any) -> Any:
     raise CallError(
         f"Kernel `{kernel.name}` has no derivative, which jax.grad asks for.",
         expected="a function that computes it",

@@ -44,7 +44,7 @@ class KernelNodes:
     kernels: Mapping[tuple[str, str], Kernel | Choice]
     """By domain and operator."""
 
-    def and_those_put(self, kernels: Iterable[Kernel], domain: str) -> KernelNodes:
+    def and_those_put(self, kernels: Iterable[Kernel | Choice], domain: str) -> KernelNodes:
         """These, and those of kernels in a domain of their own.
 
         Raises
@@ -52,7 +52,14 @@ class KernelNodes:
         LinkError
             Two kernels have one name.
         """
-        found = dict(self.kernels) | {(domain, kernel.name): kernel for kernel in kernels}
+        found = dict(self.kernels)
+        for kernel in kernels:
+            if found.setdefault((domain, kernel.name), kernel) is not kernel:
+                raise LinkError(
+                    f"The patterns have two kernels named `{kernel.name}`.",
+                    expected="a name for each",
+                    next_step='rename one: kernel.with_launch(name="another").',
+                )
         _check_names(found)
         return KernelNodes(found)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
-from custom_dispatch.frontends.torch.schema import argument_names
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from onnx.defs import OpSchema
 from onnx.reference.op_run import OpRun
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.onnx.dtypes import type_string
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
@@ -24,8 +24,7 @@ from custom_dispatch.frontends.onnx.node import (
     scalars_of,
     tensor_type,
 )
-from custom_dispatch.frontends.torch.schema import argument_names, call_arguments
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, are_same, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -80,7 +79,7 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
         known = _registered.get(key)
         if known is None and onnx.defs.has(kernel.name, domain):
             raise _taken(*key, "an operator that this package did not register")
-        if known is not None and not _is_same(known, kernel):
+        if known is not None and not are_same(known, kernel):
             raise _taken(*key, "another kernel")
         if known is None:
             onnx.defs.register_schema(_schema(kernel, domain))
@@ -108,22 +107,6 @@ def known_operators(kernels: Iterable[tuple[str, Kernel | Choice]]) -> Iterator[
         finally:
             for domain, kernel in added:
                 onnx.defs.deregister_schema(kernel.name, _VERSION, domain)
-
-
-def _is_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
-    """Whether two declarations say the same; references are not compared."""
-    if not isinstance(first, Kernel) or not isinstance(second, Kernel):
-        several = (kernels_of(first), kernels_of(second))
-        return (
-            type(first) is type(second)
-            and len(several[0]) == len(several[1])
-            and all(map(_is_same, *several))
-        )
-    return all(
-        getattr(first, field.name) == getattr(second, field.name)
-        for field in dataclasses.fields(Kernel)
-        if not field.metadata.get("not_in_keys")
-    )
 
 
 def _taken(domain: str, name: str, what: str) -> DeclarationError:

@@ -12,6 +12,7 @@ import onnx
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
 from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel, wrong
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
 from custom_dispatch.kernel.operand import Buffer
@@ -48,7 +49,8 @@ class Pattern:
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found.
+        The kernel that takes the places that are found; or a choice, of which each place takes the
+        first kernel that it fits.
     computes
         An operator of ONNX ("LayerNormalization"), whose inputs and outputs are those of the
         kernel, in order; a node or a graph, or a model of one, with inputs named after the kernel's
@@ -67,6 +69,7 @@ class Pattern:
         A part is none, or the graph's inputs and outputs are not those of the kernel.
     """
 
+    item: Kernel | Choice
     kernel: Kernel
     examples: tuple[Example, ...]
     fixed: Mapping[str, Any] = field(hash=False)
@@ -74,18 +77,19 @@ class Pattern:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | Choice,
         computes: Computes | Sequence[Computes],
         *,
         fixed: Mapping[str, Any] | None = None,
         required: bool = True,
     ) -> None:
-        check_kernel(kernel)
+        item, kernel = kernel, check_kernel(kernel)
+        object.__setattr__(self, "item", item)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
         object.__setattr__(self, "required", bool(required))
-        items: Iterable[Any] = computes if is_list(computes) else (computes,)
-        examples = tuple(_example(kernel, item, self.fixed) for item in items)
+        several: Iterable[Any] = computes if is_list(computes) else (computes,)
+        examples = tuple(_example(kernel, one, self.fixed) for one in several)
         if not examples:
             raise wrong(kernel, "has nothing that the kernel computes", "a node or a graph of ONNX")
         object.__setattr__(self, "examples", examples)

@@ -27,7 +27,8 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.frontends.patterns.pattern import of_each
+from custom_dispatch.kernel.choice import kernels_of
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
@@ -86,10 +87,15 @@ def replace_places(model: onnx.ModelProto, patterns: Sequence[Pattern]) -> Repla
         A pattern that is required is found nowhere; the message lists what nearly is.
     """
     work = _Work(model)
-    found = [item for order, pattern in enumerate(patterns) for item in work.find(order, pattern)]
+    found = [
+        item
+        for order, pattern in enumerate(patterns)
+        for one in of_each(pattern)
+        for item in work.find(order, one)
+    ]
     report = work.put(work.chosen(found))
     for pattern in patterns:
-        name = pattern.kernel.name
+        name = pattern.item.name
         if pattern.required and not report.of(name):
             near = tuple(item for item in report.near_misses if item.kernel == name)
             raise LinkError(
@@ -135,7 +141,7 @@ class _Work:
                         continue
                     result = Miss(problem, 1.0)
                 if result.share >= _NEAR:
-                    self._note(pattern.kernel, key, result)
+                    self._note(pattern, key, result)
 
     def _check_version(self, pattern: Pattern, example: Example) -> None:
         version = self._view.version
@@ -152,11 +158,11 @@ class _Work:
                     f"onnx.version_converter.convert_version(pattern, {version}).",
                 )
 
-    def _note(self, kernel: Kernel, key: Key, miss: Miss) -> None:
-        known = self._misses.get((kernel.name, key))
+    def _note(self, pattern: Pattern, key: Key, miss: Miss) -> None:
+        name = pattern.item.name
+        known = self._misses.get((name, key))
         if known is None or miss.share > known[0]:
-            said = NearMiss(kernel.name, self._place(key), miss.reason)
-            self._misses[kernel.name, key] = (miss.share, said)
+            self._misses[name, key] = (miss.share, NearMiss(name, self._place(key), miss.reason))
 
     def _place(self, key: Key) -> Place:
         return Place(self._view.nodes[key].name, "")
@@ -219,9 +225,9 @@ class _Work:
                 taken.update(dict.fromkeys(item.match.nodes, item))
                 kept.append(item)
                 continue
-            kernel = other.match.pattern.kernel.name
-            reason = f"the place overlaps one that `{kernel}` takes"
-            self._note(item.match.pattern.kernel, item.match.root, Miss(reason, 1.0))
+            name = other.match.pattern.item.name
+            reason = f"the place overlaps one that `{name}` takes"
+            self._note(item.match.pattern, item.match.root, Miss(reason, 1.0))
         return kept
 
     # -- replacing
@@ -234,12 +240,14 @@ class _Work:
         for item in sorted(chosen, key=lambda item: item.match.root):
             match = item.match
             new[max(self._view.producers[name] for name in match.outputs)] = self._node(match)
-            kernel = match.pattern.kernel
+            name = match.pattern.item.name
             operations = tuple(nodes[key].op_type for key in sorted(match.nodes))
-            scalars = {name: self._scalar(match, name) for name in scalars_of(kernel)}
+            scalars = {
+                scalar: self._scalar(match, scalar) for scalar in scalars_of(match.pattern.kernel)
+            }
             place = self._place(match.root)
-            replacements.append(Replacement(kernel.name, place, operations, scalars))
-            self._misses.pop((kernel.name, match.root), None)
+            replacements.append(Replacement(name, place, operations, scalars))
+            self._misses.pop((name, match.root), None)
         gone = {key for item in chosen for key in item.match.nodes}
         graph = self._model.graph
         kept = [
@@ -256,7 +264,8 @@ class _Work:
         return Replaced(tuple(replacements), tuple(misses))
 
     def _node(self, match: Match) -> onnx.NodeProto:
-        kernel = match.pattern.kernel
+        # Of a choice's kernels, the first says the operator's attributes.
+        kernel = kernels_of(match.pattern.item)[0]
         attributes = {
             name: float(self._scalar(match, name))
             if attribute_type(scalar) == onnx.AttributeProto.FLOAT
@@ -264,7 +273,7 @@ class _Work:
             for name, scalar in scalars_of(kernel).items()
         }
         return onnx.helper.make_node(
-            kernel.name,
+            match.pattern.item.name,
             [match.operands.get(operand.name, "") for operand in buffers_of(kernel)],
             match.outputs,
             self._view.nodes[match.root].name,

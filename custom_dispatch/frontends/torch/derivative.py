@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 

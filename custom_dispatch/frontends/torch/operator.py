@@ -7,7 +7,6 @@ and by its name, in what these make of a model.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ from typing import Any
 import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.torch.derivative import derivative_of
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
-from custom_dispatch.frontends.torch.schema import argument_names, call_arguments, schema_of
+from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, are_same, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import check_name, shown
@@ -102,7 +102,7 @@ def _register(kernel: Kernel | Choice, namespace: str) -> Any:
     with _lock:
         known = _registered.get(name)
         if known is not None:
-            if not _is_same(known.item, kernel):
+            if not are_same(known.item, kernel):
                 raise _taken(name, "another kernel")
             # Declared anew, as in a notebook: its source may be another by now.
             known.item, known.bound = kernel, bound
@@ -154,22 +154,6 @@ def registered_kernel(operator: Any) -> Kernel | Choice | None:
         return None
     known = _registered.get(operator.name())
     return None if known is None else known.item
-
-
-def _is_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
-    """Whether two declarations say the same; references are not compared."""
-    if not isinstance(first, Kernel) or not isinstance(second, Kernel):
-        several = (kernels_of(first), kernels_of(second))
-        return (
-            type(first) is type(second)
-            and len(several[0]) == len(several[1])
-            and all(map(_is_same, *several))
-        )
-    return all(
-        getattr(first, field.name) == getattr(second, field.name)
-        for field in dataclasses.fields(Kernel)
-        if not field.metadata.get("not_in_keys")
-    )
 
 
 def _taken(name: str, what: str) -> DeclarationError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.torch.schema import argument_names
+from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown

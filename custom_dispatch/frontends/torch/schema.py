@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
+from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, Scalar
 
 
 def schema_of(kernel: Kernel) -> str:
@@ -28,19 +26,6 @@ def schema_of(kernel: Kernel) -> str:
     return f"({', '.join(parts)}) -> {returned}"
 
 
-def argument_names(kernel: Kernel) -> list[str]:
-    """The arguments' names: a struct's field `params.alpha` is `params_alpha`."""
-    taken = {item.name for item in kernel.arguments}
-    names = []
-    for item in kernel.arguments:
-        name = item.name.replace(".", "_")
-        while name != item.name and name in taken:
-            name += "_"
-        taken.add(name)
-        names.append(name)
-    return names
-
-
 def _is_optional(item: Buffer | Scalar) -> bool:
     return isinstance(item, Buffer) and item.optional
 
@@ -51,22 +36,3 @@ def _type_of(item: Buffer | Scalar) -> str:
     if item.dtype.is_float:
         return "float"
     return "bool" if item.dtype.name == "bool" else "SymInt"
-
-
-def call_arguments(kernel: Kernel, values: Sequence[Any]) -> list[Any]:
-    """The operator's arguments as a call of the kernel takes them: a struct's numbers together."""
-    rest = iter(values)
-    found: list[Any] = []
-    for operand in kernel.inputs:
-        if not isinstance(operand, Struct):
-            found.append(next(rest))
-            continue
-        found.append(
-            {
-                field.name: next(rest)
-                if field.count is None
-                else [next(rest) for _ in range(field.count)]
-                for field in operand.fields
-            }
-        )
-    return found

@@ -1,4 +1,4 @@
-"""The arguments of a call: its operands, and numbers that stand beside them by name."""
+"""The arguments of a call in MLIR: its operands, and attributes, which are scalars by name."""
 
 from __future__ import annotations
 
