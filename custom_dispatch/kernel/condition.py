@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import DeclarationError
@@ -12,34 +14,55 @@ from custom_dispatch.kernel.names import is_list, shown
 if TYPE_CHECKING:
     from custom_dispatch.kernel.expr import Expr
 
-_EQUALITY = ("==", "!=")
+Instruction = tuple[int, int]
+"""One of a running function's: the frame's identity, and the place in its code."""
 
 
-@dataclass(frozen=True, slots=True)
+def instruction_of(frame: FrameType) -> Instruction:
+    """The instruction that a frame is at."""
+    return id(frame), frame.f_lasti
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Condition:
     """A comparison of two expressions, for `cd.where` and `requires=`.
 
-    As a truth value `==` says whether both are the same expression, and `!=` whether they are not:
-    so expressions can be compared, found in lists and used as keys. No other comparison has one.
+    It has no truth value, which Python's `and`, `or`, `not` and `if` would ask for: `a or b` is b,
+    and `0 < n < 8` is `n < 8`. Containers may ask whether two expressions are the same, so that
+    these are found in lists, are keys, and parts of declarations that can be compared.
     """
 
     operator: str
     """One of < <= > >= == !=."""
     left: Expr
     right: Expr
-    was_asked: bool = field(default=False, init=False, compare=False, repr=False)
-    """Whether it was used as a truth value: it may be what is left of `a == b and c == d`."""
+    made_by: Instruction | None = field(default=None, repr=False)
+    """What compares, for == and !=."""
 
     def __bool__(self) -> bool:
-        if self.operator not in _EQUALITY:
+        # A list's `in`, a key or a tuple's `==` compares and asks within one instruction; what a
+        # user writes, `n == 4 or m == 8`, compares first and asks in a later one. (Python 3.13 does
+        # both in one for `if` and `not`, where the answer is that of a container.)
+        if self.made_by is None or self.made_by != instruction_of(sys._getframe(1)):
             raise DeclarationError(
                 f"The condition {self} is used as a truth value, but has no value yet.",
                 expected="a condition that is decided when the kernel is called",
-                next_step="write cd.where(condition, a, b) instead of Python's if, and, or; "
-                "`requires` takes a list, all of which must hold.",
+                next_step="for `and` and for chains put each comparison into the list: "
+                "requires=[n > 0, n < 8]; for `or` and `if` write cd.where(condition, a, b), or "
+                "put a kernel for each case into a cd.Choice. a.is_same(b) says whether two "
+                "expressions are one.",
             )
-        object.__setattr__(self, "was_asked", True)
         return self.left.is_same(self.right) == (self.operator == "==")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Condition) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.operator, self.left, self.right
 
     def __str__(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
@@ -51,7 +74,7 @@ def check_requires(kernel: str, requires: Sequence[Condition]) -> tuple[Conditio
     Raises
     ------
     DeclarationError
-        One is none, or is what Python made of several.
+        One is none.
     """
     example = "requires=[n % 4 == 0, n <= 8192]"
     if not is_list(requires):
@@ -66,13 +89,6 @@ def check_requires(kernel: str, requires: Sequence[Condition]) -> tuple[Conditio
                 f"Kernel `{kernel}`: requires has {_said(condition)} in it.",
                 expected="comparisons of dims",
                 next_step=f"write {example}.",
-            )
-        if condition.was_asked:
-            raise DeclarationError(
-                f"Kernel `{kernel}`: requires has {condition} in it, which was used as a truth "
-                "value: Python's `and`, and chains such as `n == m == 8`, keep one comparison.",
-                expected="one comparison each",
-                next_step=f"put each into the list: {example}.",
             )
     return tuple(requires)
 

@@ -8,12 +8,13 @@ division rounds towards zero, which for them is C's and CUDA's.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.condition import Condition, instruction_of
 from custom_dispatch.kernel.names import as_integer, check_name, shown
 
 MAX_VALUE = 2**63 - 1
@@ -74,11 +75,11 @@ class Expr:
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         found = _compared(other)
-        return NotImplemented if found is None else Condition("==", self, found)
+        return NotImplemented if found is None else _equality("==", self, found)
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
         found = _compared(other)
-        return NotImplemented if found is None else Condition("!=", self, found)
+        return NotImplemented if found is None else _equality("!=", self, found)
 
     def __hash__(self) -> int:
         return hash((type(self), *self._parts))
@@ -264,6 +265,11 @@ def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Ex
             next_step="compare with <, <=, >, >=, == or !=.",
         )
     return Where(condition, as_expr(if_true), as_expr(if_false))
+
+
+def _equality(name: str, left: Expr, right: Expr) -> Condition:
+    """What the function that calls our caller compares with `==` or `!=`."""
+    return Condition(name, left, right, made_by=instruction_of(sys._getframe(2)))
 
 
 def _compared(value: object) -> Expr | None:

@@ -159,7 +159,7 @@ class InOut(Buffer):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Scalar:
     """A parameter passed by value.
 
@@ -211,6 +211,17 @@ class Scalar:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "dtype", kind)
         object.__setattr__(self, "value", expr)
+
+    def __eq__(self, other: object) -> bool:
+        # Within tuples expressions are the same or not; by itself, `==` compares sizes.
+        return isinstance(other, Scalar) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.name, self.dtype, self.value
 
     @property
     def is_argument(self) -> bool:

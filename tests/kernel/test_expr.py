@@ -171,6 +171,13 @@ def test_numpy_integers_are_integers_on_either_side() -> None:
         (lambda: -n, "The dim expression n is negated."),
         (lambda: bool(n), "The dim expression n is used as a truth value"),
         (lambda: 1 < n < 3, "The condition n > 1 is used as a truth value"),
+        (lambda: n == m == 3, "The condition n == m is used as a truth value"),
+        (lambda: n % 4 == 0 or m == 8, "The condition n % 4 == 0 is used as a truth value"),
+        (lambda: n != 4 and m == 8, "The condition n != 4 is used as a truth value"),
+        (lambda: n == m or n == m, "The condition n == m is used as a truth value"),  # noqa: SIM109
+        (lambda: n > 4 or m > 4, "The condition n > 4 is used as a truth value"),
+        (lambda: 1 if n > 4 else 2, "The condition n > 4 is used as a truth value"),
+        (lambda: any([n == 4, m == 8]), "The condition n == 4 is used as a truth value"),
         (lambda: int(n), "The dim expression n is used as a number"),
         (lambda: cd.where(True, 1, 2), "cd.where was given True as its condition."),  # type: ignore[arg-type]
         (lambda: cd.where(n, 1, 2), "cd.where was given Dim(name='n') as its condition."),  # type: ignore[arg-type]
@@ -204,7 +211,7 @@ def test_an_expression_that_doubles_itself_ends(double: Any) -> None:
 def test_expressions_are_values() -> None:
     expr = cd.where(n >= 4, cd.ceildiv(n, 4), m % 3)
     for twin in (copy.deepcopy(expr), pickle.loads(pickle.dumps(expr))):  # noqa: S301
-        assert twin == expr
+        assert twin.is_same(expr)
         assert hash(twin) == hash(expr)
     assert str(expr) == "where(n >= 4, ceildiv(n, 4), m % 3)"
     assert str((n + 1) * (m - 2) // 3) == "((n + 1) * (m - 2)) // 3"
@@ -217,16 +224,20 @@ def test_expressions_are_compared_when_called_and_are_the_same_or_not_before() -
     assert (str(same), str(other)) == ("n % 4 == 0", "n != m")
     assert [holds(same, {"n": value}) for value in (4, 6)] == [True, False]
     assert [holds(other, {"n": 1, "m": value}) for value in (1, 2)] == [False, True]
-    assert n == cd.dim("n")
-    assert n + 1 == cd.dim("n") + 1
-    assert n * 2 != n + 2
-    assert not n == m  # noqa: SIM201
-    assert not n != cd.dim("n")  # noqa: SIM202
+    assert n.is_same(cd.dim("n"))
+    assert (n + 1).is_same(cd.dim("n") + 1)
+    assert not (n * 2).is_same(n + 2)
     assert (n == 4) == (n == 4)
+    assert (n == 4) != (n == m)
     assert hash(n * 2) == hash(cd.dim("n") * 2)
     assert {n + 1: "found"}[cd.dim("n") + 1] == "found"
     assert cd.dim("m") in [n, m]
+    assert cd.dim("m") not in [n, m + 1]
     assert (n, 1) == (cd.dim("n"), 1)
+    assert (n, m) != (n, n)
+    assert {n: 1, m: 2} == {m: 2, cd.dim("n"): 1}
+    assert cd.In("x", "f32", [n, 4]) == cd.In("x", "f32", [cd.dim("n"), 4])
+    assert cd.In("x", "f32", [n, 4]) != cd.In("x", "f32", [n, m])
     assert n not in (None, "n", 1.5, [])
     assert str(4 == n) == "n == 4"  # noqa: SIM300
     assert str(numpy.int64(4) == n) == "n == 4"
