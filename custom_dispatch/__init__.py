@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel import (
     Choice,
+    Implementation,
     In,
     InOut,
     Kernel,
@@ -55,6 +56,7 @@ __all__ = [
     "CompiledModule",
     "CustomDispatchError",
     "DeviceArray",
+    "Implementation",
     "In",
     "InOut",
     "Kernel",

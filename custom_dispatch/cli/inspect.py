@@ -145,7 +145,7 @@ def _module(content: bytes, file: Path) -> None:
             ("source", "kernels", "options", "sha256"),
             [
                 (
-                    item.file,
+                    item.file + (f" for {', '.join(item.targets)}" if item.targets else ""),
                     ", ".join(item.kernels),
                     " ".join(item.options) or "-",
                     item.sha256[:16],

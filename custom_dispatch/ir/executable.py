@@ -74,12 +74,19 @@ class Executable:
 
         A variant that is left out of it is dropped from the executable without a word.
         """
-        objects = [*self.objects, *([] if self.cpu is None else [self.cpu.ptx])]
+        symbols = [entry_symbol(item, kernel) for item in self.objects]
+        if self.cpu is not None:
+            symbols.append(self.cpu.ptx.symbol(kernel.own.entry))
         points = comma(
-            f"@{self.symbol}::@{variant}::@{item.symbol(kernel.entry)}"
-            for variant, item in zip(self.variants, objects, strict=True)
+            f"@{self.symbol}::@{variant}::@{symbol}"
+            for variant, symbol in zip(self.variants, symbols, strict=True)
         )
         return f"{{{points}}}"
+
+
+def entry_symbol(item: Object, kernel: Kernel) -> str:
+    """The name that a kernel has in an object for a CUDA target."""
+    return item.symbol(kernel.for_target(item.target).entry)
 
 
 def by_path(item: Object) -> str:
@@ -206,6 +213,7 @@ def _write_exports(
     out: Emitter, executable: Executable, item: Object, cpu: CpuVariant | None = None
 ) -> None:
     for ordinal, kernel in enumerate(executable.kernels):
+        form = kernel.for_target(item.target if cpu is None else None)
         body = out.nested()
         inner = Emitter(body.indent + 1)
         inner.reserve("device")
@@ -215,18 +223,18 @@ def _write_exports(
         arguments = comma(["%device: !hal.device", *(f"{value}: index" for value in values)])
         layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
         body.line(
-            f"hal.executable.export public @{item.symbol(kernel.entry)} ordinal({ordinal}) "
+            f"hal.executable.export public @{item.symbol(form.entry)} ordinal({ordinal}) "
             f"layout({layout}) "
             f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
-        grid = _all_zero_if_one_is(inner, arithmetic, kernel, runs)
+        grid = _all_zero_if_one_is(inner, arithmetic, form, runs)
         if cpu is not None:
-            grid[0] = _workgroups(inner, kernel, grid[0])
+            grid[0] = _workgroups(inner, form, grid[0])
         inner.line(f"hal.return {comma(grid)} : index, index, index")
         body.absorb(inner)
         # The CPU variant runs a block's threads itself.
-        attributes = _launch_attributes(kernel) if cpu is None else _local_memory(cpu, kernel)
+        attributes = _launch_attributes(form) if cpu is None else _local_memory(cpu, form)
         body.line(f"}} <{attributes}>")
         out.absorb(body)
 
@@ -287,5 +295,9 @@ def _local_memory(cpu: CpuVariant, kernel: Kernel) -> str:
 
 
 def workload_of(kernel: Kernel) -> tuple[str, ...]:
-    """The dims that the grid is computed from: the workload of a dispatch."""
-    return tuple(dict.fromkeys(dim.name for size in kernel.grid for dim in dims_of(size)))
+    """The dims that the grids are computed from: the workload of a dispatch.
+
+    Each variant computes its own grid from it.
+    """
+    sizes = [size for form in kernel.forms for size in form.grid]
+    return tuple(dim.name for dim in dims_of(*sizes))

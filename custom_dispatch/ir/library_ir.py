@@ -13,7 +13,7 @@ from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.executable import CpuVariant, Executable
+from custom_dispatch.ir.executable import CpuVariant, Executable, entry_symbol
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.ir.signature import argument_types
 from custom_dispatch.ir.usage import FunctionUse, KernelUse
@@ -49,7 +49,8 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
     for unit in library.units:
         used = tuple(kernel for kernel in unit.kernels if kernel in kernels)
         if used:
-            cpu = None if cpu_target is None else _cpu_variant(unit, used, cpu_target)
+            own = tuple(kernel.own for kernel in used)
+            cpu = None if cpu_target is None else _cpu_variant(unit, own, cpu_target)
             symbol = SYMBOL_PREFIX + unit.name
             while symbol in names:  # a kernel may have that name
                 symbol += "_"
@@ -161,9 +162,10 @@ def manifest(
         ],
     }
     sources = [
-        {"unit": unit.name, **asdict(unit.source), "kernels": [kernel.name for kernel in used]}
+        {"unit": unit.name, **source.as_data(), "kernels": [kernel.name for kernel in used]}
         for unit, used in units
-        if used and unit.source is not None
+        if used
+        for source in unit.sources
     ]
     if sources:
         content["sources"] = sources
@@ -187,7 +189,7 @@ def _versions() -> dict[str, str]:
 
 
 def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, object]:
-    symbols = {kernel.name: item.symbol(kernel.entry) for kernel in kernels}
+    symbols = {kernel.name: entry_symbol(item, kernel) for kernel in kernels}
     described: dict[str, object] = {
         "file": item.file_name,
         "target": str(item.target),

@@ -9,6 +9,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.executable import (
     Executable,
     ObjectReference,
+    entry_symbol,
     write_apart,
     write_executable,
     write_source,
@@ -184,5 +185,5 @@ def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -
     owner = next(item for item in executables if kernel in item.kernels)
     if form == "source":
         (item,) = owner.objects
-        return f"@{owner.symbol}::@{item.symbol(kernel.entry)}"
+        return f"@{owner.symbol}::@{entry_symbol(item, kernel)}"
     return owner.entry_points(kernel)

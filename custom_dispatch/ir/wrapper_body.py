@@ -20,7 +20,7 @@ from custom_dispatch.ir.packing import (
 )
 from custom_dispatch.ir.signature import Signature, tensor_type
 from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
-from custom_dispatch.kernel.geometry import MAX_GRID
+from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Struct
@@ -108,7 +108,7 @@ class WrapperBody:
         """All that comes before the dispatch; the results as the model has them, without values."""
         self._read_scalars()
         self._written = self._results()
-        self._check_grid(self._written)
+        self._check_grids(self._written)
         return self._wanted()
 
     def _wanted(self) -> list[Tensor]:
@@ -438,10 +438,23 @@ class WrapperBody:
 
     # -- the dispatch
 
-    def _check_grid(self, results: list[Tensor]) -> None:
-        known = [self.arithmetic.known(size) for size in self.kernel.grid]
-        grid = [self._index(size) for size in self.kernel.grid]
-        sizes = zip("xyz", known, grid, MAX_GRID, self.kernel.grid, strict=True)
+    def _check_grids(self, results: list[Tensor]) -> None:
+        """Require grids that can be launched, of every form that the kernel has on some target."""
+        checked: list[Grid] = []
+        for form in self.kernel.forms:  # its own first, which is the CPU's
+            if any(_is_same(form.grid, other) for other in checked):
+                continue
+            blocks = self._check_grid(form.grid, results)
+            if self.with_grid and not checked:
+                narrow = f"arith.index_castui {blocks} : index to i32"
+                self.grid_x = self.body.pure(narrow, "grid_x")
+            checked.append(form.grid)
+
+    def _check_grid(self, exprs: Grid, results: list[Tensor]) -> str:
+        """Require a grid that can be launched; return its x size."""
+        known = [self.arithmetic.known(size) for size in exprs]
+        grid = [self._index(size) for size in exprs]
+        sizes = zip("xyz", known, grid, MAX_GRID, exprs, strict=True)
         for axis, size, value, limit, expr in sizes:
             if size is not None:
                 if size > limit:
@@ -456,9 +469,6 @@ class WrapperBody:
             holds = self.body.pure(f"arith.cmpi ule, {value}, {most} : index")
             message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
             self._require(Check(holds, message))
-        if self.with_grid:
-            narrow = f"arith.index_castui {grid[0]} : index to i32"
-            self.grid_x = self.body.pure(narrow, "grid_x")
         zero = self.body.index(0)
         runs = ""
         for size, value in zip(known, grid, strict=True):
@@ -467,6 +477,7 @@ class WrapperBody:
                 runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
         if runs:
             self._check_nothing_unwritten(runs, results)
+        return grid[0]
 
     def _check_nothing_unwritten(self, runs: str, results: list[Tensor]) -> None:
         """Without a launch nothing writes an Out, so it must have no elements."""
@@ -504,3 +515,7 @@ class WrapperBody:
             workload.append(self.body.pure(chosen, "runs") if self._runs else one)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)
+
+
+def _is_same(one: Grid, other: Grid) -> bool:
+    return all(size.is_same(same) for size, same in zip(one, other, strict=True))

@@ -16,6 +16,7 @@ from custom_dispatch.kernel.expr import (
     minimum,
     where,
 )
+from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import Arch, Target
@@ -27,6 +28,7 @@ __all__ = [
     "Condition",
     "Dim",
     "Expr",
+    "Implementation",
     "In",
     "InOut",
     "Kernel",

@@ -24,6 +24,7 @@ from custom_dispatch.kernel.expr import (
     minimum,
     where,
 )
+from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar, Struct
 
@@ -63,17 +64,29 @@ def describe(kernel: Kernel) -> dict[str, Any]:
     """What a kernel declares, of JSON's types; parts that are at their default are left out."""
     described: dict[str, Any] = {
         "name": kernel.name,
-        "entry": kernel.entry,
         "operands": [str(operand) for operand in kernel.operands],
+        **_describe_launch(kernel),
+    }
+    if kernel.variants:
+        described["implementations"] = {
+            str(target): _describe_launch(form) for target, form in kernel.variants
+        }
+    if kernel.requires:
+        described["requires"] = list(map(str, kernel.requires))
+    if kernel.flops is not None:
+        described["flops"] = str(kernel.flops)
+    return described
+
+
+def _describe_launch(kernel: Kernel) -> dict[str, Any]:
+    """What may be another on other targets."""
+    described: dict[str, Any] = {
+        "entry": kernel.entry,
         "block": list(kernel.block),
         "grid": [str(size) for size in kernel.grid],
     }
     if kernel.dynamic_shared_memory:
         described["dynamic_shared_memory"] = kernel.dynamic_shared_memory
-    if kernel.requires:
-        described["requires"] = list(map(str, kernel.requires))
-    if kernel.flops is not None:
-        described["flops"] = str(kernel.flops)
     return described
 
 
@@ -92,14 +105,24 @@ def read_description(described: Mapping[str, Any]) -> Kernel:
     return Kernel(
         described["name"],
         operands=operands,
-        block=described["block"],
-        grid=[read_expression(text, device=True) for text in described["grid"]],
         source="not-here.cu",
-        dynamic_shared_memory=described.get("dynamic_shared_memory", 0),
-        entry=described["entry"],
+        **_read_launch(described),
+        implementations={
+            target: Implementation(**_read_launch(item))
+            for target, item in described.get("implementations", {}).items()
+        },
         requires=[_condition(_parsed(text)) for text in described.get("requires", ())],
         flops=None if flops is None else read_expression(flops),
     )
+
+
+def _read_launch(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "entry": described["entry"],
+        "block": described["block"],
+        "grid": [read_expression(text, device=True) for text in described["grid"]],
+        "dynamic_shared_memory": described.get("dynamic_shared_memory", 0),
+    }
 
 
 def read_expression(text: str, *, device: bool = False) -> Expr:

@@ -25,9 +25,21 @@ from custom_dispatch.kernel.geometry import (
     check_launch_bounds,
     check_max_registers,
 )
+from custom_dispatch.kernel.implementation import (
+    Implementation,
+    Implementations,
+    check_implementations,
+    naming,
+)
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Struct
+from custom_dispatch.kernel.sources import (
+    check_include_dirs,
+    check_objects,
+    check_options,
+    check_path,
+)
 from custom_dispatch.kernel.target import Target
 
 
@@ -80,6 +92,10 @@ class Kernel:
     flops
         Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
         `custom-dispatch bench` reads it, for FLOP/s.
+    implementations
+        Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. A target
+        takes its own where exactly that one is asked for; every other, and the CPU, the kernel's.
+        A call has to fit the grids of all.
 
     Raises
     ------
@@ -106,6 +122,9 @@ class Kernel:
     # None changes what is built: no function has a fixed form, and `abi` follows from operands.
     reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
     fallback: str | None = field(metadata={"not_in_keys": True})
+    implementations: Implementations = field(metadata={"not_in_keys": True})
+    variants: tuple[tuple[Target, Kernel], ...]
+    """The kernel as it is on each target with an implementation of its own."""
     abi: Abi = field(metadata={"not_in_keys": True})
 
     def __init__(
@@ -127,6 +146,7 @@ class Kernel:
         fallback: str | None = None,
         requires: Sequence[Condition] = (),
         flops: Expr | int | None = None,
+        implementations: Mapping[str, Implementation] | None = None,
     ) -> None:
         check_name(name, "kernel")
         base = _declaring_directory()
@@ -135,10 +155,10 @@ class Kernel:
             "operands": _check_operands(name, operands),
             "block": check_block(name, block),
             "grid": check_grid(name, grid),
-            "source": None if source is None else _check_path(name, "source", source, base),
-            "objects": _check_objects(name, objects, base),
-            "include_dirs": _check_include_dirs(name, include_dirs, base),
-            "options": _check_options(name, options),
+            "source": None if source is None else check_path(name, "source", source, base),
+            "objects": check_objects(name, objects, base),
+            "include_dirs": check_include_dirs(name, include_dirs, base),
+            "options": check_options(name, options),
             "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
             "max_registers": check_max_registers(name, max_registers),
             "entry": name if entry is None else check_entry(name, entry),
@@ -146,6 +166,7 @@ class Kernel:
             "fallback": _check_fallback(name, fallback, reference),
             "requires": check_requires(name, requires),
             "flops": None if flops is None else check_flops(name, flops),
+            "implementations": check_implementations(name, implementations, base),
         }
         for part, value in fields.items():
             object.__setattr__(self, part, value)
@@ -160,6 +181,7 @@ class Kernel:
             )
         self._check_dims()
         object.__setattr__(self, "abi", abi_of(name, self.operands))
+        object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
 
     @cached_property
     def inputs(self) -> tuple[Operand, ...]:
@@ -180,6 +202,23 @@ class Kernel:
     def has_leading_dims(self) -> bool:
         """Whether operands have `...` in their shapes."""
         return any(isinstance(item, Buffer) and item.batched for item in self.operands)
+
+    @cached_property
+    def own(self) -> Kernel:
+        """The kernel as it is wherever it has no other implementation, as on the CPU."""
+        return self._again(implementations=None) if self.implementations else self
+
+    def for_target(self, target: Target | None) -> Kernel:
+        """The kernel as it is on a target: one without implementations of other targets.
+
+        On the CPU, and where there is no target, that is its own form.
+        """
+        return next((kernel for other, kernel in self.variants if other == target), self.own)
+
+    @property
+    def forms(self) -> tuple[Kernel, ...]:
+        """All that it may be: its own form first, then those of targets."""
+        return (self.own, *(kernel for _, kernel in self.variants))
 
     @property
     def dims(self) -> tuple[Dim, ...]:
@@ -225,6 +264,8 @@ class Kernel:
     ) -> Kernel:
         """The same kernel with another launch; what is left out stays as it is.
 
+        Implementations for single targets keep what they replace.
+
         The source is compiled again only where `options` differ, as they must where the block is a
         macro of the source or a template argument.
 
@@ -240,26 +281,47 @@ class Kernel:
         DeclarationError
             Any part is wrong by itself or together with the others.
         """
-        return Kernel(
-            self.name if name is None else name,
-            operands=self.operands,
-            block=self.block if block is None else block,
-            grid=self.grid if grid is None else grid,
-            source=self.source,
-            objects={str(target): path for target, path in self.objects} or None,
-            include_dirs=self.include_dirs,
-            options=self.options if options is None else options,
-            dynamic_shared_memory=self.dynamic_shared_memory
-            if dynamic_shared_memory is None
-            else dynamic_shared_memory,
-            launch_bounds=self.launch_bounds if launch_bounds is None else launch_bounds,
-            max_registers=self.max_registers if max_registers is None else max_registers,
-            entry=self.entry,
-            reference=self.reference,
-            fallback=self.fallback,
-            requires=self.requires,
-            flops=self.flops,
-        )
+        changes = {
+            "name": name,
+            "block": block,
+            "grid": grid,
+            "dynamic_shared_memory": dynamic_shared_memory,
+            "launch_bounds": launch_bounds,
+            "max_registers": max_registers,
+            "options": options,
+        }
+        return self._again(**{part: new for part, new in changes.items() if new is not None})
+
+    def _again(self, **changes: Any) -> Kernel:
+        """The same declaration with some of its parts replaced."""
+        parts: dict[str, Any] = {
+            "name": self.name,
+            "operands": self.operands,
+            "block": self.block,
+            "grid": self.grid,
+            "source": self.source,
+            "objects": {str(target): path for target, path in self.objects} or None,
+            "include_dirs": self.include_dirs,
+            "options": self.options,
+            "dynamic_shared_memory": self.dynamic_shared_memory,
+            "launch_bounds": self.launch_bounds,
+            "max_registers": self.max_registers,
+            "entry": self.entry,
+            "reference": self.reference,
+            "fallback": self.fallback,
+            "requires": self.requires,
+            "flops": self.flops,
+            "implementations": {str(target): item for target, item in self.implementations},
+        }
+        return Kernel(**parts | changes)
+
+    def _variant(self, implementation: tuple[Target, Implementation]) -> tuple[Target, Kernel]:
+        target, item = implementation
+        changes = item.given
+        if "source" in changes:
+            changes["objects"] = None
+        with naming(self.name, target):
+            return target, self._again(**changes, implementations=None)
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"
@@ -353,79 +415,6 @@ def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, 
             next_step="declare the buffer that the kernel writes as cd.Out or cd.InOut.",
         )
     return found
-
-
-def _check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path) -> Path:
-    try:
-        text = os.fspath(path)
-    except TypeError:
-        text = ""
-    if not isinstance(text, str) or not text:
-        raise DeclarationError(
-            f"Kernel `{kernel}`: {what} is given as {shown(path)}.",
-            expected="a file's path, as text or a pathlib.Path",
-            next_step="name the file, relative to the one that declares the kernel.",
-        )
-    return base / text
-
-
-def _check_include_dirs(
-    kernel: str, directories: Sequence[str | os.PathLike[str]], base: Path
-) -> tuple[Path, ...]:
-    if not is_list(directories):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: include_dirs is {shown(directories)}.",
-            expected="a list of directories",
-            next_step='put the directory into a list: include_dirs=["include"].',
-        )
-    return tuple(_check_path(kernel, "an include directory", path, base) for path in directories)
-
-
-def _check_objects(
-    kernel: str, objects: Mapping[str, str | os.PathLike[str]] | None, base: Path
-) -> tuple[tuple[Target, Path], ...]:
-    if objects is None:
-        return ()
-    if not isinstance(objects, Mapping):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: objects is given as {shown(objects)}.",
-            expected="a dict of files by target",
-            next_step='write objects={"cuda:sm_90": "kernel.ptx"}.',
-        )
-    found: dict[Target, Path] = {}
-    for name, path in objects.items():
-        target = Target.parse(name)
-        if not target.is_cuda:
-            raise DeclarationError(
-                f"Kernel `{kernel}`: an object is given for target {target}.",
-                expected="objects for cuda:sm_XX targets; the CPU runs the PTX of one of them",
-                next_step=f"drop {str(target)!r} from objects.",
-            )
-        if target in found:
-            raise DeclarationError(
-                f"Kernel `{kernel}`: two objects are given for target {target}.",
-                expected="one a target",
-                next_step="drop one of them.",
-            )
-        found[target] = _check_path(kernel, f"the object for {target}", path, base)
-    return tuple(sorted(found.items(), key=lambda item: str(item[0])))
-
-
-def _check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
-    if not is_list(options) or not all(map(_is_argument, options)):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: options is {shown(options)}.",
-            expected='a list of texts, one an option: ["-use_fast_math", "-DTILE=64"]',
-            next_step="put each option into a text of its own.",
-        )
-    return tuple(options)
-
-
-def _is_argument(option: object) -> bool:
-    """Whether a compiler can be given it: text of characters that exist, none of them NUL."""
-    if not isinstance(option, str) or "\0" in option:
-        return False
-    return option.encode("utf-8", "replace").decode() == option
 
 
 def _check_reference(

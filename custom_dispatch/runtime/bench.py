@@ -143,7 +143,7 @@ class Bench:
         name = None if use is None else use.direct
         declared = None if manifest is None or name is None else manifest.declaration(name)
         self.kernel = kernel if name is not None and kernel is not None else declared
-        self._image: tuple[bytes, str] | None = None
+        self._image: tuple[bytes, str, Kernel] | None = None
         self.native_note = self._find_image()
         hal = rt.create_hal_module(vm_instance(), hal_device(self.device.kind))
         self._context = rt.VmContext(vm_instance(), [hal, file.vm_module])
@@ -171,7 +171,8 @@ class Bench:
             for image in executable.images:
                 # A file that `emit` wrote has remarks on C++ names behind the object.
                 if sha256(image[: item.size_bytes]).hexdigest() == item.sha256:
-                    self._image = (image, item.symbols[kernel.name])
+                    form = kernel.for_target(target)
+                    self._image = (image, item.symbols[kernel.name], form)
                     return ""
         return f"No native launch: the module does not hold {item.file} as its manifest has it."
 
@@ -206,7 +207,7 @@ class Bench:
         with ExitStack() as stack:
             if self._image is not None and given is not None and kernel is not None:
                 context = stack.enter_context(NativeContext())
-                launch, found = _native(context, *self._image, kernel, inputs, self.capability)
+                launch, found = _native(context, *self._image, inputs, self.capability)
                 agreements.append(_agreement("the native launch", kernel, results, found))
                 calls["native"] = _timed(launch.run)
                 calls["kernel"] = launch.kernel_seconds

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut, Out, Struct
@@ -65,7 +65,7 @@ def inputs_for_kernel(
             if names
             else "leave --dims out.",
         )
-    grid_for(kernel, dims)
+    grids_for(kernel, dims)
     _check_memory(kernel, dims)
     given = tuple(random_value(operand, dims, generator) for operand in kernel.inputs)
     return BenchInputs(_flat(kernel, given), dict(dims), given)

@@ -16,7 +16,7 @@ from custom_dispatch.errors import (
     DeclarationError,
     UnsupportedInstructionError,
 )
-from custom_dispatch.kernel.binding import grid_for, output_shapes
+from custom_dispatch.kernel.binding import grids_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import evaluate, holds
 from custom_dispatch.kernel.kernel import Kernel
@@ -118,12 +118,13 @@ def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
         if not all(holds(condition, dims) for condition in kernel.requires):
             return False
         shapes = output_shapes(kernel, dims)
-        grid = grid_for(kernel, dims)
+        grids = grids_for(kernel, dims)
         if _elements(kernel, dims) > _MOST_ELEMENTS:
             return False
     except (CallError, DeclarationError):
         return False
-    return 0 not in grid or all(0 in shape for shape in shapes.values())
+    launches = all(0 not in grid for grid in grids)
+    return launches or all(0 in shape for shape in shapes.values())
 
 
 def _elements(kernel: Kernel, dims: dict[str, int]) -> int:

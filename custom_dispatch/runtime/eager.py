@@ -16,7 +16,7 @@ from custom_dispatch.errors import (
     UnsupportedInstructionError,
     sentence,
 )
-from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
@@ -260,7 +260,7 @@ def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, 
 def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
     """The checks that the compiled wrapper makes too, here with the values in the message."""
     try:
-        grid = grid_for(kernel, dims)
+        grids = grids_for(kernel, dims)
         shapes = output_shapes(kernel, dims)
     except DeclarationError as error:
         raise CallError(
@@ -268,7 +268,7 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
             expected=error.expected,
             next_step=error.next_step,
         ) from None
-    if 0 in grid:
+    for grid in (grid for grid in grids if 0 in grid):
         for operand in kernel.outputs:
             if isinstance(operand, Out) and 0 not in shapes[operand.name]:
                 raise CallError(
@@ -333,7 +333,8 @@ def _target_for_cpu(kind: str) -> Target:
 
 
 def target_for_gpu(kernel: Kernel) -> Target:
-    """The best target for the GPU: of the objects declared, or of what a source can be built for.
+    """The best target for the GPU: of the objects declared, or of what a source can be built for;
+    and of those that have an implementation of their own.
 
     A GPU newer than this package knows takes PTX of the latest architecture before it.
     """
@@ -341,10 +342,13 @@ def target_for_gpu(kernel: Kernel) -> Target:
 
 
 def _fitting(kernel: Kernel) -> list[Arch]:
-    """The architectures whose code the GPU runs, of the objects declared, or else of all known."""
+    """The architectures whose code the GPU runs, of the objects declared, or else of all known;
+    and of the implementations for single targets.
+    """
     declared = [item.cuda_arch for item, _ in kernel.objects]
     known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
-    return [arch for arch in declared or known if arch.runs_on(_capability())]
+    more = [item.cuda_arch for item, form in kernel.variants if form.source is not None]
+    return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability())]
 
 
 def _capability() -> int:

@@ -49,6 +49,8 @@ class ModuleSource:
     options: tuple[str, ...]
     """The CUDA compiler's, with every macro."""
     kernels: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    """The CUDA targets that take it, where others take another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ def _source(item: dict[str, Any]) -> ModuleSource:
         _word(item["sha256"]),
         tuple(map(_word, _list(item["options"]))),
         tuple(map(_word, _list(item["kernels"]))),
+        tuple(map(_word, _list(item.get("targets", [])))),
     )
 
 

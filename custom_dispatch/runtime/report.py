@@ -122,6 +122,8 @@ def report_kernels(manifest: Manifest | None, device: Device) -> tuple[KernelInP
     found = []
     for name in manifest.kernels:
         declared = manifest.declaration(name)
+        if declared is not None:
+            declared = declared.for_target(target)
         held = None if target is None or not target.is_cuda else manifest.object_of(name, target)
         resources = None
         if held is not None:

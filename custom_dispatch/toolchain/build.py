@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -127,27 +127,58 @@ def build(
     from_source = _Sources(stored, form, compiler, directories, with_lines=with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
+    if form.image == "fatbin":
+        _refuse_several_forms(declared, needed)
     work: list[_Work] = []
-    for plan in plans:
+
+    def source_of(plan: Plan, elsewhere: Collection[Target] = ()) -> _Source:
         # A kernel that has no source has objects of its own, and they are used in every case.
-        source: _Source = from_source
         if plan.source is None:
-            source = _Given(stored, form, plan, dict(plan.kernels[0].objects), None)
+            found = dict(plan.kernels[0].objects)
         elif directory is not None:
             found = find_in_directory(directory, plan.object_names)
-            source = _Given(stored, form, plan, found, directory)
-        work += [_Work(plan, target, source) for target in needed]
+        else:
+            return from_source
+        files = {target: path for target, path in found.items() if target not in elsewhere}
+        return _Given(stored, form, plan, files, None if plan.source is None else directory)
+
+    for plan in plans:
+        own = plan.for_target(None)
+        source = source_of(own, plan.replaced)
+        for target in needed:
+            if target in plan.replaced:
+                there = plan.for_target(target)
+                work.append(_Work(plan, there, target, source_of(there)))
+            else:
+                work.append(_Work(plan, own, target, source))
         if len(needed) < len(wanted):
-            extra = source.cpu_target(needed)
-            work += [_Work(plan, extra, source, for_cpu=True)] if extra is not None else []
-    built = _build_all(work, workers, stored)
-    units = [_unit(plan, work, built, wanted) for plan in plans]
+            extra = source.cpu_target([item for item in needed if item not in plan.replaced])
+            work += [_Work(plan, own, extra, source, for_cpu=True)] if extra is not None else []
+    made = list(zip(work, _build_all(work, workers, stored), strict=True))
+    with_cpu = len(needed) < len(wanted)
+    units = [
+        _unit(plan, [(job, item) for job, item in made if job.unit is plan], with_cpu=with_cpu)
+        for plan in plans
+    ]
     if form.image == "fatbin" and needed:
         units = [replace(unit, objects=(stored.join(unit.objects),)) for unit in units]
     library = Library(tuple(units), tuple(wanted), choices)
     if fail_on_spill:
         _refuse_spills(library)
     return library
+
+
+def _refuse_several_forms(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:
+    """A fatbin is one object for all GPUs, with one block and one grid."""
+    for kernel in kernels:
+        target = next((item for item in targets if kernel.for_target(item) is not kernel.own), None)
+        if target is not None and len(targets) > 1:
+            raise DeclarationError(
+                f'Kernel `{kernel.name}` has an implementation for {target}, and image="fatbin" '
+                "makes one object for all targets.",
+                expected='image="ptx" or "cubin": a variant for each target',
+                next_step="leave image out, or build a fatbin without that target.",
+            )
 
 
 def _refuse_spills(library: Library) -> None:
@@ -241,7 +272,10 @@ class _Source(Protocol):
 class _Work:
     """One object to be built."""
 
+    unit: Plan
+    """What it belongs to."""
     plan: Plan
+    """The same with the kernels as they are on the target."""
     target: Target
     source: _Source
     for_cpu: bool = False
@@ -410,18 +444,29 @@ def _build(work: _Work) -> Object:
         ) from error
 
 
-def _unit(
-    plan: Plan, work: Sequence[_Work], built: Sequence[Object], wanted: Sequence[Target]
-) -> Unit:
-    mine = [item for job, item in zip(work, built, strict=True) if job.plan is plan]
+def _unit(plan: Plan, built: Sequence[tuple[_Work, Object]], *, with_cpu: bool) -> Unit:
     cpu_ptx = None
-    if any(not target.is_cuda for target in wanted):
-        candidates = [item.ptx for item in mine if _plain(item.target) and item.ptx is not None]
+    if with_cpu:
+        own = [item for job, item in built if job.for_cpu or job.target not in plan.replaced]
+        candidates = [item.ptx for item in own if _plain(item.target) and item.ptx is not None]
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
-    objects = [item for item in mine if item.target in wanted]
+    objects = [item for job, item in built if not job.for_cpu]
     objects.sort(key=lambda item: _arch(item.target), reverse=True)
-    source = next(job.source for job in work if job.plan is plan).describe(plan)
-    return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx, source)
+    return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx, _sources(plan, built))
+
+
+def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[UnitSource, ...]:
+    """What a unit was compiled from: for its own form, and for each target with another."""
+    jobs: dict[Plan, list[_Work]] = {}
+    for job, _ in built:
+        jobs.setdefault(job.plan, []).append(job)
+    found = []
+    for plan, of_plan in jobs.items():
+        source = of_plan[0].source.describe(plan)
+        targets = tuple(str(job.target) for job in of_plan if not job.for_cpu)
+        if source is not None:
+            found.append(replace(source, targets=targets if unit.replaced else ()))
+    return tuple(found)
 
 
 def _plain(target: Target) -> bool:

@@ -27,6 +27,17 @@ class UnitSource:
     """Of the source itself; headers show in the objects."""
     options: tuple[str, ...]
     """The compiler's, in nvcc's spelling, with every macro."""
+    targets: tuple[str, ...] = ()
+    """The CUDA targets that take it, where others take another source or other options."""
+
+    def as_data(self) -> dict[str, object]:
+        """As plain data, for a manifest."""
+        data: dict[str, object] = {
+            "file": self.file,
+            "sha256": self.sha256,
+            "options": list(self.options),
+        }
+        return data | ({"targets": list(self.targets)} if self.targets else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +51,9 @@ class Unit:
     """One a CUDA target, the best target first; or one for all, a fatbin."""
     cpu_ptx: Object | None
     """The PTX that the CPU target runs, where that is asked for."""
-    source: UnitSource | None = None
-    """None where the objects were built elsewhere."""
+    sources: tuple[UnitSource, ...] = ()
+    """Several where targets have implementations of their own; none for objects that were built
+    elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +103,13 @@ class Library:
     def report(self) -> tuple[KernelReport, ...]:
         """What every kernel takes, for each CUDA target; fatbins built elsewhere do not tell."""
         return tuple(
-            _report(kernel, item, resources)
+            _report(kernel.for_target(item.target), item, resources)
             for unit in self.units
             for kernel in unit.kernels
             for whole in unit.objects
             for item in (whole.parts if whole.kind == "fatbin" else (whole,))
             for resources in item.resources
-            if resources.kernel == item.symbol(kernel.entry)
+            if resources.kernel == item.symbol(kernel.for_target(item.target).entry)
         )
 
     def write(self, directory: Path | str) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,40 @@ class Plan:
         """The `.cu` file, or None where the kernels declare objects."""
         return self.kernels[0].source
 
+    @property
+    def replaced(self) -> frozenset[Target]:
+        """The targets on which the kernels have implementations of their own: the same for all."""
+        return frozenset(target for target, _ in self.kernels[0].variants)
+
+    def for_target(self, target: Target | None) -> Plan:
+        """What is built for a target: each kernel as it is there, as `Kernel.for_target`."""
+        forms = tuple(kernel.for_target(target) for kernel in self.kernels)
+        names = self.object_names
+        source = forms[0].source
+        if source is not None and source != self.source:
+            # Files are named after the source; what `Library.write` wrote, after the unit.
+            names = tuple(dict.fromkeys((_identifier(source.stem), source.stem, *names)))
+        return replace(self, kernels=forms, object_names=names)
+
 
 def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
-    """Kernels of one source with equal options share objects, unless they name the same entry."""
+    """Kernels of one source with equal options share objects, unless they name the same entry;
+    so it must be on every target with other implementations.
+    """
     groups: dict[tuple[object, ...], list[list[Kernel]]] = {}
     for kernel in kernels:
         bins = groups.setdefault(
-            (kernel.source, kernel.objects, kernel.include_dirs, kernel.options), [[]]
+            (_origin(kernel), *((target, _origin(form)) for target, form in kernel.variants)), [[]]
         )
         for members in bins:
-            if all(member.entry != kernel.entry for member in members):
+            if not any(_shares_entry(member, kernel) for member in members):
                 members.append(kernel)
                 break
         else:
             bins.append([kernel])
     units = [tuple(each) for bins in groups.values() for each in bins]
     stems = [_stem(members) for members in units]
-    bases = [re.sub(r"\W", "_", stem, flags=re.ASCII)[:MAX_NAME_LENGTH] for stem in stems]
+    bases = [_identifier(stem) for stem in stems]
     plans: list[Plan] = []
     taken: set[str] = set()
     for unit, stem, base in zip(units, stems, bases, strict=True):
@@ -63,6 +80,20 @@ def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
         taken.add(name)
         plans.append(Plan(name, (name,) if shared or stem == name else (name, stem), unit))
     return plans
+
+
+def _origin(kernel: Kernel) -> tuple[object, ...]:
+    """What a form of a kernel is built from."""
+    return (kernel.source, kernel.objects, kernel.include_dirs, kernel.options)
+
+
+def _shares_entry(one: Kernel, other: Kernel) -> bool:
+    """Whether two kernels of a unit name one function, on some target."""
+    return any(a.entry == b.entry for a, b in zip(one.forms, other.forms, strict=True))
+
+
+def _identifier(stem: str) -> str:
+    return re.sub(r"\W", "_", stem, flags=re.ASCII)[:MAX_NAME_LENGTH]
 
 
 def _stem(members: Sequence[Kernel]) -> str:

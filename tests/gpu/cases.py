@@ -19,6 +19,7 @@ from gpu.template_cases import TEMPLATES
 Array = np.ndarray[Any, Any]
 Values = list[Any]
 
+HOPPER = ("cuda:sm_80", "cuda:sm_90a", "cpu")
 BEST = ("cuda:sm_80", "cuda:sm_90", "cpu")
 
 # Module file: (model or None for the kernels alone, kernels, targets, how).
@@ -41,6 +42,9 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "signatures_sm_80": (None, "signatures", ("cuda:sm_80",), "compile"),
     "templates": (None, "templates", BEST, "compile"),
     "optional": (None, "optional", BEST, "compile"),
+    "implementations": (None, "implementations", HOPPER, "compile"),
+    "implementations_cubin": (None, "implementations", HOPPER, "compile image=cubin"),
+    "implementations_sm_80": (None, "implementations", ("cuda:sm_80", "cpu"), "compile"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
     "calls": (None, "simple_mul", BEST, "compile"),
@@ -184,6 +188,25 @@ def _templates(module: str) -> list[Case]:
     return [Case(module, name, inputs, expected) for name, (inputs, expected) in TEMPLATES.items()]
 
 
+def _implementations(module: str, arch: int) -> list[Case]:
+    """Kernels with an implementation for sm_90a: `arch` is 901 where that one must run."""
+
+    def geometry(x: Array) -> Array:
+        block, blocks = (128, min(-(-len(x) // 128), 5)) if arch == 901 else (64, -(-len(x) // 64))
+        columns = (np.full(len(x), 901 if arch == 901 else 10 * arch), block, blocks, x.astype(int))
+        return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
+
+    return [
+        *(
+            Case(
+                module, "geometry", lambda rng, n=n: [rng.integers(0, 99, n).astype("f4")], geometry
+            )
+            for n in (1, 64, 65, 1000, 0)
+        ),
+        Case(module, "doubled", f32(3001), _doubled),
+    ]
+
+
 def _rms_norm(module: str) -> list[Case]:
     """The normalisation of `cuda_kernels`, for both types."""
 
@@ -218,11 +241,14 @@ def cases(arch: int) -> list[Case]:
         *_templates("templates"),
         *(Case("optional", *case) for case in OPTIONAL),
         *_rms_norm("rms_norm"),
+        *_implementations("implementations", 80 if arch == 80 else 901),
     ]
     if arch > 80:
         every += [
             *_samples("samples_sm_80", 80)[:1],
             *_signatures("signatures_sm_80"),
+            *_implementations("implementations_cubin", 901),
+            *_implementations("implementations_sm_80", 80),
             *_signatures("signatures_cubin"),
             *_samples("image_cubin", arch),
             *_samples("image_fatbin", arch),

@@ -18,14 +18,14 @@ from custom_dispatch.runtime.device import Device
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sample_kernels import optional, signatures, templates
+from sample_kernels import implementations, optional, signatures, templates
 
 GENERATOR = numpy.random.default_rng(0)
 H200 = Device("cuda", "H200", 90)
 
 
-def _find_image(bench: Bench) -> tuple[bytes, str] | None:
-    """The object that would be launched natively, were this an H200."""
+def _find_image(bench: Bench) -> tuple[bytes, str, cd.Kernel] | None:
+    """The object and the kernel that would be launched natively, were this an H200."""
     bench.device = H200
     assert bench._find_image() == ""
     return bench._image
@@ -41,7 +41,18 @@ def test_the_object_is_the_one_that_was_built_for_the_gpu() -> None:
     module = cd.compile(None, library)
     found = _find_image(Bench(module.bytes, "m", None, "cpu"))
     best = next(item for item in library.objects if str(item.target) == "cuda:sm_90")
-    assert found == (best.data, "simple_mul")
+    assert found is not None
+    assert found[:2] == (best.data, "simple_mul")
+
+
+def test_an_implementations_launch_is_what_the_object_is_launched_with() -> None:
+    module = cd.compile(None, implementations.ALL, ["cuda:sm_80", "cuda:sm_90a", "cpu"])
+    found = _find_image(Bench(module.bytes, "m", "geometry", "cpu"))
+    assert found is not None
+    image, symbol, launched = found
+    assert symbol == "geometry_persistent"
+    assert b".target sm_90a" in image
+    assert (launched.block, launched.dynamic_shared_memory) == ((128, 1, 1), 96 * 1024)
 
 
 def test_the_object_is_found_behind_its_remarks_in_emitted_files(tmp_path: Path) -> None:
