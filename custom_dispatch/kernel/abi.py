@@ -12,16 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError, SignatureError
-from custom_dispatch.kernel.operand import (
-    Buffer,
-    In,
-    InOut,
-    Operand,
-    Out,
-    Scalar,
-    Scratch,
-    Struct,
-)
+from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar, Struct
 
 MAX_BINDINGS = 16
 """IREE_HAL_CUDA_MAX_DESCRIPTOR_SET_BINDING_COUNT; more are refused only when the file loads."""
@@ -150,9 +141,7 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
         More operands than IREE's CUDA driver takes.
     """
     buffers = [operand for operand in operands if isinstance(operand, Buffer)]
-    # IREE passes what a dispatch reads or updates, and then what it alone writes: its results, of
-    # which a scratch is one that nobody uses. Within each, declaration order is kept.
-    buffers.sort(key=lambda operand: (isinstance(operand, Scratch), isinstance(operand, Out)))
+    buffers.sort(key=lambda operand: isinstance(operand, Out))  # stable: declaration order is kept
     parameters: list[Parameter] = []
     words = 0
     for index, operand in enumerate(operands):
@@ -200,13 +189,13 @@ def _check_types(kernel: str, operand: Scalar | Struct) -> None:
 
 
 def inputs_of(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """What a call passes, in declaration order: `In`s, `InOut`s, structs, value-less scalars."""
+    """What a call passes: all but the `Out`s and the scalars with a value, in declaration order."""
     return tuple(
         operand
         for operand in operands
         if isinstance(operand, Struct)
         or (isinstance(operand, Scalar) and operand.is_argument)
-        or isinstance(operand, In | InOut)
+        or (isinstance(operand, Buffer) and not isinstance(operand, Out))
     )
 
 
@@ -219,11 +208,6 @@ def arguments_of(operands: tuple[Operand, ...]) -> tuple[Buffer | Scalar, ...]:
         else:
             found.append(operand)
     return tuple(found)
-
-
-def scratches_of(operands: tuple[Operand, ...]) -> tuple[Scratch, ...]:
-    """What IREE allocates for a call alone: every `Scratch`, in declaration order."""
-    return tuple(operand for operand in operands if isinstance(operand, Scratch))
 
 
 def outputs_of(operands: tuple[Operand, ...]) -> tuple[Buffer, ...]:

@@ -1,0 +1,280 @@
+"""Matrix products with what follows them: the declarations for `gemm_*.cu`.
+
+act(a b + bias + residual), where bias [n] and residual may be absent. The name says what b is:
+
+- `linear`: weights [n, k], as PyTorch's; a is [..., k].
+- `matmul`: [k, n]; a is [..., k].
+- `batch_matmul`: [..., k, n], one for each a [..., m, k].
+- `batch_matmul_nt`: [..., n, k], likewise.
+
+Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from math import erf, pi, sqrt
+from typing import Any, ClassVar
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Expr
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+LAYOUTS = ("linear", "matmul", "batch_matmul", "batch_matmul_nt")
+ACTIVATIONS = {
+    "": "Identity",
+    "relu": "Relu",
+    "silu": "Silu",
+    "gelu_erf": "GeluErf",
+    "gelu_tanh": "GeluTanh",
+}
+"""Their names in `include/activation.cuh`."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block of `gemm_sm80.cu` computes, and how."""
+
+    m: int
+    n: int
+    k: int
+    stages: int
+    warps_m: int
+    warps_n: int
+
+    source: ClassVar = "gemm_sm80.cu"
+    function: ClassVar = "gemm"
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.warps_m * self.warps_n
+
+    @property
+    def shared_bytes(self) -> int:
+        """The stages, of 16-bit elements; at the end the tile, of f32, in rows 8 further apart."""
+        result = 4 * self.m * (self.n + 8 * self.warps_n)
+        return max(self.stages * (self.m + self.n) * self.k * 2, result)
+
+    def blocks(self, m: Expr, n: Expr) -> Expr:
+        """Tiles of a result."""
+        return cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a block of `gemm_few_rows.cu` computes, and how: its template arguments."""
+
+    rows: int
+    columns: int
+    warps: int
+    depth: int
+
+    source: ClassVar = "gemm_few_rows.cu"
+    function: ClassVar = "gemm_few_rows"
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.warps
+
+    def blocks(self, m: Expr, n: Expr) -> Expr:
+        """One for so many columns."""
+        del m
+        return cd.ceildiv(n, 8 * self.columns)
+
+    @property
+    def shared_bytes(self) -> int:
+        """The rings."""
+        return 32 * self.warps * self.depth * (self.columns + 2 * self.rows) * 16
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The dims of a product."""
+
+    batch: Expr | int
+    m: Expr
+    n: Expr
+    k: Expr
+
+
+LARGE = Tile(128, 256, 64, 3, 2, 4)
+MEDIUM = Tile(64, 128, 64, 4, 2, 2)
+SMALL = Tile(64, 64, 64, 4, 2, 2)
+FEW = Rows(1, 4, 8, 4)
+_MULTIPROCESSORS = 132
+"""Of an H100 or H200; an A100 has 108. Fewer tiles than these leave some without work."""
+
+
+def _activated(name: str, x: Array) -> Array:
+    result: Array = x
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        match name:
+            case "relu":
+                result = numpy.where(x < 0, 0.0, x)
+            case "silu":
+                result = x / (1.0 + numpy.exp(-x))
+            case "gelu_erf":
+                below = numpy.vectorize(erf, otypes=[numpy.float64])(x / sqrt(2.0))
+                result = 0.5 * x * (1.0 + below)
+            case "gelu_tanh":
+                inner = numpy.tanh(sqrt(2.0 / pi) * (x + 0.044715 * x**3))
+                result = 0.5 * x * (1.0 + inner)
+    return result
+
+
+def _reference(layout: str, activation: str, out: str) -> Callable[..., Array]:
+    dtype = cd.Out("c", out, [1]).dtype.to_numpy()
+
+    def gemm(a: Array, b: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
+        right = b.astype(numpy.float64)
+        with numpy.errstate(invalid="ignore"):  # inf - inf is NaN, as it should be
+            result = a.astype(numpy.float64) @ (
+                right.swapaxes(-1, -2) if layout in ("linear", "batch_matmul_nt") else right
+            )
+            for added in (bias, residual):
+                if added is not None and added.size:
+                    result = result + added.astype(numpy.float64)
+            return _activated(activation, result).astype(dtype)
+
+    return gemm
+
+
+def declare(
+    layout: str,
+    dtype: str,
+    activation: str = "",
+    out: str | None = None,
+    *,
+    how: Tile | Rows = SMALL,
+    suffix: str = "any",
+) -> cd.Kernel:
+    """A kernel of one form, for any sizes; of `Rows`, for so many rows.
+
+    Parameters
+    ----------
+    layout
+        "linear", "matmul", "batch_matmul" or "batch_matmul_nt".
+    dtype, out
+        Of a and b, "f16" or "bf16"; of the result and the residual, that or "f32".
+    activation
+        A key of `ACTIVATIONS`.
+    how
+        What a block computes.
+    suffix
+        Of its name.
+    """
+    return _declare(layout, dtype, activation, out or dtype, how, suffix, None)
+
+
+def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
+    """The kernels of one form: for few rows, for many tiles, for some, for any sizes."""
+
+    def enough(tile: Tile, sizes: Sizes) -> list[Condition]:
+        whole = [sizes.k % 8 == 0, *([] if _has_weights(layout) else [sizes.n % 8 == 0])]
+        return [tile.blocks(sizes.m, sizes.n) * sizes.batch >= _MULTIPROCESSORS, *whole]
+
+    def kernel(how: Tile | Rows, suffix: str) -> cd.Kernel:
+        requires = partial(enough, how) if isinstance(how, Tile) else None
+        return _declare(layout, dtype, activation, out or dtype, how, suffix, requires)
+
+    return cd.Choice(
+        _name(layout, dtype, activation, out or dtype),
+        [
+            kernel(FEW, "few"),
+            kernel(LARGE, "many"),
+            kernel(MEDIUM, "some"),
+            declare(layout, dtype, activation, out),
+        ],
+    )
+
+
+def _declare(
+    layout: str,
+    dtype: str,
+    activation: str,
+    out: str,
+    how: Tile | Rows,
+    suffix: str,
+    requires: Callable[[Sizes], Sequence[Condition]] | None,
+) -> cd.Kernel:
+    is_batch, has_weights = layout.startswith("batch"), _has_weights(layout)
+    m, n, k = cd.dim("m"), cd.dim("n"), cd.dim("k")
+    sizes = Sizes(cd.batch, m, n, k) if is_batch else Sizes(1, cd.batch, n, k)
+    lead, of_b = [..., m] if is_batch else [...], [n, k] if has_weights else [k, n]
+    of_rows = [sizes.m <= 16 * how.rows] if isinstance(how, Rows) else []
+    types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, cuda_kernels::{ACTIVATIONS[activation]}"
+    numbers = ", ".join(map(str, astuple(how)))
+    return cd.Kernel(
+        f"{_name(layout, dtype, activation, out)}_{suffix}",
+        source=how.source,
+        entry=f"cuda_kernels::{how.function}<{types}, {str(has_weights).lower()}, {numbers}>",
+        operands=[
+            cd.In("a", dtype, [*lead, k]),
+            cd.In("b", dtype, [..., *of_b] if is_batch else of_b),
+            cd.In("bias", dtype, [n], optional=True),
+            cd.In("residual", out, [*lead, n], optional=True),
+            cd.Out("c", out, [*lead, n]),
+            cd.Scalar("batch", "i32", sizes.batch),
+            cd.Scalar("m", "i32", sizes.m),
+            cd.Scalar("n", "i32", n),
+            cd.Scalar("k", "i32", k),
+        ],
+        block=how.threads,
+        grid=how.blocks(sizes.m, n) * sizes.batch,
+        dynamic_shared_memory=how.shared_bytes,
+        requires=of_rows if requires is None else requires(sizes),
+        reference=_reference(layout, activation, out),
+        flops=2 * cd.batch * n * k * (m if is_batch else 1),
+    )
+
+
+def _has_weights(layout: str) -> bool:
+    return layout in ("linear", "batch_matmul_nt")
+
+
+def _name(layout: str, dtype: str, activation: str, out: str) -> str:
+    return "_".join(filter(None, (layout, activation, dtype, out if out != dtype else "")))
+
+
+linear_f16 = choice("linear", "f16")
+linear_bf16 = choice("linear", "bf16")
+linear_relu_f16 = choice("linear", "f16", "relu")
+linear_relu_bf16 = choice("linear", "bf16", "relu")
+linear_silu_f16 = choice("linear", "f16", "silu")
+linear_silu_bf16 = choice("linear", "bf16", "silu")
+linear_gelu_erf_f16 = choice("linear", "f16", "gelu_erf")
+linear_gelu_erf_bf16 = choice("linear", "bf16", "gelu_erf")
+linear_gelu_tanh_f16 = choice("linear", "f16", "gelu_tanh")
+linear_gelu_tanh_bf16 = choice("linear", "bf16", "gelu_tanh")
+matmul_f16 = choice("matmul", "f16")
+matmul_bf16 = choice("matmul", "bf16")
+matmul_relu_f16 = choice("matmul", "f16", "relu")
+matmul_relu_bf16 = choice("matmul", "bf16", "relu")
+matmul_silu_f16 = choice("matmul", "f16", "silu")
+matmul_silu_bf16 = choice("matmul", "bf16", "silu")
+matmul_gelu_erf_f16 = choice("matmul", "f16", "gelu_erf")
+matmul_gelu_erf_bf16 = choice("matmul", "bf16", "gelu_erf")
+matmul_gelu_tanh_f16 = choice("matmul", "f16", "gelu_tanh")
+matmul_gelu_tanh_bf16 = choice("matmul", "bf16", "gelu_tanh")
+batch_matmul_f16 = choice("batch_matmul", "f16")
+batch_matmul_bf16 = choice("batch_matmul", "bf16")
+batch_matmul_nt_f16 = choice("batch_matmul_nt", "f16")
+batch_matmul_nt_bf16 = choice("batch_matmul_nt", "bf16")
+
+linear_f16_f32 = choice("linear", "f16", out="f32")
+linear_bf16_f32 = choice("linear", "bf16", out="f32")
+matmul_f16_f32 = choice("matmul", "f16", out="f32")
+matmul_bf16_f32 = choice("matmul", "bf16", out="f32")
+batch_matmul_f16_f32 = choice("batch_matmul", "f16", out="f32")
+batch_matmul_bf16_f32 = choice("batch_matmul", "bf16", out="f32")
+batch_matmul_nt_f16_f32 = choice("batch_matmul_nt", "f16", out="f32")
+batch_matmul_nt_bf16_f32 = choice("batch_matmul_nt", "bf16", out="f32")

@@ -1,0 +1,128 @@
+"""Matrix products against numpy, on the CPU.
+
+They are the declared kernels' sources with smaller tiles, which are compiled in less time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped
+
+import custom_dispatch as cd
+from cuda_kernels import gemm
+from custom_dispatch.errors import CallError
+
+Random = np.random.Generator
+TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
+ROWS = gemm.Rows(1, 4, 2, 2)
+# m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
+SIZES = (
+    (1, 1, 8),
+    (7, 8, 24),
+    (8, 7, 64),
+    (63, 65, 72),
+    (65, 63, 136),
+    (32, 32, 32),
+    (127, 16, 8),
+    (3, 129, 64),
+)
+UNALIGNED = ((5, 7, 9), (33, 66, 35), (2, 40, 1))
+"""Rows that do not begin at multiples of 16 bytes."""
+
+
+@pytest.fixture(scope="module")
+def products() -> Shipped:
+    return Shipped(
+        [
+            gemm.declare("linear", "bf16", "gelu_erf", how=TILE),
+            gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
+            gemm.declare("linear", "f16", how=ROWS, suffix="few"),
+            gemm.declare("batch_matmul", "bf16", "relu", how=ROWS, suffix="few"),
+        ]
+    )
+
+
+def product(random: Random, dtype: str, layout: str, *sizes: int, batch: Any = ()) -> Any:
+    """a, b, bias and residual, of about the same size in the result."""
+    m, n, k = sizes
+    of_b = (n, k) if layout == "linear" else (k, n)
+    of_batch = batch if layout.startswith("batch") else ()
+    shapes = ((*batch, m, k), (*of_batch, *of_b), (n,), (*batch, m, n))
+    a, b, bias, residual = (random.standard_normal(shape) for shape in shapes)
+    return [(a / np.sqrt(k)).astype(DTYPES[dtype]), b.astype(DTYPES[dtype]),
+            bias.astype(DTYPES[dtype]), residual.astype(DTYPES[dtype])]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES + UNALIGNED)
+def test_linear(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
+    a, b, bias, residual = product(random, "bf16", "linear", *size)
+    none = residual[:, :0]
+    for of_bias, of_residual in ((bias, none), (bias[:0], residual), (bias, residual)):
+        products.check("linear_gelu_erf_bf16_any", a, b, of_bias, of_residual)
+
+
+@pytest.mark.parametrize("size", SIZES + UNALIGNED)
+def test_matmul_to_f32(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
+    a, b, bias, residual = product(random, "f16", "matmul", *size)
+    wide = residual.astype(np.float32)
+    for added in (wide, wide[:, :0]):
+        products.check("matmul_silu_f16_f32_any", a, b, bias, added)
+
+
+@pytest.mark.parametrize("size", [*SIZES, *UNALIGNED, (16, 40, 1000)])
+def test_few_rows(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
+    m, n, k = min(size[0], 16), *size[1:]
+    a, b, bias, residual = product(random, "f16", "linear", m, n, k)
+    for added in (residual, residual[:, :0]):
+        products.check("linear_f16_few", a, b, bias, added)
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+@pytest.mark.parametrize("size", [*SIZES[:4], *UNALIGNED])
+def test_few_rows_of_several(
+    products: Shipped, random: Random, size: tuple[int, int, int], batch: tuple[int, ...]
+) -> None:
+    m, n, k = min(size[0], 16), *size[1:]
+    a, b, bias, residual = product(random, "bf16", "batch_matmul", m, n, k, batch=batch)
+    products.check("batch_matmul_relu_bf16_few", a, b, bias, residual)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_reach_their_row_alone(
+    products: Shipped, random: Random, bad: float
+) -> None:
+    """Also those next to the end of k, beside which zeros are multiplied."""
+    a, b, bias, residual = product(random, "f16", "matmul", 40, 40, 24)
+    a[33, 23] = bad
+    wide = residual.astype(np.float32)
+    got, want = products.both("matmul_silu_f16_f32_any", a, b, bias, wide)
+    assert not np.isfinite(got[33]).any()
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+    a, b, bias, residual = product(random, "f16", "linear", 9, 40, 24)
+    a[8, 23] = bad
+    got, _ = products.both("linear_f16_few", a, b, bias, residual)
+    assert np.isfinite(got[:8]).all()
+    assert not np.isfinite(got[8]).any()
+
+
+def test_nothing_to_sum_leaves_bias_and_residual(products: Shipped, random: Random) -> None:
+    a, b, bias, residual = product(random, "f16", "linear", 5, 20, 8)
+    got, _ = products.both("linear_f16_few", a[:, :0], b[:, :0], bias, residual)
+    np.testing.assert_array_equal(got, bias + residual)
+
+
+def test_many_rows_are_refused_where_few_are_meant(random: Random) -> None:
+    kernel = gemm.declare("linear", "f16", how=ROWS, suffix="few")
+    a, b, *_ = product(random, "f16", "linear", 17, 8, 8)
+    with pytest.raises(CallError, match="requires batch <= 16, which does not hold"):
+        kernel(a, b)
+
+
+def test_every_size_has_a_kernel() -> None:
+    """The last of a choice requires nothing."""
+    for item in vars(gemm).values():
+        if isinstance(item, cd.Choice):
+            assert item.kernels[-1].requires == ()
