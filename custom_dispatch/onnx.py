@@ -88,8 +88,9 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     name
         The name of the module's function.
     inline_bytes
-        Up to how many bytes a tensor becomes a constant of the module instead; None for all of
-        them, which makes one file of small models and takes the compiler's memory for large ones.
+        Up to how many bytes a tensor becomes a constant of the module instead, at least 128; None
+        for all of them, which makes one file of small models and takes the compiler's memory for
+        large ones.
     flags, store, **options
         As for `cd.compile`.
 

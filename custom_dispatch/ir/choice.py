@@ -15,6 +15,7 @@ from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.signature import Signature
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Scratch
 
 
 def write_choice(
@@ -128,7 +129,8 @@ def _said(possible: Sequence[tuple[WrapperBody, list[str]]]) -> str:
     parts = []
     for body, _ in possible:
         kernel = body.kernel
-        shapes = ", ".join(f"{item.name}[{item.declared_shape}]" for item in kernel.abi.bindings)
+        buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
+        shapes = ", ".join(f"{item.name}[{item.declared_shape}]" for item in buffers)
         required = f" with {', '.join(map(str, kernel.requires))}" if kernel.requires else ""
         parts.append(f"`{kernel.name}` takes {shapes}{required}")
     return "; ".join(parts)

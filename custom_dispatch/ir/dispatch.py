@@ -50,7 +50,11 @@ class Dispatch:
     """The i32 values of every scalar and struct, by operand name; and `GRID_X` where passed."""
 
     def write(
-        self, block: Emitter, workload: Sequence[str], results: Sequence[Tensor]
+        self,
+        block: Emitter,
+        workload: Sequence[str],
+        results: Sequence[Tensor],
+        scratches: Sequence[Tensor] = (),
     ) -> list[str]:
         """Write the dispatch; return its results' values.
 
@@ -61,13 +65,16 @@ class Dispatch:
         results
             One an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with a
             value, of an `Out`, is among the tensors and written over.
+        scratches
+            One a `Scratch`: results of the dispatch that nobody uses, which IREE allocates as
+            transient memory.
         """
         # As IREE numbers them: bindings in the tensors' order, constants in the words'.
         values: dict[str, str] = {}
         types = []
         for operand in self.kernel.abi.bindings:
             if operand.name not in self.tensors:
-                continue  # an Out, which is a result of the dispatch
+                continue  # an Out or Scratch, which is a result of the dispatch
             tensor = self.tensors[operand.name]
             carried = _carried(tensor.type)
             value = tensor.value
@@ -85,9 +92,11 @@ class Dispatch:
             (values[operand.name] if result.value else _carried(result.type)) + result.dynamic
             for operand, result in zip(outputs, results, strict=True)
         )
+        returned = comma([returned, *(item.type + item.dynamic for item in scratches)])
         names = [block.fresh(operand.name + "_new") for operand in outputs]
+        unused = [block.fresh(operand.name) for operand in self.kernel.scratches]
         block.line(
-            f"{comma(names)} = flow.dispatch {self.entry_points}"
+            f"{comma([*names, *unused])} = flow.dispatch {self.entry_points}"
             f"{f'[{comma(workload)}]' if workload else ''}({comma([*values.values(), *words])}) : "
             f"({comma(types)}) -> ({returned})"
         )

@@ -23,7 +23,7 @@ from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
-from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Scratch, Struct
 
 _INVALID_ARGUMENT = 3
 """IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
@@ -79,6 +79,7 @@ class WrapperBody:
         self._conditions: list[str] | None = None
         self._runs = ""
         self._written: list[Tensor] = []
+        self._scratches: list[Tensor] = []
 
     def write(self, *, dispatches: bool) -> tuple[list[Tensor], list[str]]:
         """Everything but the return: the results as tensors, and their values."""
@@ -109,6 +110,7 @@ class WrapperBody:
         self._read_scalars()
         self._written = self._results()
         self._check_grids(self._written)
+        self._scratches = list(map(self._scratch, self.kernel.scratches))
         return self._wanted()
 
     def _wanted(self) -> list[Tensor]:
@@ -404,6 +406,17 @@ class WrapperBody:
             results.append(Tensor("", kind, tuple(actual)))
         return results
 
+    def _scratch(self, operand: Scratch) -> Tensor:
+        """A scratch's bytes; where the kernel does not run, only one."""
+        known = self.arithmetic.known(operand.size_bytes)
+        if known is not None and not self._runs:
+            return Tensor("", f"tensor<{known}xi8>", (known,))
+        size = self._index(operand.size_bytes)
+        if self._runs:
+            one = self.body.index(1)
+            size = self.body.pure(f"arith.select {self._runs}, {size}, {one} : index")
+        return Tensor("", "tensor<?xi8>", (size,))
+
     def _outputs(self, results: list[Tensor]) -> list[tuple[Buffer, Tensor]]:
         return list(zip(self.kernel.outputs, results, strict=True))
 
@@ -514,7 +527,7 @@ class WrapperBody:
             chosen = f"arith.select {self._runs}, {one}, {zero} : index"
             workload.append(self.body.pure(chosen, "runs") if self._runs else one)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
-        return dispatch.write(self.body, workload, results)
+        return dispatch.write(self.body, workload, results, self._scratches)
 
 
 def _is_same(one: Grid, other: Grid) -> bool:

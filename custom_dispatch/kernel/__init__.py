@@ -18,7 +18,7 @@ from custom_dispatch.kernel.expr import (
 )
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
 from custom_dispatch.kernel.target import Arch, Target
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Operand",
     "Out",
     "Scalar",
+    "Scratch",
     "Struct",
     "Target",
     "batch",

@@ -12,7 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError, SignatureError
-from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.operand import (
+    Buffer,
+    In,
+    InOut,
+    Operand,
+    Out,
+    Scalar,
+    Scratch,
+    Struct,
+)
 
 MAX_BINDINGS = 16
 """IREE_HAL_CUDA_MAX_DESCRIPTOR_SET_BINDING_COUNT; more are refused only when the file loads."""
@@ -141,7 +150,9 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
         More operands than IREE's CUDA driver takes.
     """
     buffers = [operand for operand in operands if isinstance(operand, Buffer)]
-    buffers.sort(key=lambda operand: isinstance(operand, Out))  # stable: declaration order is kept
+    # IREE passes what a dispatch reads or updates, and then what it alone writes: its results, of
+    # which a scratch is one that nobody uses. Within each, declaration order is kept.
+    buffers.sort(key=lambda operand: (isinstance(operand, Scratch), isinstance(operand, Out)))
     parameters: list[Parameter] = []
     words = 0
     for index, operand in enumerate(operands):
@@ -189,13 +200,13 @@ def _check_types(kernel: str, operand: Scalar | Struct) -> None:
 
 
 def inputs_of(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """What a call passes: all but the `Out`s and the scalars with a value, in declaration order."""
+    """What a call passes, in declaration order: `In`s, `InOut`s, structs, value-less scalars."""
     return tuple(
         operand
         for operand in operands
         if isinstance(operand, Struct)
         or (isinstance(operand, Scalar) and operand.is_argument)
-        or (isinstance(operand, Buffer) and not isinstance(operand, Out))
+        or isinstance(operand, In | InOut)
     )
 
 
@@ -208,6 +219,11 @@ def arguments_of(operands: tuple[Operand, ...]) -> tuple[Buffer | Scalar, ...]:
         else:
             found.append(operand)
     return tuple(found)
+
+
+def scratches_of(operands: tuple[Operand, ...]) -> tuple[Scratch, ...]:
+    """What IREE allocates for a call alone: every `Scratch`, in declaration order."""
+    return tuple(operand for operand in operands if isinstance(operand, Scratch))
 
 
 def outputs_of(operands: tuple[Operand, ...]) -> tuple[Buffer, ...]:

@@ -26,12 +26,13 @@ from custom_dispatch.kernel.expr import (
 )
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
 
 _BUFFER = re.compile(
-    r"(?P<role>In|Out|InOut)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"
+    r"(?P<role>In|Out|InOut|Scratch)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"
     r"(?P<optional>, optional)?\)"
 )
+_ROLES: dict[str, type[Buffer]] = {"Out": Out, "InOut": InOut, "Scratch": Scratch}
 _SCALAR = re.compile(r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)")
 _STRUCT = re.compile(
     r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
@@ -149,8 +150,7 @@ def _read_operand(text: str) -> Operand:
         sizes = [_size(size) for size in shape.elts]
         if match["role"] == "In":
             return In(match["name"], match["dtype"], sizes, optional=match["optional"] is not None)
-        role = Out if match["role"] == "Out" else InOut
-        return role(match["name"], match["dtype"], sizes)
+        return _ROLES[match["role"]](match["name"], match["dtype"], sizes)
     if match := _SCALAR.fullmatch(text):
         value = None if match["value"] is None else read_expression(match["value"])
         return Scalar(match["name"], match["dtype"], value)

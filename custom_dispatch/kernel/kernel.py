@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.abi import Abi, abi_of, arguments_of, inputs_of, outputs_of
+from custom_dispatch.kernel.abi import (
+    Abi,
+    abi_of,
+    arguments_of,
+    inputs_of,
+    outputs_of,
+    scratches_of,
+)
 from custom_dispatch.kernel.condition import Condition, check_requires
 from custom_dispatch.kernel.entry import check_entry
 from custom_dispatch.kernel.expr import Dim, Expr, dims_of, uses_device
@@ -33,7 +40,7 @@ from custom_dispatch.kernel.implementation import (
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Struct
 from custom_dispatch.kernel.sources import (
     check_include_dirs,
     check_objects,
@@ -56,7 +63,8 @@ class Kernel:
     source
         The `.cu` file, relative to the file that declares the kernel.
     operands
-        `In`, `Out`, `InOut`, `Scalar` and `Struct`, in the C signature's order, whatever it is.
+        `In`, `Out`, `InOut`, `Scratch`, `Scalar` and `Struct`, in the C signature's order,
+        whatever it is.
     block
         Threads a block: one to three integers.
     grid
@@ -197,6 +205,11 @@ class Kernel:
     def outputs(self) -> tuple[Buffer, ...]:
         """What a call returns, in order: every `Out` and `InOut`."""
         return outputs_of(self.operands)
+
+    @cached_property
+    def scratches(self) -> tuple[Scratch, ...]:
+        """What IREE allocates for a call alone, in order."""
+        return scratches_of(self.operands)
 
     @cached_property
     def has_leading_dims(self) -> bool:
@@ -388,8 +401,8 @@ def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, 
     if not is_list(operands):
         raise DeclarationError(
             f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
-            expected="a list of cd.In, cd.Out, cd.InOut, cd.Scalar and cd.Struct, in the C "
-            "signature's order",
+            expected="a list of cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar and cd.Struct, in "
+            "the C signature's order",
             next_step='write operands=[cd.In("x", "f32", [n]), ...].',
         )
     found = tuple(operands)
@@ -397,7 +410,7 @@ def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, 
         if not isinstance(operand, Buffer | Scalar | Struct) or type(operand) is Buffer:
             raise DeclarationError(
                 f"Kernel `{kernel}`: {shown(operand)} is not an operand.",
-                expected="cd.In, cd.Out, cd.InOut, cd.Scalar or cd.Struct",
+                expected="cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar or cd.Struct",
                 next_step="declare every parameter of the C signature with one of them.",
             )
     names = [operand.name for operand in found]

@@ -11,7 +11,7 @@ from math import prod
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.operand import Buffer, Scratch
 
 Shape = tuple[int, ...]
 
@@ -70,9 +70,9 @@ def unfolded(operand: Buffer, shape: Sequence[int], leading: Sequence[int] | Non
 
 
 def declared_shapes(kernel: Kernel) -> str:
-    """The shapes of all buffers as they are declared: "x[..., n], y[..., n]"."""
+    """The shapes of a call's buffers as they are declared: "x[..., n], y[..., n]"."""
     return ", ".join(
         f"{operand.name}[{operand.declared_shape}]"
         for operand in kernel.operands
-        if isinstance(operand, Buffer)
+        if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
     )

@@ -8,7 +8,7 @@ from types import EllipsisType
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.dtypes import ElementType, element_type
-from custom_dispatch.kernel.expr import Constant, Expr, as_expr, batch, uses_device
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr, batch, maximum, uses_device
 from custom_dispatch.kernel.names import as_integer, check_name, is_list, shown
 
 
@@ -157,6 +157,40 @@ class InOut(Buffer):
     """
 
     __slots__ = ()
+
+
+class Scratch(Buffer):
+    """Memory that the kernel needs while it runs: a pointer that the caller never sees.
+
+    It is neither an argument nor a result. IREE allocates it for each call, uninitialised: a kernel
+    writes what it reads, and what it leaves there nobody sees. It begins at a multiple of 64 bytes.
+
+    Parameters
+    ----------
+    name, dtype, shape
+        As of every buffer; the shape has no `...`, where `cd.batch` can stand.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int | EllipsisType]
+    ) -> None:
+        super().__init__(name, dtype, shape)
+        if self.batched:
+            raise DeclarationError(
+                f"Operand `{name}`: the shape of a cd.Scratch has `...`.",
+                expected="the sizes that the kernel needs: no caller gives it leading dims",
+                next_step="write cd.batch in its place, which is their product.",
+            )
+
+    @property
+    def size_bytes(self) -> Expr:
+        """How many bytes it takes; at least one, so that there is an address."""
+        size: Expr = Constant(self.dtype.bytes)
+        for extent in self.shape:
+            size = size * extent
+        return maximum(size, 1)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)

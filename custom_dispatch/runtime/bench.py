@@ -16,7 +16,7 @@ from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Struct
+from custom_dispatch.kernel.operand import Buffer, Scratch, Struct
 from custom_dispatch.kernel.words import constants_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
@@ -314,7 +314,11 @@ def _native(
     given = dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
     outputs = output_arrays(kernel, inputs)
     addresses = {}
+    for scratch in kernel.scratches:
+        addresses[scratch.name] = context.allocate(evaluate(scratch.size_bytes, inputs.dims))
     for buffer in kernel.abi.bindings:
+        if isinstance(buffer, Scratch):
+            continue
         array = outputs[buffer.name] if buffer.name in outputs else given[buffer.name]
         addresses[buffer.name] = context.upload(numpy.asarray(array))
     numbers: dict[str, Any] = {}

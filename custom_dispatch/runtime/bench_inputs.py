@@ -14,7 +14,7 @@ from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut, Out, Struct
+from custom_dispatch.kernel.operand import Buffer, InOut, Out, Scratch, Struct
 from custom_dispatch.runtime.declaration import FunctionType
 from custom_dispatch.runtime.random_inputs import random_array, random_value, some_number
 
@@ -128,7 +128,7 @@ def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
     return sum(
         _size(operand, dims) * (2 if isinstance(operand, InOut) else 1)
         for operand in kernel.operands
-        if isinstance(operand, Buffer)
+        if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
     )
 
 

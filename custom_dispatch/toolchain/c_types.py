@@ -14,7 +14,7 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Parameter
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, In, Scalar, Scratch, Struct
 from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
 
 _C_NAMES = {
@@ -80,7 +80,7 @@ def _problem(declared: Parameter, found: CParameter) -> tuple[str, str] | None:
     if isinstance(operand, Buffer):
         if found.form == "value":
             return declared.kind, f"declare `{operand.name}` as a cd.Scalar or cd.Struct"
-        if not _may_hold(found, operand.dtype):
+        if not isinstance(operand, Scratch) and not _may_hold(found, operand.dtype):
             kind = type(operand).__name__
             pointer = (
                 f"{'const ' if isinstance(operand, In) else ''}{_C_NAMES[operand.dtype.name]}*"

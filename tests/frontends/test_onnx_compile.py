@@ -15,6 +15,7 @@ import custom_dispatch as cd
 from cuda_kernels.layer_norm import layer_norm_f16, layer_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.frontends.onnx.model import read_model
 from tests.sample_kernels.samples import scale, sum_and_difference
 
 FLOAT = TensorProto.FLOAT
@@ -162,6 +163,13 @@ def test_several_results_a_branch_and_a_function_of_the_model() -> None:
     pairs = numpy.array([[1, 0], [5, 2]], "f4")
     assert program.main(pairs).tolist() == [3, 15]
     assert program.main(pairs[:, ::-1].copy()).tolist() == [-1, -7]
+
+
+def test_what_iree_has_to_know_stays_in_the_module() -> None:
+    """Axes and shapes do, however little is to stay."""
+    model = norm_model()
+    model.graph.initializer.append(numpy_helper.from_array(numpy.array([0, 1]), "axes"))
+    assert list(read_model(model, "main", 0, lambda *_: True).weights) == ["matrix"]
 
 
 def test_an_unsigned_result_says_so() -> None:

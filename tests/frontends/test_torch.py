@@ -18,6 +18,7 @@ from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.kernel.expr import Expr, evaluate
+from tests.sample_kernels import scratch
 
 AFFINE = """
 struct Shift { float scale; int by[2]; };
@@ -32,6 +33,15 @@ extern "C" __global__ void affine(const float* x, const float* bias, Shift shift
 }
 """
 n = cd.dim("n")
+
+
+def test_a_scratch_is_no_part_of_an_operator() -> None:
+    kernel = scratch.ALL[0]
+    operator = cd.torch.register(kernel)
+    without = [cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])]
+    assert schema_of(kernel) == schema_of(kernel_of("reversed", operands=without))
+    x = torch.arange(128.0)
+    assert torch.equal(operator(x), x.reshape(-1, 64).flip(1).flatten())
 
 
 def kernel_of(name: str, **parts: Any) -> cd.Kernel:

@@ -14,7 +14,14 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from sample_kernels import implementations, optional, samples, signatures, templates  # noqa: E402
+from sample_kernels import (  # noqa: E402
+    implementations,
+    optional,
+    samples,
+    scratch,
+    signatures,
+    templates,
+)
 
 import custom_dispatch as cd  # noqa: E402
 from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32  # noqa: E402
@@ -30,6 +37,7 @@ KERNELS = {
     "templates": templates.ALL,
     "optional": optional.ALL,
     "implementations": implementations.ALL,
+    "scratch": scratch.ALL,
     "rms_norm": [rms_norm_f32, rms_norm_f16],
 }
 

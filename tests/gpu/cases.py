@@ -45,6 +45,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "implementations": (None, "implementations", HOPPER, "compile"),
     "implementations_cubin": (None, "implementations", HOPPER, "compile image=cubin"),
     "implementations_sm_80": (None, "implementations", ("cuda:sm_80", "cpu"), "compile"),
+    "scratch": (None, "scratch", BEST, "compile"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
     "calls": (None, "simple_mul", BEST, "compile"),
@@ -207,6 +208,18 @@ def _implementations(module: str, arch: int) -> list[Case]:
     ]
 
 
+def _scratch(module: str) -> list[Case]:
+    """Kernels with memory of their own, which nobody else sees."""
+
+    def backwards(x: Array) -> Array:
+        return np.concatenate([x[:0], *(x[i : i + 64][::-1] for i in range(0, len(x), 64))])
+
+    return [
+        *(Case(module, "reversed", f32(n), backwards) for n in (1, 64, 65, 100_003, 0)),
+        *(Case(module, "incremented", f32(n), lambda x: x + np.float32(1)) for n in (1, 1000, 0)),
+    ]
+
+
 def _rms_norm(module: str) -> list[Case]:
     """The normalisation of `cuda_kernels`, for both types."""
 
@@ -241,6 +254,7 @@ def cases(arch: int) -> list[Case]:
         *_templates("templates"),
         *(Case("optional", *case) for case in OPTIONAL),
         *_rms_norm("rms_norm"),
+        *_scratch("scratch"),
         *_implementations("implementations", 80 if arch == 80 else 901),
     ]
     if arch > 80:

@@ -94,7 +94,7 @@ def test_what_is_no_operand_is_refused(declare: Declare, operand: Any) -> None:
     with pytest.raises(DeclarationError) as caught:
         declare(operands=[cd.InOut("x", "f32", [n]), operand])
     assert caught.value.found.endswith(" is not an operand.")
-    assert caught.value.expected == "cd.In, cd.Out, cd.InOut, cd.Scalar or cd.Struct"
+    assert caught.value.expected == "cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar or cd.Struct"
 
 
 def test_two_operands_of_one_name_are_refused(declare: Declare) -> None:

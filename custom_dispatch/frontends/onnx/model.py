@@ -24,6 +24,9 @@ from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
 from custom_dispatch.frontends.onnx.node import nodes_of
 from custom_dispatch.kernel.names import shown
 
+_ALWAYS_INSIDE = 128
+"""Bytes of what IREE has to know to import a node: axes and shapes, and pads of eight dims."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weight:
@@ -59,7 +62,7 @@ def read_model(
     name
         What its graph is to be called.
     inline_bytes
-        Up to how many bytes a tensor stays in the graph.
+        Up to how many bytes a tensor stays in the graph; axes and shapes always do.
     is_kernel
         Whether a kernel takes the place of a domain's operator, which the model may define too.
 
@@ -96,7 +99,7 @@ def read_model(
     def take(name: str, tensor: onnx.TensorProto) -> bool:
         """Take a tensor out, if it is a large one."""
         weight = _weight(name, tensor, directory)
-        if weight is None or weight.size_bytes <= inline_bytes:
+        if weight is None or weight.size_bytes <= max(inline_bytes, _ALWAYS_INSIDE):
             return False
         weights[name] = weight
         return True

@@ -247,7 +247,6 @@ class _Work:
             }
             place = self._place(match.root)
             replacements.append(Replacement(name, place, operations, scalars))
-            self._misses.pop((name, match.root), None)
         gone = {key for item in chosen for key in item.match.nodes}
         graph = self._model.graph
         kept = [
@@ -260,7 +259,8 @@ class _Work:
         graph.node.extend(copies)
         if chosen:
             self._model.opset_import.add(domain=DOMAIN, version=1)
-        misses = [miss for _, miss in self._misses.values()]
+        roots = {item.match.root for item in chosen}
+        misses = [miss for (_, key), (_, miss) in self._misses.items() if key not in roots]
         return Replaced(tuple(replacements), tuple(misses))
 
     def _node(self, match: Match) -> onnx.NodeProto:

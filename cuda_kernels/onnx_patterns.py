@@ -1,0 +1,216 @@
+"""What the kernels compute in ONNX's words, for `cd.onnx.compile(..., replace=...)`.
+
+The only module here that loads ONNX. Each name is a tuple with patterns for each element type, none
+of which has to be found. Where ONNX has an operator, that is the pattern, and besides it what
+exporters write for versions of ONNX that do not have it yet: Gelu came with version 20,
+RMSNormalization and Attention with 23. Their operators compute in f32 whatever the type; what is
+written out rounds once an operation, and the kernels round the result alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+import ml_dtypes
+import numpy
+from onnx import GraphProto, NodeProto, helper, numpy_helper
+
+import custom_dispatch as cd
+from cuda_kernels import attention as attentions
+from cuda_kernels import gelu as gelus
+from cuda_kernels import layer_norm as layer_norms
+from cuda_kernels import rms_norm as rms_norms
+from cuda_kernels import softmax as softmaxes
+from cuda_kernels import swiglu as swiglus
+
+Patterns = tuple[cd.onnx.Pattern, ...]
+_TYPES = {"f32": numpy.float32, "f16": numpy.float16, "bf16": ml_dtypes.bfloat16}
+_HEADS = (32, 64, 128)
+
+
+def _node(operator: str, inputs: str, outputs: str, **attributes: Any) -> NodeProto:
+    """A node; names are separated by blanks."""
+    return helper.make_node(operator, inputs.split(), outputs.split(), **attributes)
+
+
+def _graph(nodes: Sequence[NodeProto], inputs: str, outputs: str, **constants: Any) -> GraphProto:
+    """Several nodes; the types of what goes in and out are the kernel's."""
+    return GraphProto(
+        name="pattern",
+        node=nodes,
+        input=[helper.make_empty_tensor_value_info(name) for name in inputs.split()],
+        output=[helper.make_empty_tensor_value_info(name) for name in outputs.split()],
+        initializer=[
+            numpy_helper.from_array(numpy.asarray(value), name) for name, value in constants.items()
+        ],
+    )
+
+
+def _patterns(module: Any, name: str, *computes: Any) -> Patterns:
+    """A pattern for each element type, of what is the same for all of them."""
+    return tuple(
+        cd.onnx.Pattern(getattr(module, f"{name}_{dtype}"), list(computes), required=False)
+        for dtype in _TYPES
+    )
+
+
+# -- rows
+
+_NORM = _node("RMSNormalization", "x weight", "y", axis=-1)
+
+
+def _squares(x: str) -> list[tuple[list[NodeProto], dict[str, Any]]]:
+    """The mean of the squares, as before and since version 18 of ONNX."""
+    square = _node("Pow", f"{x} two", "square")
+    two = numpy.float32(2)
+    return [
+        ([square, _node("ReduceMean", "square axes", "mean")], {"two": two, "axes": [-1]}),
+        ([square, _node("ReduceMean", "square", "mean", axes=[-1])], {"two": two}),
+    ]
+
+
+def _written_out_norm(x: str) -> list[tuple[list[NodeProto], dict[str, Any]]]:
+    """RMS norm as PyTorch's exporter writes it, in f32."""
+    return [
+        (
+            [
+                *nodes,
+                _node("Add", "mean epsilon", "more"),
+                _node("Sqrt", "more", "root"),
+                _node("Reciprocal", "root", "scale"),
+                _node("Mul", f"{x} scale", "normed"),
+                _node("Mul", "weight normed", "y"),
+            ],
+            constants,
+        )
+        for nodes, constants in _squares(x)
+    ]
+
+
+_SUM = _node("Add", "x residual", "total")
+_SUM_AND_NORM = _graph(
+    [_SUM, _node("RMSNormalization", "total weight", "y", axis=-1)],
+    "x residual weight",
+    "total y",
+)
+
+rms_norm = (
+    *_patterns(rms_norms, "rms_norm", _NORM),
+    *(
+        cd.onnx.Pattern(
+            rms_norms.rms_norm_f32,
+            _graph(nodes, "x weight epsilon", "y", **constants),
+            required=False,
+        )
+        for nodes, constants in _written_out_norm("x")
+    ),
+)
+add_rms_norm = (
+    *_patterns(rms_norms, "add_rms_norm", _SUM_AND_NORM),
+    *(
+        cd.onnx.Pattern(
+            rms_norms.add_rms_norm_f32,
+            _graph([_SUM, *nodes], "x residual weight epsilon", "total y", **constants),
+            required=False,
+        )
+        for nodes, constants in _written_out_norm("total")
+    ),
+)
+layer_norm = _patterns(
+    layer_norms,
+    "layer_norm",
+    _node("LayerNormalization", "x weight bias", "y"),
+    _node("LayerNormalization", "x weight", "y"),
+)
+softmax = _patterns(softmaxes, "softmax", _node("Softmax", "x", "y", axis=-1))
+
+
+# -- elements
+
+
+def _with_erf(dtype: str) -> list[NodeProto | GraphProto]:
+    """GELU, and the two orders in which PyTorch's exporters multiply where it is written out."""
+    kind = _TYPES[dtype]
+    constants = {"root": kind(sqrt(2)), "one": kind(1), "half": kind(0.5)}
+    below = [
+        _node("Div", "x root", "scaled"),
+        _node("Erf", "scaled", "erf"),
+        _node("Add", "erf one", "more"),
+    ]
+    factor_first = [_node("Mul", "half more", "factor"), _node("Mul", "x factor", "y")]
+    factor_last = [_node("Mul", "x more", "twice"), _node("Mul", "twice half", "y")]
+    return [
+        _node("Gelu", "x", "y"),
+        _graph([*below, *factor_first], "x", "y", **constants),
+        _graph([*below, *factor_last], "x", "y", **constants),
+    ]
+
+
+gelu = (
+    *(
+        cd.onnx.Pattern(getattr(gelus, f"gelu_erf_{dtype}"), _with_erf(dtype), required=False)
+        for dtype in _TYPES
+    ),
+    *_patterns(gelus, "gelu_tanh", _node("Gelu", "x", "y", approximate="tanh")),
+)
+swiglu = _patterns(
+    swiglus,
+    "swiglu",
+    _graph(
+        [
+            _node("Sigmoid", "gate", "open"),
+            _node("Mul", "gate open", "activated"),
+            _node("Mul", "activated up", "y"),
+        ],
+        "gate up",
+        "y",
+    ),
+    _graph(
+        [_node("Swish", "gate", "activated", alpha=1.0), _node("Mul", "activated up", "y")],
+        "gate up",
+        "y",
+    ),
+)
+
+
+# -- attention
+
+
+def _attentions() -> Patterns:
+    """With each form of mask and without; where no scale is given, it is ONNX's dim**-0.5."""
+    found = []
+    for dtype in _TYPES:
+        for size in _HEADS:
+            plain, masked, seen = (
+                getattr(attentions, f"{prefix}attention_{dtype}_{size}")
+                for prefix in ("", "masked_", "bool_masked_")
+            )
+            # A mask of one row that is causal, too: ONNX's reference has the keys after the first
+            # hidden from every query, so it is none of these.
+            for kernel, inputs, causals in (
+                (plain, "q k v", (False, True)),
+                (plain, "q k v mask", (False,)),
+                (masked, "q k v mask", (False, True)),
+                (seen, "q k v mask", (False, True)),
+            ):
+                for causal in causals:
+                    node = _node("Attention", inputs, "out", is_causal=int(causal))
+                    for scale in ({}, {"scale": size**-0.5}):
+                        fixed = {"causal": causal, **scale}
+                        found.append(cd.onnx.Pattern(kernel, node, fixed=fixed, required=False))
+    return tuple(found)
+
+
+attention = _attentions()
+everything = (
+    *add_rms_norm,
+    *rms_norm,
+    *layer_norm,
+    *attention,
+    *softmax,
+    *gelu,
+    *swiglu,
+)
+"""All of them; the sum that a norm is of goes with the norm."""
