@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from math import prod
 
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
@@ -83,6 +84,13 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 f"Kernel `{kernel.name}` has {counted(kernel.abi)} and the target cpu.",
                 expected=f"at most {MAX_CONSTANTS - 1}: the CPU variant needs one for the grid",
                 next_step="pass some of them in a buffer, or drop the target cpu.",
+            )
+        if kernel.cluster is not None and prod(kernel.cluster) > 1:
+            raise UnsupportedInstructionError(
+                f"Kernel `{kernel.name}` is launched in clusters of {kernel.cluster} blocks.",
+                expected="blocks that know nothing of each other: on the CPU each runs by itself",
+                next_step="give the clusters to an implementation for a GPU alone, "
+                'implementations={"cuda:sm_90": cd.Implementation(cluster=...)}.',
             )
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
     described = cpu_executable_target(target)

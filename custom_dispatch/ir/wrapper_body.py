@@ -455,13 +455,33 @@ class WrapperBody:
         """Require grids that can be launched, of every form that the kernel has on some target."""
         checked: list[Grid] = []
         for form in self.kernel.forms:  # its own first, which is the CPU's
-            if any(_is_same(form.grid, other) for other in checked):
+            if not any(_is_same(form.grid, other) for other in checked):
+                blocks = self._check_grid(form.grid, results)
+                if self.with_grid and not checked:
+                    narrow = f"arith.index_castui {blocks} : index to i32"
+                    self.grid_x = self.body.pure(narrow, "grid_x")
+                checked.append(form.grid)
+            self._check_clusters(form)
+
+    def _check_clusters(self, form: Kernel) -> None:
+        """Require a grid of whole clusters, which CUDA refuses to launch otherwise."""
+        for axis, expr, blocks in zip("xyz", form.grid, form.cluster or (), strict=False):
+            known = self.arithmetic.known(expr)
+            if blocks == 1 or (known is not None and known % blocks == 0):
                 continue
-            blocks = self._check_grid(form.grid, results)
-            if self.with_grid and not checked:
-                narrow = f"arith.index_castui {blocks} : index to i32"
-                self.grid_x = self.body.pure(narrow, "grid_x")
-            checked.append(form.grid)
+            if known is not None:
+                raise LinkError(
+                    f"Kernel `{self.kernel.name}`: grid.{axis} = {expr} is {known} for the model's "
+                    f"sizes, and a cluster has {blocks} blocks in {axis}.",
+                    expected=f"a multiple of {blocks}",
+                    next_step="use other sizes, or declare a grid of whole clusters.",
+                )
+            value = self.arithmetic.value(expr)
+            self.arithmetic.checks.clear()  # they were emitted with the grid's
+            rest = self.body.pure(f"arith.remui {value}, {self.body.index(blocks)} : index")
+            holds = self.body.pure(f"arith.cmpi eq, {rest}, {self.body.index(0)} : index")
+            message = f"grid.{axis} = {expr} is no multiple of the cluster's {blocks} blocks"
+            self._require(Check(holds, message))
 
     def _check_grid(self, exprs: Grid, results: list[Tensor]) -> str:
         """Require a grid that can be launched; return its x size."""

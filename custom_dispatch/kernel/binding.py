@@ -159,7 +159,7 @@ def grid_for(kernel: Kernel, dims: Mapping[str, int], *, capability: int = 0) ->
     Raises
     ------
     CallError
-        The grid exceeds CUDA's limits.
+        The grid exceeds CUDA's limits, or is no multiple of the cluster.
     DeclarationError
         An expression divides by zero or is negative for these dims.
     """
@@ -170,5 +170,15 @@ def grid_for(kernel: Kernel, dims: Mapping[str, int], *, capability: int = 0) ->
                 f"Kernel `{kernel.name}`: grid.{axis} = {expr} is {size}{for_values(expr, dims)}.",
                 expected=f"at most {limit}, CUDA's limit for {axis}",
                 next_step="use a larger block, or split the work over several calls.",
+            )
+    for axis, size, blocks, expr in zip(
+        "xyz", grid, kernel.cluster or (1, 1, 1), kernel.grid, strict=True
+    ):
+        if size % blocks:
+            raise CallError(
+                f"Kernel `{kernel.name}`: grid.{axis} = {expr} is {size}{for_values(expr, dims)}, "
+                f"and a cluster has {blocks} blocks in {axis}.",
+                expected=f"a multiple of {blocks}",
+                next_step="pass arrays of other sizes, or declare a grid of whole clusters.",
             )
     return grid

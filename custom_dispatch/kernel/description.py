@@ -88,6 +88,8 @@ def _describe_launch(kernel: Kernel) -> dict[str, Any]:
     }
     if kernel.dynamic_shared_memory:
         described["dynamic_shared_memory"] = kernel.dynamic_shared_memory
+    if kernel.cluster is not None:
+        described["cluster"] = list(kernel.cluster)
     return described
 
 
@@ -123,6 +125,7 @@ def _read_launch(described: Mapping[str, Any]) -> dict[str, Any]:
         "block": described["block"],
         "grid": [read_expression(text, device=True) for text in described["grid"]],
         "dynamic_shared_memory": described.get("dynamic_shared_memory", 0),
+        "cluster": described.get("cluster"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from custom_dispatch.errors import DeclarationError
@@ -27,6 +28,10 @@ _MAX_SHARED_KIB = {
     80: 163, 86: 99, 87: 163, 88: 99, 89: 99, 90: 227, 100: 227, 103: 227, 110: 227,
     120: 99, 121: 99,
 }  # fmt: skip
+
+MAX_CLUSTER_BLOCKS = 8
+"""What every GPU with clusters takes; more needs an attribute of the function that IREE does not
+set (CUDA C++ Programming Guide, "Thread Block Clusters")."""
 
 _AXES = "xyz"
 
@@ -101,6 +106,36 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
                 f"Kernel `{kernel}`: grid.{axis} is {size.value}.",
                 expected=f"1 to {limit}, CUDA's limits for {axis}",
                 next_step="choose a size within them.",
+            )
+    return full
+
+
+def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) -> Block | None:
+    """Read the size of a cluster in blocks, and compare the grid with it where that is known.
+
+    Raises
+    ------
+    DeclarationError
+        It is none, has more blocks than every GPU takes, or the grid is no multiple of it.
+    """
+    if cluster is None:
+        return None
+    sizes = _axes_of(cluster)
+    numbers = tuple(number for number in map(as_integer, sizes or ()) if number is not None)
+    full = cast(Block, numbers + (1,) * (3 - len(numbers)))
+    if not sizes or len(numbers) != len(sizes) or min(full) < 1 or prod(full) > MAX_CLUSTER_BLOCKS:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: cluster is given as {shown(cluster)}.",
+            expected=f"one to three integers, of at most {MAX_CLUSTER_BLOCKS} blocks together",
+            next_step="give the size that the source states with __cluster_dims__.",
+        )
+    for axis, blocks, size in zip(_AXES, full, grid, strict=True):
+        if isinstance(size, Constant) and size.value % blocks:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: grid.{axis} is {size.value}, and a cluster has {blocks} "
+                f"blocks in {axis}.",
+                expected=f"a multiple of {blocks}",
+                next_step="choose a grid of whole clusters.",
             )
     return full
 

@@ -26,7 +26,7 @@ class Implementation:
     Parameters
     ----------
     source, entry, block, grid, dynamic_shared_memory, options, launch_bounds, max_registers, \
-include_dirs
+cluster, include_dirs
         As of a kernel; paths are relative to the file that declares it.
     """
 
@@ -38,6 +38,7 @@ include_dirs
     options: Sequence[str] | None = None
     launch_bounds: int | None = None
     max_registers: int | None = None
+    cluster: Sequence[int] | int | None = None
     include_dirs: Sequence[str | os.PathLike[str]] | None = None
 
     @property

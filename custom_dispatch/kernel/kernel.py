@@ -26,6 +26,7 @@ from custom_dispatch.kernel.geometry import (
     Block,
     Grid,
     check_block,
+    check_cluster,
     check_dynamic_shared_memory,
     check_flops,
     check_grid,
@@ -84,6 +85,9 @@ class Kernel:
     max_registers
         A limit of registers for each thread, stated in the PTX (`.maxnreg`): fewer may let more
         blocks run at once, or spill.
+    cluster
+        Blocks of a cluster: one to three integers, those that the source states with
+        `__cluster_dims__`. The grid is a multiple of it.
     entry
         The `__global__` function's name, where it is not `name`: a plain or mangled name, or a C++
         name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
@@ -124,6 +128,7 @@ class Kernel:
     dynamic_shared_memory: int
     launch_bounds: int | None
     max_registers: int | None
+    cluster: Block | None
     entry: str
     requires: tuple[Condition, ...]
     flops: Expr | None
@@ -149,6 +154,7 @@ class Kernel:
         dynamic_shared_memory: int = 0,
         launch_bounds: int | None = None,
         max_registers: int | None = None,
+        cluster: Sequence[int] | int | None = None,
         entry: str | None = None,
         reference: Callable[..., Any] | None = None,
         fallback: str | None = None,
@@ -180,6 +186,7 @@ class Kernel:
             object.__setattr__(self, part, value)
         bounds = check_launch_bounds(name, launch_bounds, self.block)
         object.__setattr__(self, "launch_bounds", bounds)
+        object.__setattr__(self, "cluster", check_cluster(name, cluster, self.grid))
         if (source is None) == (not self.objects):
             raise DeclarationError(
                 f"Kernel `{name}` has {'neither' if source is None else 'both'} a source "
@@ -273,6 +280,7 @@ class Kernel:
         dynamic_shared_memory: int | None = None,
         launch_bounds: int | None = None,
         max_registers: int | None = None,
+        cluster: Sequence[int] | int | None = None,
         options: Sequence[str] | None = None,
     ) -> Kernel:
         """The same kernel with another launch; what is left out stays as it is.
@@ -286,7 +294,7 @@ class Kernel:
         ----------
         name
             A name of its own, where a model calls both.
-        block, grid, dynamic_shared_memory, launch_bounds, max_registers, options
+        block, grid, dynamic_shared_memory, launch_bounds, max_registers, cluster, options
             As of a kernel. A grid that is computed for the old block's size is to be given, too.
 
         Raises
@@ -301,6 +309,7 @@ class Kernel:
             "dynamic_shared_memory": dynamic_shared_memory,
             "launch_bounds": launch_bounds,
             "max_registers": max_registers,
+            "cluster": cluster,
             "options": options,
         }
         return self._again(**{part: new for part, new in changes.items() if new is not None})
@@ -319,6 +328,7 @@ class Kernel:
             "dynamic_shared_memory": self.dynamic_shared_memory,
             "launch_bounds": self.launch_bounds,
             "max_registers": self.max_registers,
+            "cluster": self.cluster,
             "entry": self.entry,
             "reference": self.reference,
             "fallback": self.fallback,

@@ -57,6 +57,7 @@ def check_module(
         )
         _check_parameter_kinds(kernel, entry, origin)
     check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
+    check_cluster(kernel, entry.cluster, f"`{origin}`", is_clustered=entry.is_clustered)
     _check_dynamic_shared_memory(kernel, entry, module, origin)
 
 
@@ -278,3 +279,43 @@ def check_block(
             expected=f"block={required_threads}",
             next_step="correct the block, or the __block_size__ attribute in the source.",
         )
+
+
+def check_cluster(
+    kernel: Kernel,
+    found: tuple[int, int, int] | None,
+    origin: str,
+    *,
+    is_clustered: bool = False,
+) -> None:
+    """Compare a declared cluster with the one compiled into an object.
+
+    IREE launches with `cuLaunchKernel`, which has no parameter for it and keeps to what the object
+    states.
+
+    Parameters
+    ----------
+    is_clustered
+        Whether the object can be launched in clusters only.
+
+    Raises
+    ------
+    PtxError
+        They differ (`.reqnctapercluster`), or the object leaves the size to the launch
+        (`.explicitcluster` alone; PTX ISA, "Cluster Dimension Directives").
+    """
+    if found == kernel.cluster and (found is not None or not is_clustered):
+        return
+    if found is not None:
+        raise PtxError(
+            f"Kernel `{kernel.name}`: {origin} was compiled for clusters of {found} blocks "
+            f"(.reqnctapercluster, __cluster_dims__), and cluster is {kernel.cluster}.",
+            expected=f"cluster={found}",
+            next_step="correct the cluster in the declaration, or __cluster_dims__ in the source.",
+        )
+    stated = "leaves the size of its clusters to the launch" if is_clustered else "states none"
+    raise PtxError(
+        f"Kernel `{kernel.name}`: cluster is {kernel.cluster}, and {origin} {stated}.",
+        expected="__cluster_dims__ with its size in the source: IREE's launches give none",
+        next_step="write __global__ void __cluster_dims__(x, y, z), or leave cluster out.",
+    )

@@ -253,6 +253,10 @@ class Entry:
         `.minnctapersm`, or None.
     max_registers
         `.maxnreg`, or None.
+    cluster
+        `.reqnctapercluster` (x, y, z), or None.
+    is_clustered
+        Whether it is launched in clusters only (`.explicitcluster`).
     line
         Line of `.entry` in the text.
     span
@@ -271,6 +275,8 @@ class Entry:
     required_threads: tuple[int, int, int] | None
     min_blocks: int | None
     max_registers: int | None
+    cluster: tuple[int, int, int] | None
+    is_clustered: bool
     line: int
     span: Span
     parameters_span: Span

@@ -48,6 +48,9 @@ class _Directives:
         x, y, z = (*values, 1, 1)[:3]
         return x, y, z
 
+    def has(self, name: str) -> bool:
+        return name in self.numbers
+
     def number(self, name: str) -> int | None:
         values = self.numbers.get(name)
         return values[0] if values else None
@@ -160,6 +163,8 @@ class _ModuleReader:
                 required_threads=directives.threads(".reqntid"),
                 min_blocks=directives.number(".minnctapersm"),
                 max_registers=directives.number(".maxnreg"),
+                cluster=directives.threads(".reqnctapercluster"),
+                is_clustered=directives.has(".explicitcluster"),
                 line=line,
                 span=Span(start, stream.previous_end()),
                 parameters_span=parameters_span,

@@ -24,6 +24,7 @@ _EIATTR_REQNTID = 0x10
 _EIATTR_MIN_STACK_SIZE = 0x12
 _EIATTR_KPARAM_INFO = 0x17
 _EIATTR_REGCOUNT = 0x2F
+_EIATTR_CTA_PER_CLUSTER = 0x3D
 _EIATTR_NUM_BARRIERS = 0x4C
 _ALL_INFO = ".nv.info"
 _INFO = ".nv.info."
@@ -44,6 +45,8 @@ class CubinKernel:
     """`__launch_bounds__`, if the source states it."""
     required_threads: tuple[int, int, int] | None
     """The exact block size, if the source states it."""
+    cluster: tuple[int, int, int] | None
+    """The blocks of a cluster, if the source states them."""
     resources: KernelResources
     """Without what the system keeps of a block's shared memory for itself."""
 
@@ -164,7 +167,7 @@ def _read_kernel(content: bytes, resources: KernelResources) -> CubinKernel:
         if attribute == _EIATTR_KPARAM_INFO:
             _, ordinal, _, packed = struct.unpack_from("<IHHI", value)
             parameters[ordinal] = packed >> 18
-        elif attribute in (_EIATTR_MAX_THREADS, _EIATTR_REQNTID):
+        elif attribute in (_EIATTR_MAX_THREADS, _EIATTR_REQNTID, _EIATTR_CTA_PER_CLUSTER):
             limits[attribute] = struct.unpack_from("<III", value)
         elif attribute == _EIATTR_NUM_BARRIERS:
             resources = replace(resources, barriers=value[0])
@@ -172,5 +175,6 @@ def _read_kernel(content: bytes, resources: KernelResources) -> CubinKernel:
         tuple(parameters[ordinal] for ordinal in sorted(parameters)),
         limits.get(_EIATTR_MAX_THREADS),
         limits.get(_EIATTR_REQNTID),
+        limits.get(_EIATTR_CTA_PER_CLUSTER),
         resources,
     )

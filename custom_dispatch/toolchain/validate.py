@@ -12,6 +12,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.ptx.conformance import (
     check_block,
+    check_cluster,
     check_module,
     check_parameters,
     no_entry,
@@ -224,6 +225,7 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
             raise no_entry(kernel, tuple(found), label)
         _check_sizes(kernel, entry.parameter_bytes, label)
         check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
+        check_cluster(kernel, entry.cluster, f"`{label}`")
         _check_shared_memory(kernel, arch, entry.resources.static_shared_bytes)
         _check_registers(kernel, arch, entry.resources.registers)
     return replace(item, resources=tuple(entry.resources for entry in found.values()))

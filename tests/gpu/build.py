@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from sample_kernels import (  # noqa: E402
+    clusters,
     implementations,
     optional,
     samples,
@@ -38,6 +39,7 @@ KERNELS = {
     "optional": optional.ALL,
     "implementations": implementations.ALL,
     "scratch": scratch.ALL,
+    "clusters": [clusters.swapped],
     "rms_norm": [rms_norm_f32, rms_norm_f16],
 }
 

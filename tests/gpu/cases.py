@@ -46,6 +46,8 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "implementations_cubin": (None, "implementations", HOPPER, "compile image=cubin"),
     "implementations_sm_80": (None, "implementations", ("cuda:sm_80", "cpu"), "compile"),
     "scratch": (None, "scratch", BEST, "compile"),
+    "clusters": (None, "clusters", BEST, "compile"),
+    "clusters_cubin": (None, "clusters", BEST, "compile image=cubin"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
     "calls": (None, "simple_mul", BEST, "compile"),
@@ -220,6 +222,15 @@ def _scratch(module: str) -> list[Case]:
     ]
 
 
+def _clusters(module: str) -> list[Case]:
+    """Pairs of blocks that swap their parts: on a GPU by way of the cluster's shared memory."""
+
+    def swapped(x: Array) -> Array:
+        return x.reshape(-1, 2, 64)[:, ::-1].ravel()
+
+    return [Case(module, "swapped", f32(n), swapped) for n in (128, 128 * 777, 0)]
+
+
 def _rms_norm(module: str) -> list[Case]:
     """The normalisation of `cuda_kernels`, for both types."""
 
@@ -255,6 +266,7 @@ def cases(arch: int) -> list[Case]:
         *(Case("optional", *case) for case in OPTIONAL),
         *_rms_norm("rms_norm"),
         *_scratch("scratch"),
+        *_clusters("clusters"),
         *_implementations("implementations", 80 if arch == 80 else 901),
     ]
     if arch > 80:
@@ -262,6 +274,7 @@ def cases(arch: int) -> list[Case]:
             *_samples("samples_sm_80", 80)[:1],
             *_signatures("signatures_sm_80"),
             *_implementations("implementations_cubin", 901),
+            *_clusters("clusters_cubin"),
             *_implementations("implementations_sm_80", 80),
             *_signatures("signatures_cubin"),
             *_samples("image_cubin", arch),
