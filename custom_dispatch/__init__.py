@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel import (
     Choice,
+    Family,
     Implementation,
     In,
     InOut,
@@ -57,6 +58,7 @@ __all__ = [
     "CompiledModule",
     "CustomDispatchError",
     "DeviceArray",
+    "Family",
     "Implementation",
     "In",
     "InOut",
@@ -124,12 +126,14 @@ def __dir__() -> list[str]:
 def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     from custom_dispatch.runtime.eager import call
 
-    if isinstance(bound.kernel, Choice):
+    kernel = bound.kernel
+    if isinstance(kernel, Family):
+        values, arguments, keywords = kernel.split(arguments, keywords)
+        kernel = kernel.kernel(**values)
+    elif isinstance(kernel, Choice):
         from custom_dispatch.runtime.eager_choice import choose
 
-        kernel = choose(bound.kernel, arguments, keywords)
-    else:
-        kernel = bound.kernel
+        kernel = choose(kernel, arguments, keywords)
     return call(kernel, bound.device, arguments, keywords, store=bound.store)
 
 

@@ -19,7 +19,8 @@ from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.process import Completed
@@ -70,7 +71,7 @@ something of it that does not fit its kernels (an f64 that becomes an f32)."""
 
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: Callee | Iterable[Callee] | Library,
     targets: Sequence[str | Target] = (),
     *,
     replace: Any = (),
@@ -87,7 +88,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
         A path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a module
         of the kernels alone, each a public function.
     kernels
-        Declared kernels and choices, or a library that `cd.build` returned (then without targets).
+        Declared kernels, choices and families, or a library that `cd.build` returned (then without
+        targets).
     targets
         "cuda:sm_80", "cuda:sm_90", "cpu", ...
     replace
@@ -114,7 +116,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
         Building the kernels failed; see `cd.build`.
     """
     patterns = [replace] if isinstance(replace, Pattern) else list(replace)
-    library = _library(_with_replacing(kernels, patterns, model), targets, store, options)
+    model, members = _members(model, kernels, bool(patterns))
+    library = _library(_with_replacing(members, patterns, model), targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
     given = [*ours, *flags]
@@ -144,7 +147,12 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
     with_files = refers_to_files(model)
     linked = link(
-        model, library, embedded, apart=not whole and not with_files, flags=given, replace=patterns
+        model,
+        library,
+        embedded,
+        apart=not whole and not with_files,
+        flags=given,
+        replace=patterns,
     )
     source = linked.bytecode
 
@@ -161,6 +169,38 @@ def compile(  # noqa: A001 - the public name is cd.compile
         tuple(kernel.name for kernel in linked.kernels),
         replaced=linked.replaced,
     )
+
+
+def _members(
+    model: Model | None,
+    kernels: Callee | Iterable[Callee] | Library,
+    others: bool = False,
+) -> tuple[Model | None, Kernel | Choice | Iterable[Kernel | Choice] | Library]:
+    """The model and the kernels with members of families, for the values that the model gives.
+
+    Parameters
+    ----------
+    others
+        Whether further kernels may come.
+    """
+    if isinstance(kernels, Library | Kernel | Choice) or not isinstance(kernels, Family | Iterable):
+        return model, kernels
+    items = [kernels] if isinstance(kernels, Family) else list(kernels)
+    families = [item for item in items if isinstance(item, Family)]
+    if not families:
+        return model, [item for item in items if not isinstance(item, Family)]
+    if model is None:
+        raise no_values(families[0])
+    from custom_dispatch.frontends.families import call_members
+
+    module, found = call_members(model, items)
+    if not found and not others:
+        raise LinkError(
+            f"The model calls none of the kernels: {', '.join(item.name for item in families)}.",
+            expected="a call of one of them by its name",
+            next_step="call it in the model.",
+        )
+    return module, found
 
 
 def _with_replacing(
@@ -250,7 +290,7 @@ def _first_lines(log: str, limit: int = 40) -> str:
 
 
 def emit(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: Callee | Iterable[Callee] | Library,
     targets: Sequence[str | Target] = (),
     *,
     output: str | os.PathLike[str],
@@ -289,7 +329,8 @@ def emit(
     """
     path = Path(output)
     check_output(path)
-    library = _library(kernels, targets, store, options)
+    into, members = _members(into, kernels)
+    library = _library(members, targets, store, options)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)
     reference = embedded if embed else by_path

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 
@@ -46,7 +47,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     arguments: Sequence[Any],
     targets: Sequence[str | Target],
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] = (),
+    kernels: Callee | Iterable[Callee] = (),
     replace: Any = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
@@ -92,7 +93,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         Building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
-    given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
+    given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else list(kernels)
     if isinstance(replace, Kernel | Choice | Pattern):
         replace = [replace]
     patterns = patterns_of(

@@ -42,7 +42,8 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     model: str | os.PathLike[str] | onnx.ModelProto,
     targets: Sequence[str | Target],
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
+    kernels: Callee | Iterable[Callee] | None = None,
     replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
@@ -107,7 +108,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     """
     patterns = patterns_of(replace)
     check_name(name, "function")
-    known = Known([kernels] if isinstance(kernels, Kernel | Choice) else kernels)
+    known = Known([kernels] if isinstance(kernels, Kernel | Choice | Family) else kernels)
     graph = read_model(
         model,
         name,

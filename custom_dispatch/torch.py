@@ -34,8 +34,7 @@ from custom_dispatch.frontends.torch.replace import replace_places
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
-    from custom_dispatch.kernel.choice import Choice
-    from custom_dispatch.kernel.kernel import Kernel
+    from custom_dispatch.kernel.choice import Callee
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
 
@@ -47,7 +46,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     arguments: Sequence[Any],
     targets: Sequence[str | Target],
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
+    kernels: Callee | Iterable[Callee] | None = None,
     replace: Any = (),
     dynamic_shapes: Any = None,
     name: str = "main",
@@ -116,9 +115,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     return dataclasses.replace(compiled, parameters=parameters, replaced=replaced)
 
 
-def _together(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice], found: list[Kernel | Choice]
-) -> list[Kernel | Choice]:
+def _together(kernels: Callee | Iterable[Callee], found: list[Callee]) -> list[Callee]:
     given = list(kernels) if isinstance(kernels, Iterable) else [kernels]
     names = {kernel.name for kernel in given}
     return given + [kernel for kernel in found if kernel.name not in names]

@@ -86,6 +86,10 @@ def test_in_a_pytorch_model(tmp_path: Path) -> None:
     play("torch", tmp_path)
 
 
+def test_arguments_that_are_compiled_in(tmp_path: Path) -> None:
+    play("family", tmp_path)
+
+
 def test_finding_mistakes_without_a_gpu(tmp_path: Path) -> None:
     play("checked", tmp_path)
 

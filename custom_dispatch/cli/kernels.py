@@ -13,30 +13,55 @@ from pathlib import Path
 from types import ModuleType
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
 
 
 def load_members(names: tuple[str, ...]) -> list[Kernel]:
-    """As `load_kernels`, with the kernels of choices in their places, each once."""
-    found = [kernel for item in load_kernels(names) for kernel in kernels_of(item)]
+    """As `load_kernels`, with the kernels of choices in their places, each once.
+
+    Families, of which nothing says for which values, are left out.
+
+    Raises
+    ------
+    DeclarationError
+        As `load_kernels`; or there are families alone.
+    """
+    items = without_families(load_kernels(names))
+    found = [kernel for item in items for kernel in kernels_of(item)]
     return list({id(kernel): kernel for kernel in found}.values())
 
 
-def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
-    """Every kernel and choice that the modules or files declare, in their order.
+def without_families(items: list[Callee]) -> list[Kernel | Choice]:
+    """What can be built without a model that says for which values.
+
+    Raises
+    ------
+    DeclarationError
+        There are families alone.
+    """
+    families = [item for item in items if isinstance(item, Family)]
+    if len(families) == len(items):
+        raise no_values(families[0])
+    return [item for item in items if not isinstance(item, Family)]
+
+
+def load_kernels(names: tuple[str, ...]) -> list[Callee]:
+    """Every kernel, choice and family that the modules or files declare, in their order.
 
     Raises
     ------
     DeclarationError
         One does not exist, cannot be imported, or declares no kernel.
     """
-    found: dict[int, Kernel | Choice] = {}
+    found: dict[int, Callee] = {}
     for name in names:
         module = _import(name)
-        kernels = [value for value in vars(module).values() if isinstance(value, Kernel | Choice)]
+        kinds = (Kernel, Choice, Family)
+        kernels = [value for value in vars(module).values() if isinstance(value, kinds)]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",

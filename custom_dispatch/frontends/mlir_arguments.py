@@ -51,8 +51,8 @@ def arrange(
                 expected=f"attributes named {', '.join(f'`{known}`' for known in named)}"
                 if named
                 else "none: the kernel has no scalar that a call gives",
-                next_step="leave it out, or declare it: what a kernel is compiled with, a macro or "
-                "template argument, needs a kernel for each value, of a name of its own.",
+                next_step="leave it out, or declare it; what a kernel is compiled with, a macro or "
+                "template argument, is an argument of a cd.Family.",
             )
     rest = list(values)
     found: list[Any] = []

@@ -16,6 +16,7 @@ from custom_dispatch.kernel.expr import (
     minimum,
     where,
 )
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
@@ -28,6 +29,7 @@ __all__ = [
     "Condition",
     "Dim",
     "Expr",
+    "Family",
     "Implementation",
     "In",
     "InOut",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.family import Family, Static
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Scalar, Struct
+from custom_dispatch.kernel.operand import Operand
+from custom_dispatch.kernel.structure import check_structure
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -64,7 +66,7 @@ class Choice:
                     expected="a name for the choice and for each kernel",
                     next_step="rename one; entry= keeps the __global__ function's name.",
                 )
-        _check_structure(name, tuple(kernels))
+        check_structure(f"Choice `{name}`", kernels)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kernels", tuple(kernels))
 
@@ -91,17 +93,29 @@ class Choice:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"
 
 
-def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
-    """The kernels that one name stands for."""
+Callee: TypeAlias = "Kernel | Choice | Family"
+"""What a model may call by one name."""
+
+
+def kernels_of(item: Callee) -> tuple[Kernel, ...]:
+    """The kernels that one name stands for; of a family the one that shows how all are called."""
+    if isinstance(item, Family):
+        return (item.example,)
     return item.kernels if isinstance(item, Choice) else (item,)
 
 
-def are_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
+def statics_of(item: Callee) -> tuple[Static, ...]:
+    """The compile-time arguments of its calls."""
+    return item.statics if isinstance(item, Family) else ()
+
+
+def are_same(first: Callee, second: Callee) -> bool:
     """Whether two declarations say the same; references are not compared."""
     if not isinstance(first, Kernel) or not isinstance(second, Kernel):
         several = (kernels_of(first), kernels_of(second))
         return (
             type(first) is type(second)
+            and statics_of(first) == statics_of(second)
             and len(several[0]) == len(several[1])
             and all(map(are_same, *several))
         )
@@ -114,33 +128,3 @@ def _parts(kernel: Kernel) -> tuple[object, ...]:
         for item in fields(Kernel)
         if not item.metadata.get("not_in_keys")
     )
-
-
-def _check_structure(name: str, kernels: Sequence[Kernel]) -> None:
-    """Require inputs and results of the same names and kinds, in one order."""
-    parts: tuple[tuple[str, Callable[[Kernel], list[str]]], ...] = (
-        ("inputs", lambda kernel: [_described(item) for item in kernel.inputs]),
-        ("results", lambda kernel: [_described(item) for item in kernel.outputs]),
-    )
-    first = kernels[0]
-    for kernel in kernels[1:]:
-        for what, described in parts:
-            wanted, found = described(first), described(kernel)
-            if wanted != found:
-                raise DeclarationError(
-                    f"Choice `{name}`: the {what} of `{kernel.name}` are {', '.join(found)}.",
-                    expected=f"those of `{first.name}`: {', '.join(wanted)}",
-                    next_step="declare the same operands, of the same kinds and in the same order; "
-                    "types, shapes and what is computed by itself may differ.",
-                )
-
-
-def _described(item: Operand) -> str:
-    match item:
-        case Scalar(name=name):
-            return f"Scalar({name})"
-        case Struct(name=name):
-            return str(item)
-        case Buffer(name=name):
-            role = "InOut" if isinstance(item, InOut) else "In" if isinstance(item, In) else "Out"
-            return f"{role}({name}{', optional' if item.optional else ''})"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from custom_dispatch.kernel.choice import Choice
-    from custom_dispatch.kernel.kernel import Kernel
+    from custom_dispatch.kernel.choice import Callee
 
 Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
 
@@ -34,9 +33,9 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class BoundKernel:
-    """A kernel, or a choice of them, together with how its calls run. Made by `Kernel.on`."""
+    """A kernel, a choice or a family, together with how its calls run. Made by `Kernel.on`."""
 
-    kernel: Kernel | Choice
+    kernel: Callee
     device: str
     store: bool = True
     """Whether to take from the store what was compiled before, and to keep there what is new."""

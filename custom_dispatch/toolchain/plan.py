@@ -11,6 +11,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import MAX_NAME_LENGTH, as_integer, is_list, shown
 from custom_dispatch.kernel.target import Target
@@ -112,10 +113,12 @@ def check_kernels(
     DeclarationError
         There are none, some are no kernels, or two have the same name.
     """
-    found = [kernels] if isinstance(kernels, Kernel | Choice) else _several(kernels)
+    found = [kernels] if isinstance(kernels, Kernel | Choice | Family) else _several(kernels)
     if found is None:
         raise _no_kernel(kernels)
     for item in found:
+        if isinstance(item, Family):
+            raise no_values(item)
         if not isinstance(item, Kernel | Choice):
             raise _no_kernel(item)
     if not found:

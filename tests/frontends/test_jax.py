@@ -138,7 +138,7 @@ def test_a_derivative_that_is_none_is_refused() -> None:
     assert text(lambda a: a) == (
         "The backward of kernel `simple_mul` takes `a`.\n"
         "  expected: some of lhs, rhs, product, grad_product\n"
-        "  next step: name what it takes and gives after the kernel's operands."
+        "  next step: name what it takes after the kernel's operands."
     )
     three = cd.jax.call(simple_mul, backward=lambda lhs: [lhs, lhs, lhs])
     assert refusal(jax.grad(lambda x: three(x, x).sum()), jnp.ones(4)).startswith(

@@ -146,7 +146,7 @@ def test_derivatives_that_are_none_are_refused(tmp_path: Path) -> None:
     )
     assert refusal(DeclarationError, lambda: register(lambda grad: grad)) == (
         "The backward of kernel `squared_relu_1` takes `grad`.\n"
-        "  expected: some of grad_y, scale, x, y\n"
+        "  expected: some of x, scale, y, grad_y\n"
         "  next step: name what it takes after the kernel's operands."
     )
     assert refusal(DeclarationError, lambda: register(simple_mul)) == (

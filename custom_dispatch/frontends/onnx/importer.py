@@ -28,7 +28,8 @@ from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch_types import builtin_type
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
@@ -41,10 +42,10 @@ _KERNEL = "custom_dispatch."
 class KernelNodes:
     """The nodes of a model that stand for kernels."""
 
-    kernels: Mapping[tuple[str, str], Kernel | Choice]
+    kernels: Mapping[tuple[str, str], Callee]
     """By domain and operator."""
 
-    def and_those_put(self, kernels: Iterable[Kernel | Choice], domain: str) -> KernelNodes:
+    def and_those_put(self, kernels: Iterable[Callee], domain: str) -> KernelNodes:
         """These, and those of kernels in a domain of their own.
 
         Raises
@@ -63,7 +64,7 @@ class KernelNodes:
         _check_names(found)
         return KernelNodes(found)
 
-    def kernel_of(self, node: onnx.NodeProto) -> Kernel | Choice | None:
+    def kernel_of(self, node: onnx.NodeProto) -> Callee | None:
         """The kernel that a node stands for."""
         return self.kernels.get((node.domain, node.op_type))
 
@@ -77,10 +78,10 @@ class Known:
         The kernels that are given, of any domain; None for those that are registered.
     """
 
-    def __init__(self, kernels: Iterable[Kernel | Choice] | None) -> None:
+    def __init__(self, kernels: Iterable[Callee] | None) -> None:
         kernels = None if kernels is None else list(kernels)
         for kernel in kernels or ():
-            if not isinstance(kernel, Kernel | Choice):
+            if not isinstance(kernel, Kernel | Choice | Family):
                 raise DeclarationError(
                     f"cd.onnx.compile is given {shown(kernel)} for a kernel.",
                     expected="cd.Kernel objects, or a cd.Choice",
@@ -88,7 +89,7 @@ class Known:
                 )
         self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
 
-    def kernel_of(self, domain: str, operator: str) -> Kernel | Choice | None:
+    def kernel_of(self, domain: str, operator: str) -> Callee | None:
         """The kernel that an operator stands for."""
         if domain in OWN_DOMAINS:
             return None
@@ -111,7 +112,7 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
         A node does not fit its kernel, or is of a domain that IREE does not know and of no kernel;
         or two kernels have one name.
     """
-    found: dict[tuple[str, str], Kernel | Choice] = {}
+    found: dict[tuple[str, str], Callee] = {}
     for node in nodes_of(graph.model.graph):
         if node.domain in OWN_DOMAINS:
             continue
@@ -125,8 +126,8 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     return KernelNodes(found)
 
 
-def _check_names(found: Mapping[tuple[str, str], Kernel | Choice]) -> None:
-    by_name: dict[str, Kernel | Choice] = {}
+def _check_names(found: Mapping[tuple[str, str], Callee]) -> None:
+    by_name: dict[str, Callee] = {}
     for (domain, name), kernel in found.items():
         if onnx.defs.has(name):
             raise LinkError(

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
@@ -102,6 +103,8 @@ def check_kernel(item: Kernel | Choice) -> Kernel:
     DeclarationError
         It is something else.
     """
+    if isinstance(item, Family):
+        raise no_values(item)
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(
             f"A pattern is given {shown(item)} for its kernel.",

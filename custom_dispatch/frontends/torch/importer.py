@@ -17,8 +17,7 @@ from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.weights import Weights
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 
@@ -104,7 +103,7 @@ def _changes_a_value(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
+def kernels_in(program: torch.export.ExportedProgram) -> list[Callee]:
     """The kernels that a model calls through `cd.torch.register`, each once.
 
     Raises
@@ -112,7 +111,7 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
     LinkError
         Two of them have one name, which is all that a module tells kernels by.
     """
-    found: dict[str, Kernel | Choice] = {}
+    found: dict[str, Callee] = {}
     for node in program.graph.nodes:
         kernel = registered_kernel(node.target) if node.op == "call_function" else None
         if kernel is not None and found.setdefault(kernel.name, kernel) is not kernel:

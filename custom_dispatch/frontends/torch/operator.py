@@ -16,13 +16,13 @@ import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.arguments import argument_names, call_arguments
-from custom_dispatch.frontends.torch.derivative import derivative_of
+from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
-from custom_dispatch.kernel.choice import Choice, are_same, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, are_same, kernels_of, statics_of
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import check_name, shown
 from custom_dispatch.kernel.operand import Buffer
 
@@ -33,8 +33,7 @@ _CUDA_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class _Registered:
-    item: Kernel | Choice
-    bound: dict[str, BoundKernel]
+    item: Callee
     operator: Any
 
 
@@ -42,9 +41,7 @@ _lock = threading.Lock()
 _registered: dict[str, _Registered] = {}
 
 
-def register(
-    kernel: Kernel | Choice, namespace: str = "custom_dispatch", *, backward: Any = None
-) -> Any:
+def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: Any = None) -> Any:
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on the first GPU, and value-less
@@ -59,7 +56,8 @@ def register(
     ----------
     kernel
         A kernel; or a choice, whose kernels take the same kinds of numbers: each call takes the
-        first that it fits.
+        first that it fits; or a family, whose compile-time arguments come behind the others, as
+        ints, floats, bools and strs.
     namespace
         The operator's namespace.
     backward
@@ -80,48 +78,45 @@ def register(
         The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
         which is not this kernel; or the backward takes or gives what there is not.
     """
-    if not isinstance(kernel, Kernel | Choice):
+    if not isinstance(kernel, Kernel | Choice | Family):
         raise DeclarationError(
             f"cd.torch.register is given {shown(kernel)}.",
-            expected="a cd.Kernel or a cd.Choice",
+            expected="a cd.Kernel, a cd.Choice or a cd.Family",
             next_step="pass the kernel's declaration.",
         )
     made = _register(kernel, check_name(namespace, "namespace"))
     if backward is not None:
-        derivative = derivative_of(
-            kernels_of(kernel)[0], backward, lambda other: register(other, namespace)
-        )
+        derivative = Derivative(kernel, backward, lambda other: register(other, namespace))
         made.register_autograd(derivative.backward, setup_context=derivative.save)
     return made
 
 
-def _register(kernel: Kernel | Choice, namespace: str) -> Any:
+def _register(kernel: Callee, namespace: str) -> Any:
     schema = _check_schema(kernel)
     name = f"{namespace}::{kernel.name}"
-    bound = {device: kernel.on(device) for device in _DEVICES}
     with _lock:
         known = _registered.get(name)
         if known is not None:
             if not are_same(known.item, kernel):
                 raise _taken(name, "another kernel")
             # Declared anew, as in a notebook: its source may be another by now.
-            known.item, known.bound = kernel, bound
+            known.item = kernel
             return known.operator
         if hasattr(getattr(torch.ops, namespace), kernel.name):
             raise _taken(name, "an operator that this package did not register")
-        entry = _Registered(kernel, bound, None)
+        entry = _Registered(kernel, None)
         entry.operator = torch.library.custom_op(
             name,
-            lambda *arguments: _run(entry, _whole(entry, arguments)),
+            lambda *arguments: _run(*_whole(entry.item, arguments)),
             mutates_args=(),
             schema=schema,
         )
-        entry.operator.register_fake(lambda *arguments: _trace(entry, _whole(entry, arguments)))
+        entry.operator.register_fake(lambda *arguments: _trace(*_whole(entry.item, arguments)))
         _registered[name] = entry
         return entry.operator
 
 
-def _check_schema(item: Kernel | Choice) -> str:
+def _check_schema(item: Callee) -> str:
     """The operator's schema.
 
     Raises
@@ -145,11 +140,11 @@ def _check_schema(item: Kernel | Choice) -> str:
                 expected=f"as `{kernels[0].name}` is: {schema_of(kernels[0])}",
                 next_step="declare scalars of the same kind: integers, floats or bools.",
             )
-    return schema_of(kernels[0])
+    return schema_of(kernels[0], statics_of(item))
 
 
-def registered_kernel(operator: Any) -> Kernel | Choice | None:
-    """The kernel or choice that an operator of a traced model is; None for any other."""
+def registered_kernel(operator: Any) -> Callee | None:
+    """The kernel, choice or family that an operator of a traced model is; None for any other."""
     if not isinstance(operator, torch._ops.OpOverload):
         return None
     known = _registered.get(operator.name())
@@ -164,18 +159,27 @@ def _taken(name: str, what: str) -> DeclarationError:
     )
 
 
-def _whole(entry: _Registered, arguments: Sequence[Any]) -> Sequence[Any]:
-    """All arguments: PyTorch leaves those out at the end that have their default, which is None."""
-    wanted = len(kernels_of(entry.item)[0].arguments)
-    return (*arguments, *[None] * (wanted - len(arguments)))
+def _whole(item: Callee, arguments: Sequence[Any]) -> tuple[Kernel | Choice, Sequence[Any]]:
+    """What is called, of a family the kernel; and all arguments.
+
+    PyTorch leaves those out at the end that have their default: None of an operand, and for a
+    compile-time argument, None is its default too.
+    """
+    count = len(kernels_of(item)[0].arguments)
+    statics = statics_of(item)
+    given = (*arguments, *[None] * (count + len(statics) - len(arguments)))
+    if not isinstance(item, Family):
+        return item, given
+    values = zip(statics, given[count:], strict=True)
+    return item.kernel(**{static.name: value for static, value in values}), given[:count]
 
 
-def _run(entry: _Registered, arguments: Sequence[Any]) -> Any:
+def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     """Run the kernel on tensors."""
-    kernel = kernels_of(entry.item)[0]
-    device = next(_fitting(entry.item, arguments))[1]
-    values = [_passed(item) if isinstance(item, torch.Tensor) else item for item in arguments]
-    results = entry.bound[device.type](*call_arguments(kernel, values))
+    kernel = kernels_of(item)[0]
+    device = next(_fitting(item, arguments))[1]
+    values = [_passed(value) if isinstance(value, torch.Tensor) else value for value in arguments]
+    results = item.on(device.type)(*call_arguments(kernel, values))
     if len(kernel.outputs) == 1:
         return torch.from_dlpack(results)
     return tuple(map(torch.from_dlpack, results))
@@ -189,19 +193,19 @@ def _passed(tensor: torch.Tensor) -> torch.Tensor:
     return plain
 
 
-def _trace(entry: _Registered, arguments: Sequence[Any]) -> Any:
+def _trace(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     """The results' shapes, dtypes and device, from those of the arguments."""
     reasons = []
-    for kernel, device in _fitting(entry.item, arguments):
+    for kernel, device in _fitting(item, arguments):
         shapes = {
             operand.name: tuple(value.shape)
             for operand, value in zip(kernel.arguments, arguments, strict=True)
             if isinstance(value, torch.Tensor)
         }
         try:
-            sizes = traced_shapes(kernel, shapes, chosen=isinstance(entry.item, Kernel))
+            sizes = traced_shapes(kernel, shapes, chosen=isinstance(item, Kernel))
         except CallError as error:
-            if isinstance(entry.item, Kernel):
+            if isinstance(item, Kernel):
                 raise
             reasons.append(error.found)
             continue
@@ -210,7 +214,7 @@ def _trace(entry: _Registered, arguments: Sequence[Any]) -> Any:
             for operand in kernel.outputs
         )
         return results[0] if len(results) == 1 else results
-    raise _fits_none(entry.item, reasons)
+    raise _fits_none(item, reasons)
 
 
 def _fitting(

@@ -10,6 +10,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.arguments import argument_names
+from custom_dispatch.frontends.patterns.pattern import check_kernel
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -64,12 +65,7 @@ class Pattern:
         sizes: Mapping[str, int] | None = None,
         required: bool = True,
     ) -> None:
-        if not isinstance(kernel, Kernel | Choice):
-            raise DeclarationError(
-                f"A pattern is given {shown(kernel)} for its kernel.",
-                expected="a cd.Kernel or a cd.Choice",
-                next_step="pass the kernel's declaration first, and then what it computes.",
-            )
+        check_kernel(kernel)
         reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
         given = reference if computes is None else computes
         functions = tuple(given) if isinstance(given, list | tuple) else (given,)
