@@ -4,9 +4,8 @@ Bars: what was all of `cuda_kernels` when they were set, `simple_mul` and `rms_n
 architectures at most 30 ms from a full store, and from an empty one at most 1.1 times the floor: a
 chain is one object made alone from its source, and no build takes less than the slowest chain, nor
 than all of them divided among the cores. How near to that the machine comes is shown by the same
-chains in processes of their own, and how near NVRTC comes in one process by a build without a
-store. A kernel that includes CUB takes less than 0.3 s where another with the same headers was
-compiled before.
+chains in processes of their own, and what the store costs by a build without one. A kernel that
+includes CUB takes less than 0.3 s where another with the same headers was compiled before.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ def main() -> int:
         "store; the floor is the slowest chain or all of them divided among the cores, whichever "
         "is more",
         "processes at once share nothing but the machine: they show what its cores give when all "
-        "are busy; in one process NVRTC's front end takes turns with itself, store or none",
+        "are busy; they have loaded NVRTC before, and a build starts its own",
         "with an empty store the toolkit's 1800 headers are read for the first time, meanwhile",
         f"the full store's ratio is to {WARM_BAR_MS:g} ms, that of CUB to {CUB_BAR_MS:g} ms",
         "with CUB the spread is that of all values",

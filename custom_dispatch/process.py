@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
+import selectors
 import signal
+import struct
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,7 @@ from pathlib import Path
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
+_READ_BYTES = 1 << 16
 
 # Programs that a thread of this process waits for. Adding and discarding are atomic.
 _running: set[subprocess.Popen[bytes]] = set()
@@ -37,6 +42,7 @@ class Started:
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
         self._process = process
         self._name = name
+        self._stderr = b""
         _running.add(process)
 
     def __enter__(self) -> Started:
@@ -59,17 +65,85 @@ class Started:
             stdout, stderr = self._process.communicate(stdin, timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             _kill_group(self._process)
-            raise ToolTimeoutError(
-                f"`{self._name}` did not finish within {timeout_seconds:g} seconds and "
-                "was ended, with everything it had started.",
-                next_step="try a smaller source, or raise the time limit.",
-            ) from error
+            raise self._too_slow(timeout_seconds) from error
         except BaseException:  # KeyboardInterrupt included: never leave a compiler running
             _kill_group(self._process)
             raise
         finally:
             _running.discard(self._process)
         return Completed(self._process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+    def ask(self, question: bytes, *, timeout_seconds: float) -> bytes | Completed:
+        """Give it a message, and wait for the one that it answers, after which it goes on.
+
+        Both stand behind their length, in eight bytes, on standard input and output.
+
+        Returns
+        -------
+        bytes or Completed
+            The answer; or how the program ended, if it gave none.
+
+        Raises
+        ------
+        ToolTimeoutError
+            The time limit passed, and the program was ended.
+        """
+        message = struct.pack("<Q", len(question)) + question
+        try:
+            answer = self._exchange(message, time.monotonic() + timeout_seconds)
+        except TimeoutError as error:
+            self.end()
+            raise self._too_slow(timeout_seconds) from error
+        except BaseException:  # as above
+            self.end()
+            raise
+        if answer is not None:
+            return answer
+        self.end()
+        stderr = self._stderr.decode("utf-8", "replace")
+        return Completed(self._process.returncode, b"", stderr)
+
+    def _exchange(self, message: bytes, latest: float) -> bytes | None:
+        """Write and read at once, whatever the program does first; None where it has ended."""
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        if stdin is None or stdout is None or stderr is None:  # pragma: no cover - see `start`
+            raise TypeError(f"`{self._name}` has no pipes")
+        rest, answer = memoryview(message), bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdin, selectors.EVENT_WRITE)
+            selector.register(stdout, selectors.EVENT_READ)
+            selector.register(stderr, selectors.EVENT_READ)
+            while True:
+                left = latest - time.monotonic()
+                ready = selector.select(left) if left > 0 else []
+                if not ready:
+                    raise TimeoutError
+                for key, _ in ready:
+                    if key.fileobj is stdin:
+                        with contextlib.suppress(BrokenPipeError):  # its end shows on stdout
+                            rest = rest[os.write(key.fd, rest[: select.PIPE_BUF]) :]
+                            if rest:
+                                continue
+                        selector.unregister(stdin)
+                        continue
+                    found = os.read(key.fd, _READ_BYTES)
+                    if key.fileobj is stderr:
+                        self._stderr += found
+                        if not found:
+                            selector.unregister(stderr)
+                        continue
+                    answer += found
+                    if not found:
+                        return None
+                    if len(answer) >= 8 and len(answer) - 8 >= int.from_bytes(answer[:8], "little"):
+                        return bytes(answer[8:])
+
+    def _too_slow(self, timeout_seconds: float) -> ToolTimeoutError:
+        return ToolTimeoutError(
+            f"`{self._name}` did not finish within {timeout_seconds:g} seconds and "
+            "was ended, with everything it had started.",
+            next_step="try a smaller source, or raise the time limit.",
+        )
 
 
 def start(
@@ -78,8 +152,14 @@ def start(
     takes_input: bool = True,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    name: str = "",
 ) -> Started:
     """Start a program, whose standard input is given later; without one it is empty.
+
+    Parameters
+    ----------
+    name
+        What errors call it; the name of its file when omitted.
 
     Raises
     ------
@@ -103,7 +183,7 @@ def start(
             f"`{command[0]}` could not be started: {reason}.",
             next_step="run `custom-dispatch doctor` to see which tools were found and where.",
         ) from error
-    return Started(process, Path(command[0]).name)
+    return Started(process, name or Path(command[0]).name)
 
 
 def run(

@@ -12,9 +12,9 @@ from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
-from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 from custom_dispatch.toolchain.struct_fields import StructFields
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
@@ -85,17 +85,18 @@ class Compiler(Protocol):
         """Where it looks for headers."""
 
     def libraries(self) -> tuple[Path, ...]:
-        """What a process loads to compile with precompiled headers, in this order; else nothing."""
+        """What another process loads to compile in the place of this one, in this order.
 
-    def compile(
-        self, request: CompileRequest, headers: PrecompiledHeaders | None = None
-    ) -> CompiledPtx:
+        Nothing, where the compiler is a program anyway.
+        """
+
+    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
         """Compile to PTX. May be called from several threads at once.
 
         Parameters
         ----------
-        headers
-            Precompiled headers that may be used, and made; NVRTC does.
+        elsewhere
+            What compiles in another process; only where there are `libraries`.
 
         Raises
         ------
@@ -107,7 +108,7 @@ class Compiler(Protocol):
         ToolNotFoundError
             A part of the compiler is missing.
         ToolTimeoutError
-            nvcc ran past its time limit.
+            nvcc, or another process, ran past its time limit.
         """
 
 

@@ -28,6 +28,7 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
+from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.options import (
@@ -39,7 +40,6 @@ from custom_dispatch.toolchain.options import (
     option_macros,
     option_values,
 )
-from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 STANDARD = Option("--std", "c++17")
@@ -114,7 +114,7 @@ class Nvcc:
     def compile(
         self,
         request: CompileRequest,
-        headers: PrecompiledHeaders | None = None,  # noqa: ARG002 - they are NVRTC's
+        elsewhere: Elsewhere | None = None,  # noqa: ARG002 - it is a program anyway
     ) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)

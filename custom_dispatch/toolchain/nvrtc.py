@@ -14,7 +14,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.kernel.entry import cpp_name
-from custom_dispatch.store import file_identity, key_of, open_store, package_identity
+from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
     INSTALL_HINT,
     CompiledPtx,
@@ -25,6 +25,7 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
+from custom_dispatch.toolchain.helper import Compilation, Compiled, Elsewhere, Facts
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
 from custom_dispatch.toolchain.nvcc import STANDARD
@@ -36,7 +37,6 @@ from custom_dispatch.toolchain.options import (
     option_macros,
     option_values,
 )
-from custom_dispatch.toolchain.precompiled import Compilation, Compiled, PrecompiledHeaders
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
@@ -96,15 +96,13 @@ class Nvrtc:
         """The builtins and the library; see `Compiler.libraries`."""
         return *sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library
 
-    def compile(
-        self, request: CompileRequest, headers: PrecompiledHeaders | None = None
-    ) -> CompiledPtx:
+    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        # Where a helper compiles, the library need not be loaded here just to be asked.
-        facts = _facts() if headers is None else self._known_facts()
+        # Where another process compiles, the library need not be loaded here just to be asked.
+        facts = _facts() if elsewhere is None else elsewhere.facts(self._identity, _facts)
         label = f"NVRTC {facts.release}"
         if request.arch.compute_capability not in facts.capabilities:
             supported = [f"sm_{capability}" for capability in facts.capabilities]
@@ -127,7 +125,7 @@ class Nvrtc:
         describe = not any(option.name == DEBUG_INFORMATION for option in declared)
 
         def ask(question: Question) -> Outcome:
-            return self._ask(request, source, options, question, headers)
+            return self._ask(request, source, options, question, elsewhere)
 
         places = self.search_path(request).directories
         done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
@@ -143,7 +141,7 @@ class Nvrtc:
         source: bytes,
         options: list[str],
         question: Question,
-        headers: PrecompiledHeaders | None,
+        elsewhere: Elsewhere | None,
     ) -> Outcome:
         trailer = write_trailer(question.described, fields=question.fields)
         if trailer:
@@ -151,8 +149,8 @@ class Nvrtc:
         names = [cpp_name(entry).address for entry in question.named]
         asked = Compilation(source, source_name(request.source), tuple(options), tuple(names))
         found = None
-        if headers is not None:
-            found = headers.compile(asked, self.identity(request))
+        if elsewhere is not None:
+            found = elsewhere.compile(asked, self._identity)
         if found is None:
             found = _compile(asked)
         if found.status == "NVRTC_ERROR_INVALID_OPTION":
@@ -167,14 +165,6 @@ class Nvrtc:
             asked_for = any(name in found.log for name in (TRAILER_NAME, *_LOOKED_FOR))
             return Outcome(None, found.log or found.status, is_final=plain and not asked_for)
         return Outcome(found.ptx, found.log, found.symbols)
-
-    def _known_facts(self) -> _Facts:
-        """What the library says of itself, kept in the store."""
-        store = open_store()
-        if store is None:
-            return _facts()
-        key = key_of("facts", package_identity(), self._identity())
-        return store.remember(_Facts, key, _facts, counted=False)
 
     def _identity(self) -> bytes:
         return key_of(self.name, [file_identity(part) for part in self.libraries()])
@@ -196,16 +186,6 @@ def drop_unused_constants(ptx: bytes) -> bytes:
     """
     uses = Counter(_WORD.findall(ptx))
     return _VARIABLE.sub(lambda match: match[0] if uses[match[1]] > 1 else b"", ptx)
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What an NVRTC library says of itself."""
-
-    release: str
-    """"13.0"."""
-    capabilities: tuple[int, ...]
-    """The compute capabilities that it compiles for."""
 
 
 def _compile(asked: Compilation) -> Compiled:
@@ -276,6 +256,6 @@ def _release() -> str:
 
 
 @cache
-def _facts() -> _Facts:
+def _facts() -> Facts:
     capabilities = sorted(_checked(_library().nvrtcGetSupportedArchs()))
-    return _Facts(_release(), tuple(capabilities))
+    return Facts(_release(), tuple(capabilities))

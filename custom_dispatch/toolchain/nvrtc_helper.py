@@ -1,15 +1,18 @@
-"""NVRTC in a process whose addresses are always the same: run by `precompiled.py`, never imported.
+"""NVRTC in a process of its own: run by `helper.py`, never imported.
 
-    python -I -S nvrtc_helper.py LIBRARY...
+    python -I -S nvrtc_helper.py PLACE LIBRARY...
 
 NVRTC writes a precompiled header as its memory is, so one can only be read where that memory had
-the same address (NVRTC 13.0 documentation, "Precompiled Headers"). Whoever starts this program has
-turned the random placing of memory off; it loads the libraries before anything that depends on its
-input.
+the same address (NVRTC 13.0 documentation, "Precompiled Headers"). Whoever starts this program with
+the place "fixed" has turned the random placing of memory off; it loads the libraries before
+anything that depends on its input. With "any" that does not matter.
 
-Standard input: the source, its name, the number of options, the options, and the names whose
-symbols are wanted. Standard output: the status, the log, the PTX and the symbols. Each is four
-bytes of length and as many bytes. Only the standard library is used: it starts in milliseconds.
+Each message is eight bytes of length and as many bytes; in it are words, each four bytes of length
+and as many bytes. Standard input: messages of the source, its name, the number of options, the
+options, and the names whose symbols are wanted; or of nothing. Standard output: for each the
+status, the log, the PTX and the symbols; or NVRTC's version and the architectures that it knows. It
+ends with its input, and with the thread that started it. Only the standard library is used: it
+starts in milliseconds.
 """
 
 import ctypes
@@ -18,27 +21,47 @@ import struct
 import sys
 from collections.abc import Callable
 
+ANY, FIXED = "any", "fixed"
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 ASK_PERSONALITY = 0xFFFFFFFF
 EXIT_RANDOM = 3
 """The exit status where memory is placed at random: a container may forbid to turn that off."""
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9  # linux/prctl.h, signal(7)
 
 
 def main() -> int:
     """Compile what standard input says."""
-    if not ctypes.CDLL(None).personality(ctypes.c_ulong(ASK_PERSONALITY)) & ADDR_NO_RANDOMIZE:
+    system = ctypes.CDLL(None)
+    # Nobody wants the result of a process that was killed. Where it was so before this, the input
+    # has ended.
+    system.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    place, *libraries = sys.argv[1:]
+    if place == FIXED and not system.personality(ctypes.c_ulong(ASK_PERSONALITY)) & (
+        ADDR_NO_RANDOMIZE
+    ):
         return EXIT_RANDOM
-    nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
-    source, name, count, *rest = _read(sys.stdin.buffer.read())
-    options, names = rest[: int(count)], rest[int(count) :]
-    sys.stdout.buffer.write(b"".join(map(_sized, _compile(nvrtc, source, name, options, names))))
-    sys.stdout.buffer.flush()
+    nvrtc = [ctypes.CDLL(path) for path in libraries][-1]
+    while (message := _message()) is not None:
+        words = _words(message)
+        found = _compile(nvrtc, words) if words else _about(nvrtc)
+        answer = b"".join(map(_sized, found))
+        sys.stdout.buffer.write(struct.pack("<Q", len(answer)) + answer)
+        sys.stdout.buffer.flush()
     os._exit(0)  # nobody needs NVRTC to give its memory back piece by piece
 
 
-def _compile(
-    nvrtc: ctypes.CDLL, source: bytes, name: bytes, options: list[bytes], names: list[bytes]
-) -> list[bytes]:
+def _about(nvrtc: ctypes.CDLL) -> list[bytes]:
+    major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    _check(nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    _check(nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+    archs = (ctypes.c_int * count.value)()
+    _check(nvrtc.nvrtcGetSupportedArchs(archs))
+    return [f"{major.value}.{minor.value}".encode(), *(str(arch).encode() for arch in archs)]
+
+
+def _compile(nvrtc: ctypes.CDLL, words: list[bytes]) -> list[bytes]:
+    source, name, count, *rest = words
+    options, names = rest[: int(count)], rest[int(count) :]
     program = ctypes.c_void_p()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name, 0, None, None))
     for expression in names:
@@ -48,13 +71,13 @@ def _compile(
     nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
     found: list[bytes] = [nvrtc.nvrtcGetErrorString(status)]
     found.append(_text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog))
-    if status != 0:
-        return found
-    found.append(_text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX))
-    for expression in names:
-        symbol = ctypes.c_char_p()
-        _check(nvrtc.nvrtcGetLoweredName(program, expression, ctypes.byref(symbol)))
-        found.append(symbol.value or b"")
+    if status == 0:
+        found.append(_text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX))
+        for expression in names:
+            symbol = ctypes.c_char_p()
+            _check(nvrtc.nvrtcGetLoweredName(program, expression, ctypes.byref(symbol)))
+            found.append(symbol.value or b"")
+    _check(nvrtc.nvrtcDestroyProgram(ctypes.byref(program)))
     return found
 
 
@@ -71,7 +94,17 @@ def _check(status: int) -> None:
         raise RuntimeError(status)
 
 
-def _read(data: bytes) -> list[bytes]:
+def _message() -> bytes | None:
+    """The next message; None where there will be no more."""
+    head = sys.stdin.buffer.read(8)
+    if len(head) < 8:
+        return None
+    (size,) = struct.unpack("<Q", head)
+    message = sys.stdin.buffer.read(size)
+    return message if len(message) == size else None
+
+
+def _words(data: bytes) -> list[bytes]:
     found, position = [], 0
     while position < len(data):
         (size,) = struct.unpack_from("<I", data, position)

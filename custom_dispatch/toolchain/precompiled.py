@@ -9,25 +9,20 @@ NVRTC itself finds it fitting. Whatever goes wrong, the caller compiles without.
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import struct
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import replace
 
 from custom_dispatch.errors import CustomDispatchError
-from custom_dispatch.process import Started, start
-from custom_dispatch.store import Store, key_of
+from custom_dispatch.process import Completed
+from custom_dispatch.store import Store, key_of, package_identity
 from custom_dispatch.store.precompiled import PrecompiledFiles
-from custom_dispatch.toolchain import nvrtc_helper
+from custom_dispatch.toolchain.helper import Compilation, Compiled, Elsewhere, Facts, Helper
 
-_HELPER = Path(nvrtc_helper.__file__)
 _TIMEOUT_SECONDS = 120.0
 # CCCL: what includes it takes half a second and more to read. Other headers are not worth a file.
 _LARGE = re.compile(rb"#[ \t]*include[ \t]*<(?:cub|thrust|cuda)/")
@@ -60,124 +55,73 @@ def is_worthwhile(directives: Sequence[bytes]) -> bool:
     return any(map(_LARGE.match, directives))
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """What NVRTC is given."""
-
-    source: bytes
-    name: str
-    options: tuple[str, ...]
-    names: tuple[str, ...]
-    """C++ expressions whose symbols are wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """What NVRTC gave."""
-
-    status: str
-    log: str
-    ptx: bytes
-    symbols: tuple[str, ...]
-
-
-class Helper:
-    """A process in which NVRTC compiles with precompiled headers.
-
-    It is started before there is anything to compile: it takes 30 ms to load NVRTC, in which the
-    caller finds out which headers count. One that gets nothing to compile is ended.
+class PrecompiledHeaders:
+    """The precompiled headers of one source, as `Elsewhere`.
 
     Parameters
     ----------
     libraries
-        NVRTC's, in the order in which they are loaded; it is the last.
-    """
-
-    def __init__(self, libraries: Sequence[str]) -> None:
-        self._command = [sys.executable, "-I", "-S", str(_HELPER), *libraries]
-        self._started: Started | None = None
-
-    def __enter__(self) -> Helper:
-        if not _impossible.is_set():
-            with suppress(CustomDispatchError):
-                self._started = self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._started is not None:
-            self._started.end()
-
-    def compile(self, asked: Compilation, option: str) -> Compiled | None:
-        """Compile; None where that cannot be done here.
-
-        Parameters
-        ----------
-        option
-            What is done with the precompiled header, in NVRTC's words.
-        """
-        if _impossible.is_set():
-            return None
-        options = (*asked.options, _NO_REMARK, option)
-        words = [asked.source, os.fsencode(asked.name), str(len(options)).encode()]
-        words += [os.fsencode(word) for word in options]
-        words += [name.encode() for name in asked.names]
-        stdin = b"".join(struct.pack("<I", len(word)) + word for word in words)
-        try:
-            started = self._started or self._start()
-            self._started = None  # one process compiles once
-            with started:
-                done = started.finish(stdin, timeout_seconds=_TIMEOUT_SECONDS)
-            answers = list(_answers(done.stdout))
-        except (CustomDispatchError, struct.error):
-            return None
-        if done.returncode != 0 or len(answers) < 2:
-            _impossible.set()
-            return None
-        return _compiled(answers)
-
-    def _start(self) -> Started:
-        with _without_random_addresses():
-            return start(self._command)
-
-
-class PrecompiledHeaders:
-    """The precompiled headers of one source, for `Compiler.compile`.
-
-    Parameters
-    ----------
-    headers
-        A digest of every header, of what is not there, and of the directives.
-    unchanged
-        Whether these headers are still what they were; asked after one was precompiled.
+        NVRTC's, in the order in which they are loaded.
+    otherwise
+        What compiles where a precompiled header cannot be used.
     """
 
     def __init__(
-        self, store: Store, helper: Helper, headers: bytes, unchanged: Callable[[], bool]
+        self, store: Store, libraries: Sequence[str], otherwise: Elsewhere | None = None
     ) -> None:
         self._store = store
         self._files = PrecompiledFiles(store)
-        self._helper = helper
-        self._headers = headers
-        self._unchanged = unchanged
+        self._otherwise = otherwise
+        self._helper = Helper(libraries, fixed=True)
+        self._headers: bytes | None = None
+        self._unchanged: Callable[[], bool] = bool
 
-    def compile(self, asked: Compilation, identity: bytes) -> Compiled | None:
-        """Compile with a precompiled header, which is made if it is missing; None where not.
+    def __enter__(self) -> PrecompiledHeaders:
+        if not _impossible.is_set():
+            with suppress(CustomDispatchError):
+                self._helper.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._helper.end()
+
+    def are(self, headers: bytes, unchanged: Callable[[], bool]) -> None:
+        """Say which headers these are; without that none is used.
 
         Parameters
         ----------
-        identity
-            The compiler's.
+        headers
+            A digest of every header, of what is not there, and of the directives.
+        unchanged
+            Whether these headers are still what they were; asked after one was precompiled.
         """
-        key = key_of("precompiled", identity, self._headers, asked.options)
-        if _impossible.is_set():
+        self._headers = headers
+        self._unchanged = unchanged
+
+    def facts(self, identity: Callable[[], bytes], ask: Callable[[], Facts]) -> Facts:
+        """See `Elsewhere.facts`. Its own process is not asked: that would move its memory."""
+        key = key_of("facts", package_identity(), identity())
+        return self._store.remember(Facts, key, ask, counted=False)
+
+    def compile(self, asked: Compilation, identity: Callable[[], bytes]) -> Compiled | None:
+        """Compile with a precompiled header, which is made if it is missing; see `Elsewhere`."""
+        found = self._compile_with(asked, identity)
+        if found is None and self._otherwise is not None:
+            self._helper.end()
+            return self._otherwise.compile(asked, identity)
+        return found
+
+    def _compile_with(self, asked: Compilation, identity: Callable[[], bytes]) -> Compiled | None:
+        if _impossible.is_set() or self._headers is None:
             return None
+        key = key_of("precompiled", identity(), self._headers, asked.options)
         with self._store.once(key):  # threads with the same headers wait for the one who reads them
             known = self._files.find(key)
             if known is None:
                 return self._make(asked, key)
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._files.is_whole, key)
-            found = self._helper.compile(asked, f"--use-pch={known}")
+            found = self._ask(asked, f"--use-pch={known}")
             if found is not None and whole.result():
                 return found
         self._files.remove(key)
@@ -187,51 +131,37 @@ class PrecompiledHeaders:
         with self._files.new() as path:
             if path is None:
                 return None
-            made = self._helper.compile(asked, f"--create-pch={path}")
+            made = self._ask(asked, f"--create-pch={path}")
             if made is not None and made.status == "NVRTC_SUCCESS" and self._unchanged():
                 self._files.keep(key, path)
             return made
 
+    def _ask(self, asked: Compilation, option: str) -> Compiled | None:
+        """Compile in the helper, which does so once; None where that cannot be done.
+
+        Parameters
+        ----------
+        option
+            What is done with the precompiled header, in NVRTC's words.
+        """
+        if _impossible.is_set():
+            return None
+        try:
+            found = self._helper.compile(
+                asked, _NO_REMARK, option, timeout_seconds=_TIMEOUT_SECONDS
+            )
+        except (CustomDispatchError, struct.error):
+            return None
+        finally:
+            self._helper.end()
+        if isinstance(found, Completed):
+            if found.returncode >= 0:  # what ended it was no signal, so it will end each time
+                _impossible.set()
+            return None
+        if _UNFIT in found.log:
+            _impossible.set()  # what it gave is right, but took the long way
+        return replace(found, log=_REMARK.sub("", found.log).strip())
+
 
 # Set where this machine does not let a program have its memory at the same addresses each time.
 _impossible = threading.Event()
-
-
-def _compiled(answers: Sequence[bytes]) -> Compiled:
-    status, log, *rest = answers
-    text = log.rstrip(b"\0").decode("utf-8", "replace")
-    if _UNFIT in text:
-        _impossible.set()  # what it gave is right, but took the long way
-    ptx, symbols = (rest[0], rest[1:]) if rest else (b"", [])
-    return Compiled(
-        status.decode(),
-        _REMARK.sub("", text).strip(),
-        ptx.rstrip(b"\0"),
-        tuple(symbol.decode() for symbol in symbols),
-    )
-
-
-@contextmanager
-def _without_random_addresses() -> Iterator[None]:
-    """Programs that this thread starts have their memory at the same addresses each time.
-
-    Linux keeps this for each thread, and a program takes it from the thread that starts it; what
-    runs already stays as it is. The program says whether it was so (personality(2)).
-    """
-    personality = ctypes.CDLL(None).personality
-    before = personality(ctypes.c_ulong(nvrtc_helper.ASK_PERSONALITY))
-    personality(ctypes.c_ulong(before | nvrtc_helper.ADDR_NO_RANDOMIZE))
-    try:
-        yield
-    finally:
-        personality(ctypes.c_ulong(before))
-
-
-def _answers(data: bytes) -> Iterator[bytes]:
-    position = 0
-    while position < len(data):
-        (size,) = struct.unpack_from("<I", data, position)
-        position += 4 + size
-        if position > len(data):
-            raise struct.error
-        yield data[position - size : position]

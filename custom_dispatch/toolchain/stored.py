@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,11 +34,12 @@ from custom_dispatch.store import (
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.form import Form
+from custom_dispatch.toolchain.helper import Elsewhere
+from custom_dispatch.toolchain.helpers import HelperOfThread, Helpers
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.precompiled import (
-    Helper,
     PrecompiledHeaders,
     is_worthwhile,
     leading_directives,
@@ -88,6 +89,7 @@ class StoredBuild:
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
         self._expected = 0
+        self._helpers: Helpers | None = None
         self._checker: threading.Thread | None = None
         if store is not None:
             self._snapshot = Snapshot(store)
@@ -103,13 +105,13 @@ class StoredBuild:
         store = self._store
         if store is None:
             self._not_kept()
-            return compiler.compile(request)
+            return compiler.compile(request, self._elsewhere(compiler))
         source = read_source(request.source)
         try:
             search, identity = self._conditions(compiler, request)
         except OSError:
             self._not_kept()
-            return compiler.compile(request)
+            return compiler.compile(request, self._elsewhere(compiler))
         base = key_of("source", package_identity(), identity, request, source, search)
         with store.once(base):
             known = store.load(_Closures, base) or _Closures(())
@@ -131,16 +133,24 @@ class StoredBuild:
     ) -> tuple[CompiledPtx, Closure | None]:
         """Compile; and find what was read, where that is known and did not change meanwhile."""
         directives = leading_directives(source)
-        libraries = compiler.libraries() if is_worthwhile(directives) else ()
-        headers: PrecompiledHeaders | None = None
-        with Helper(tuple(map(str, libraries))) if libraries else nullcontext() as helper:
+        helper = self._elsewhere(compiler)
+        elsewhere: Elsewhere | None = helper
+        with contextlib.ExitStack() as stack:
+            headers: PrecompiledHeaders | None = None
+            libraries = compiler.libraries() if is_worthwhile(directives) else ()
+            if self._store is not None and libraries:
+                paths = tuple(map(str, libraries))
+                headers = PrecompiledHeaders(self._store, paths, helper)
+                elsewhere = stack.enter_context(headers)
+            elif helper is not None:
+                helper.begin()
             found = find_includes(source, request.source, search, self._snapshot)
             if found is not None:
                 self._snapshot.look_at(found)  # as it is before the compiler looks
-                if helper is not None:
-                    headers = self._precompiled(helper, found, directives)
+                if headers is not None:
+                    self._name(headers, found, directives)
             started_ns = time.time_ns()
-            compiled = compiler.compile(request, headers)
+            compiled = compiler.compile(request, elsewhere)
         if found is None or not self._is_as_before(found, request.source, source):
             return compiled, None
         return compiled, _with_headers(found, compiled.headers, search, started_ns)
@@ -214,30 +224,40 @@ class StoredBuild:
             known = self._declarations[kernels] = key_of("declared", *identity, kernels)
         return known
 
-    def _precompiled(
-        self, helper: Helper, closure: Closure, directives: Sequence[bytes]
-    ) -> PrecompiledHeaders | None:
-        """The precompiled headers of a source that begins with these directives."""
+    def _name(
+        self, headers: PrecompiledHeaders, closure: Closure, directives: Sequence[bytes]
+    ) -> None:
+        """Say which headers a source begins with that has these directives."""
         state = self._snapshot.state_of(closure)
-        if self._store is None or state is None:
+        if state is not None:
+            key = key_of("headers", package_identity(), state, directives)
+            headers.are(key, lambda: self._snapshot.is_as_before(closure))
+
+    def _elsewhere(self, compiler: Compiler) -> HelperOfThread | None:
+        """What compiles for this thread, where there are others."""
+        libraries = compiler.libraries() if self._helpers is not None else ()
+        if self._helpers is None or not libraries:
             return None
-        key = key_of("headers", package_identity(), state, directives)
-        return PrecompiledHeaders(
-            self._store, helper, key, lambda: self._snapshot.is_as_before(closure)
-        )
+        return self._helpers.of_thread(tuple(map(str, libraries)))
 
     @contextmanager
-    def compiling(self, count: int) -> Iterator[None]:
+    def compiling(self, count: int, workers: int) -> Iterator[None]:
         """Around the last calls of `compile`, of which there are so many, and all that follows.
+
+        Where several threads make them, each has a process to compile in.
 
         Whether a tree is as it was is asked when the last of them is done, while other programs go
         on: listing a toolkit takes 10 ms.
         """
         self._expected = count
+        self._helpers = Helpers() if min(count, workers) > 1 else None
         try:
             yield
         finally:
             self._expected = 0
+            if self._helpers is not None:
+                self._helpers.end()
+                self._helpers = None
             if self._checker is not None:
                 self._checker.join()
             self._keep_waiting()

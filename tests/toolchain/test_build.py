@@ -96,9 +96,12 @@ def count_compilations(monkeypatch: pytest.MonkeyPatch) -> list[compilers.Compil
     class Counting:
         name, version = real.name, real.version
 
-        def compile(self, request: compilers.CompileRequest) -> compilers.CompiledPtx:
+        def libraries(self) -> tuple[Path, ...]:
+            return real.libraries()
+
+        def compile(self, request: compilers.CompileRequest, *more: Any) -> compilers.CompiledPtx:
             seen.append(request)
-            return real.compile(request)
+            return real.compile(request, *more)
 
     monkeypatch.setattr("custom_dispatch.toolchain.build.find_compiler", lambda _: Counting())
     return seen

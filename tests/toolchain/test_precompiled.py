@@ -16,7 +16,7 @@ import custom_dispatch as cd
 from custom_dispatch import process
 from custom_dispatch.errors import SourceError
 from custom_dispatch.process import Completed, Started
-from custom_dispatch.toolchain import nvrtc, nvrtc_helper, precompiled
+from custom_dispatch.toolchain import helper, nvrtc, nvrtc_helper, precompiled
 from custom_dispatch.toolchain.precompiled import is_worthwhile, leading_directives
 
 HEADERS = "#include <cuda/std/cstdint>\n"
@@ -74,23 +74,22 @@ POSSIBLE = _can_place_memory()
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done: "create" or "use" in the helper, "here" in this process."""
     seen: list[str] = []
-    real_finish, real_compile = Started.finish, nvrtc._compile
+    real_ask, real_compile = Started.ask, nvrtc._compile
 
-    def finish(self: Started, stdin: bytes, *, timeout_seconds: float) -> Completed:
-        done = real_finish(self, stdin, timeout_seconds=timeout_seconds)
-        if b"-pch=" not in (stdin or b""):
-            return done  # another program
-        (word,) = re.findall(rb"--(create|use)-pch=", stdin)
+    def ask(self: Started, question: bytes, *, timeout_seconds: float) -> bytes | Completed:
+        answer = real_ask(self, question, timeout_seconds=timeout_seconds)
+        (word,) = re.findall(rb"--(create|use)-pch=", question)
         # NVRTC says whether it did.
         did = {b"create": b"creating", b"use": b"using"}[word] + b" precompiled header file"
-        seen.append(word.decode() + ("" if did in done.stdout else " failed"))
-        return done
+        is_done = isinstance(answer, bytes) and did in answer
+        seen.append(word.decode() + ("" if is_done else " failed"))
+        return answer
 
-    def compile_here(asked: precompiled.Compilation) -> precompiled.Compiled:
+    def compile_here(asked: helper.Compilation) -> helper.Compiled:
         seen.append("here")
         return real_compile(asked)
 
-    monkeypatch.setattr(Started, "finish", finish)
+    monkeypatch.setattr(Started, "ask", ask)
     monkeypatch.setattr(nvrtc, "_compile", compile_here)
     return seen
 
@@ -178,7 +177,7 @@ def test_where_memory_cannot_be_placed_it_compiles_without(
 ) -> None:
     script = tmp_path / "helper.py"
     script.write_text(f"import sys\nsys.exit({nvrtc_helper.EXIT_RANDOM})\n")
-    monkeypatch.setattr(precompiled, "_HELPER", script)
+    monkeypatch.setattr(helper, "_HELPER", script)
     first, second = kernel("first", 4), kernel("second", 8)
     for item in (first, second):
         assert data(build(item)) == data(build(item, store=False))
@@ -189,7 +188,7 @@ def test_a_helper_that_hangs_or_babbles_costs_only_time(
     kernel: Kernels, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "helper.py"
-    monkeypatch.setattr(precompiled, "_HELPER", script)
+    monkeypatch.setattr(helper, "_HELPER", script)
     monkeypatch.setattr(precompiled, "_TIMEOUT_SECONDS", 0.5)
     for text in ("import time; time.sleep(60)", "print('what?' * 9)", "print(end='\\0\\0\\0\\0')"):
         precompiled._impossible.clear()

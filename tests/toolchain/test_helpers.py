@@ -1,0 +1,296 @@
+"""Several compilations in processes of their own: the same objects, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cuda_sources import SCALE, Write
+
+import custom_dispatch as cd
+from custom_dispatch import process
+from custom_dispatch.errors import (
+    CustomDispatchError,
+    DeclarationError,
+    SourceError,
+    ToolTimeoutError,
+)
+from custom_dispatch.process import Completed, Started
+from custom_dispatch.toolchain import helper, helpers, nvrtc, nvrtc_helper
+
+Declare = Callable[..., cd.Kernel]
+TARGETS = ["cuda:sm_80", "cuda:sm_90"]
+# The compiler waits for ever for somebody to write its header, which is a pipe.
+ENDLESS = f'#include "endless.h"\n{SCALE}'
+# What the helper says of itself, and then whatever follows.
+ANSWERS_ONCE = """
+import os, signal, struct, subprocess, sys, time
+def sized(form, data): return struct.pack(form, len(data)) + data
+sys.stdin.buffer.read(8)
+words = b"".join(sized("<I", word) for word in (b"13.0", b"80", b"90"))
+sys.stdout.buffer.write(sized("<Q", words))
+sys.stdout.flush()
+"""
+
+
+@pytest.fixture
+def endless(declare: Declare, write: Write) -> cd.Kernel:
+    path = write("endless.cu", ENDLESS)
+    os.mkfifo(path.parent / "endless.h")
+    return declare(source=path)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where sources were compiled: "there" or "here"."""
+    seen: list[str] = []
+    real_ask, real_compile = Started.ask, nvrtc._compile
+
+    def ask(self: Started, question: bytes, *, timeout_seconds: float) -> bytes | Completed:
+        seen.extend(["there"] if question else [])
+        return real_ask(self, question, timeout_seconds=timeout_seconds)
+
+    def compile_here(asked: helper.Compilation) -> helper.Compiled:
+        seen.append("here")
+        return real_compile(asked)
+
+    monkeypatch.setattr(Started, "ask", ask)
+    monkeypatch.setattr(nvrtc, "_compile", compile_here)
+    return seen
+
+
+@pytest.fixture
+def as_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a program of a test in the helper's place."""
+
+    def put(code: str) -> None:
+        script = tmp_path / "as_helper.py"
+        script.write_text(code)
+        monkeypatch.setattr(helper, "_HELPER", script)
+
+    return put
+
+
+def build(kernel: cd.Kernel, jobs: int = 2, **settings: object) -> list[tuple[bytes, str, str]]:
+    library = cd.build(kernel, TARGETS, store=False, jobs=jobs, **settings)  # type: ignore[arg-type]
+    return [(item.data, item.log, item.origin) for item in library.objects]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_several_are_compiled_there_and_are_the_same(
+    declare: Declare, write: Write, runs: list[str]
+) -> None:
+    text = f'#warning "mind the step"\n{SCALE}template <int N> __global__ void fill(float* y) {{}}'
+    n = cd.dim("n")
+    kernels = [
+        declare(source=write("scale.cu", text)),
+        declare(
+            "fill", source=write("scale.cu", text), operands=[cd.InOut("y", "f32", [n])],
+            entry="fill<3>",
+        ),
+    ]  # fmt: skip
+    for kernel in kernels:
+        runs.clear()
+        there = build(kernel)
+        assert runs == ["there"] * 2
+        assert not process._running
+        assert there == build(kernel, jobs=1)
+        assert runs[2:] == ["here"] * 2
+        assert "mind the step" in there[0][1]
+
+
+def test_one_alone_is_compiled_here(declare: Declare, write: Write, runs: list[str]) -> None:
+    cd.build(declare(source=write("scale.cu")), ["cuda:sm_90"], store=False)
+    assert runs == ["here"]
+
+
+def test_what_is_kept_starts_no_process(
+    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    real = helper.start
+    monkeypatch.setattr(helper, "start", lambda *a, **k: started.append(a) or real(*a, **k))
+    kernel = declare(source=write("scale.cu", f"// {time.time_ns()}\n{SCALE}"))
+    cd.build(kernel, TARGETS, jobs=2)
+    assert runs == ["there"] * 2
+    assert len(started) == 2
+    started.clear()
+    cd.build(kernel.with_launch(block=32, grid=1), TARGETS, jobs=2)  # only checked anew
+    assert runs == ["there"] * 2
+    assert not started
+
+
+def test_mistakes_are_told_as_here(declare: Declare, write: Write, runs: list[str]) -> None:
+    for name, text, options in [
+        ("wrong.cu", f"{SCALE}int x = nothing;", []),
+        ("scale.cu", SCALE, ["--no-such-option"]),
+        ("none.cu", '#include "none.h"', []),
+    ]:
+        kernel = declare(source=write(name, text), options=options)
+        told = []
+        for jobs in (2, 1):
+            with pytest.raises(CustomDispatchError) as caught:
+                build(kernel, jobs)
+            told.append(re.sub(r"sm_\d+a?", "sm", str(caught.value)))
+        assert told[0] == told[1]
+    with pytest.raises(DeclarationError, match=r"NVRTC 13\.0 does not compile for sm_70\."):
+        cd.build(declare(source=write("scale.cu")), ["cuda:sm_70", "cuda:sm_90"], store=False)
+    assert "there" in runs
+
+
+@pytest.mark.parametrize(
+    "code", ["import sys; sys.exit(1)", "print('what?' * 9)", "import time; time.sleep(60)"]
+)
+def test_a_process_that_does_not_start_is_done_without(
+    declare: Declare,
+    write: Write,
+    runs: list[str],
+    as_helper: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+) -> None:
+    as_helper(code)
+    monkeypatch.setattr(helpers, "_START_SECONDS", 0.5)
+    assert len(build(declare(source=write("scale.cu")))) == 2
+    assert runs == ["here"] * 2
+    assert not process._running
+
+
+@pytest.mark.parametrize(("name", "value"), [("executable", ""), ("frozen", True)])
+def test_without_a_python_to_start_it_is_compiled_here(
+    declare: Declare,
+    write: Write,
+    runs: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: object,
+) -> None:
+    monkeypatch.setattr(sys, name, value, raising=False)
+    assert len(build(declare(source=write("scale.cu")))) == 2
+    assert runs == ["here"] * 2
+
+
+def test_a_process_that_dies_is_an_error(
+    declare: Declare, write: Write, as_helper: Callable[[str], None]
+) -> None:
+    source = write("scale.cu")
+    as_helper(f"{ANSWERS_ONCE}print('oh', file=sys.stderr)\nos.kill(os.getpid(), signal.SIGSEGV)")
+    with pytest.raises(SourceError) as caught:
+        build(declare(source=source))
+    assert str(caught.value) == (
+        f"NVRTC was ended by SIGSEGV while it compiled `{source}`, without an answer.\n"
+        "  next step: try again; if it ends so each time, compile with nvcc.\n"
+        "oh"
+    )
+    as_helper(f"{ANSWERS_ONCE}os._exit(7)")
+    with pytest.raises(SourceError, match=r"NVRTC ended with status 7 while it compiled"):
+        build(declare(source=source))
+    assert not process._running
+
+
+def test_one_that_hangs_is_ended_at_the_time_limit(
+    endless: cd.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helpers, "_TIMEOUT_SECONDS", 1.0)
+    with pytest.raises(ToolTimeoutError) as caught:
+        build(endless)
+    assert str(caught.value) == (
+        f"NVRTC did not compile `{endless.source}` within 1 seconds and was ended.\n"
+        "  next step: try a smaller source."
+    )
+    assert not process._running
+
+
+def test_it_is_ended_with_what_it_started(
+    declare: Declare,
+    write: Write,
+    as_helper: Callable[[str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "pids"
+    as_helper(
+        f"{ANSWERS_ONCE}child = subprocess.Popen(['sleep', '60'])\n"
+        f"with open({str(file)!r}, 'a') as file: file.write(f'{{os.getpid()}} {{child.pid}} ')\n"
+        "time.sleep(60)"
+    )
+    monkeypatch.setattr(helpers, "_TIMEOUT_SECONDS", 1.0)
+    with pytest.raises(ToolTimeoutError):
+        build(declare(source=write("scale.cu")))
+    pids = [int(pid) for pid in file.read_text().split()]
+    assert len(pids) >= 2
+    wait_until(lambda: not any(map(is_running, pids)))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) -> None:
+    code = (
+        "import custom_dispatch as cd\n"
+        'x, y = cd.In("x", "f32", [cd.dim("n")]), cd.Out("y", "f32", [cd.dim("n")])\n'
+        f'kernel = cd.Kernel("k", source={str(endless.source)!r}, operands=[x, y], block=1,'
+        ' grid=1, entry="scale")\n'
+        f"cd.build(kernel, {TARGETS}, jobs=2)"
+    )
+    command = [sys.executable, "-c", code]
+    header = Path(str(endless.source)).parent / "endless.h"
+    ours = Path(nvrtc_helper.__file__).name.encode()
+    building = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+    def helpers_of_it() -> list[int]:
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == building.pid and ours in (path / "cmdline").read_bytes():
+                    found.append(int(path.name))
+            except OSError:
+                continue
+        return found
+
+    def is_read() -> bool:
+        """Whether a compiler reads the header: then it can be opened to be written."""
+        try:
+            writer.append(os.open(header, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    writer: list[int] = []
+    try:
+        wait_until(is_read)
+        pids = helpers_of_it()
+        building.send_signal(how)
+        _, err = building.communicate(timeout=20)
+    finally:
+        building.kill()
+        for descriptor in writer:
+            os.close(descriptor)
+    assert pids
+    wait_until(lambda: not any(map(is_running, pids)))
+    if how == signal.SIGINT:
+        assert err.strip().endswith(b"KeyboardInterrupt")
