@@ -99,9 +99,9 @@ class Started:
             raise
         if answer is not None:
             return answer
-        self.end()
-        stderr = self._stderr.decode("utf-8", "replace")
-        return Completed(self._process.returncode, b"", stderr)
+        stderr = self._stderr + _kill_group(self._process)
+        _running.discard(self._process)
+        return Completed(self._process.returncode, b"", stderr.decode("utf-8", "replace"))
 
     def _exchange(self, message: bytes, latest: float) -> bytes | None:
         """Write and read at once, whatever the program does first; None where it has ended."""
@@ -233,6 +233,7 @@ def _signal_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> bytes:
+    """Kill a program with everything that it started; return what else it wrote to stderr."""
     _signal_group(process)
-    process.communicate()
+    return process.communicate()[1]

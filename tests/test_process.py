@@ -142,3 +142,43 @@ def test_a_program_that_does_not_start_is_a_sentence(
 def test_an_argument_that_no_program_can_be_given_is_an_error_of_ours() -> None:
     with pytest.raises(ToolNotFoundError, match="could not be started"):
         run(["true", "a\0b"])
+
+
+# Says each message again, in capitals, with something on stderr; ends at the word "end".
+ECHO = """
+import struct, sys
+while head := sys.stdin.buffer.read(8):
+    text = sys.stdin.buffer.read(*struct.unpack("<Q", head))
+    sys.stderr.write("x" * 100_000)
+    sys.stderr.flush()
+    if text == b"end":
+        sys.exit(4)
+    sys.stdout.buffer.write(head + text.upper())
+    sys.stdout.flush()
+"""
+
+
+def test_a_program_is_asked_again_and_again_until_it_ends() -> None:
+    with start([sys.executable, "-c", ECHO]) as started:
+        for question in (b"ptx", b"", b"ptx" * 500_000):
+            assert started.ask(question, timeout_seconds=60) == question.upper()
+        ended = started.ask(b"end", timeout_seconds=60)
+        assert isinstance(ended, process.Completed)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (4, b"", "x" * 400_000)
+    assert not process._running
+
+
+def test_a_program_that_does_not_answer_is_ended() -> None:
+    with (
+        pytest.raises(ToolTimeoutError, match=r"`NVRTC` did not finish within 0\.5 seconds"),
+        start([sys.executable, "-c", "import time; time.sleep(60)"], name="NVRTC") as started,
+    ):
+        started.ask(b"ptx" * 500_000, timeout_seconds=0.5)
+    assert not process._running
+
+
+def test_a_program_that_is_gone_is_no_error() -> None:
+    with start([sys.executable, "-c", "print('what?')"]) as started:
+        ended = started.ask(b"ptx" * 500_000, timeout_seconds=60)
+    assert isinstance(ended, process.Completed)
+    assert ended.returncode == 0
