@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,12 +17,23 @@ from custom_dispatch.cli.options import (
     split_targets,
     target_option,
 )
+from custom_dispatch.parameters import SUFFIX
+
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.build import BuildOptions
+
+_ONNX = ".onnx"
 
 
 @click.command("compile", short_help="Link kernels into a model; compile one .vmfb.")
 @click.argument("model", type=click.Path(path_type=Path))
+@click.option("--kernels", "-k", multiple=True, help="A module or file; again for each.")
 @click.option(
-    "--kernels", "-k", multiple=True, required=True, help="A module or file; again for each."
+    "--replace",
+    "-r",
+    multiple=True,
+    help="A module or file with patterns, whose kernels are put wherever the model computes what "
+    "they do; again for each.",
 )
 @target_option
 @objects_option
@@ -36,6 +48,7 @@ from custom_dispatch.cli.options import (
 def compile_command(
     model: Path,
     kernels: tuple[str, ...],
+    replace: tuple[str, ...],
     targets: tuple[str, ...],
     objects: Path | None,
     compiler: str,
@@ -45,23 +58,56 @@ def compile_command(
     flags: tuple[str, ...],
     output: Path,
 ) -> None:
-    """Link kernels into MODEL, an .mlir file, and compile it for every target into one .vmfb."""
-    from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.compilation import compile as compile_module
+    """Link kernels into MODEL, an .mlir or .onnx file, and compile it for every target into one
+    .vmfb.
 
+    Of --kernels, MODEL calls what it uses by name. --replace finds places in it: cd.Pattern and
+    cd.jax.Pattern objects for .mlir, cd.onnx.Pattern for .onnx. What was replaced, and what only
+    looks alike, is printed.
+    """
+    from custom_dispatch.cli.kernels import load_kernels
+    from custom_dispatch.cli.patterns import load_patterns
+
+    if not kernels and not replace:
+        raise click.UsageError("Missing option '--kernels' / '-k' or '--replace' / '-r'.")
+    is_onnx = model.suffix.lower() == _ONNX
+    kinds = ("cd.onnx.Pattern",) if is_onnx else ("cd.Pattern", "cd.jax.Pattern")
     declared = load_kernels(kernels)
+    patterns = load_patterns(replace, kinds)
+    options: BuildOptions = {
+        "compiler": compiler,
+        "objects": objects,
+        "include_dirs": include_dirs,
+        "image": image,
+        "ptx_version": ptx_version,
+    }
     with progress("building and compiling"):
-        module = compile_module(
-            model,
-            declared,
-            split_targets(targets),
-            compiler=compiler,
-            objects=objects,
-            include_dirs=include_dirs,
-            image=image,
-            ptx_version=ptx_version,
-            flags=flags,
-        )
+        if is_onnx:
+            from custom_dispatch.onnx import compile as compile_onnx
+
+            module = compile_onnx(
+                model,
+                split_targets(targets),
+                kernels=declared,
+                replace=patterns,
+                flags=flags,
+                **options,
+            )
+        else:
+            from custom_dispatch.compilation import compile as compile_module
+
+            module = compile_module(
+                model,
+                declared,
+                split_targets(targets),
+                replace=patterns,
+                flags=flags,
+                **options,
+            )
     path = module.save(output)
     held = ", ".join(map(str, module.targets))
     click.echo(f"{path}: {', '.join(module.kernels)} for {held}, {len(module.bytes)} bytes")
+    if module.parameters is not None:
+        click.echo(f"{path.with_suffix(SUFFIX)}: its weights")
+    if module.replaced is not None:
+        click.echo(f"\n{module.replaced}")

@@ -59,7 +59,7 @@ def load_kernels(names: tuple[str, ...]) -> list[Callee]:
     """
     found: dict[int, Callee] = {}
     for name in names:
-        module = _import(name)
+        module = import_named(name)
         kinds = (Kernel, Choice, Family)
         kernels = [value for value in vars(module).values() if isinstance(value, kinds)]
         if not kernels:
@@ -72,11 +72,23 @@ def load_kernels(names: tuple[str, ...]) -> list[Callee]:
     return list(found.values())
 
 
-def _import(name: str) -> ModuleType:
+def import_named(name: str, what: str = "kernels") -> ModuleType:
+    """Import a module by its name, or a file by its path.
+
+    Parameters
+    ----------
+    what
+        What is looked for in it, for errors.
+
+    Raises
+    ------
+    DeclarationError
+        It does not exist, or cannot be imported.
+    """
     path = Path(name)
     is_file = path.suffix == ".py" or "/" in name
     if is_file:
-        _check_file(path)
+        _check_file(path, what)
     elif not all(part.isidentifier() for part in name.split(".")):
         raise _no_module(name)
     try:
@@ -109,15 +121,15 @@ def _no_module(name: str) -> DeclarationError:
     )
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, what: str) -> None:
     if path.is_file() and path.suffix == ".py":
         return
     problem = "does not exist"
     if path.exists():
         problem = "is a directory" if path.is_dir() else "is not a Python file"
     raise DeclarationError(
-        f"The kernels' file `{path}` {problem}.",
-        expected="a Python file, NAME.py, that declares kernels",
+        f"The {what}' file `{path}` {problem}.",
+        expected=f"a Python file, NAME.py, that declares {what}",
         next_step="correct the path.",
     )
 

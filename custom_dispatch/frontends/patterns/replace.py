@@ -91,7 +91,7 @@ def patterns_of(items: Any) -> list[Any]:
         items = [items]
     found = list(items)
     for item in found:
-        if not isinstance(item, Pattern) and not hasattr(item, "examples"):
+        if not isinstance(item, Pattern) and not callable(getattr(item, "examples", None)):
             raise DeclarationError(
                 f"replace has {shown(item)} in it.",
                 expected="a cd.Pattern, or a cd.jax.Pattern for models of JAX",

@@ -1,0 +1,65 @@
+"""Finding the patterns that a module or file has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from custom_dispatch.cli.kernels import import_named
+from custom_dispatch.errors import DeclarationError
+
+_EVERYTHING = "everything"
+_ROOM = "custom_dispatch.frontends."
+_NAMES = {
+    f"{_ROOM}patterns.pattern": "cd.Pattern",
+    f"{_ROOM}jax.pattern": "cd.jax.Pattern",
+    f"{_ROOM}onnx.pattern": "cd.onnx.Pattern",
+    f"{_ROOM}torch.pattern": "cd.torch.Pattern",
+}
+
+
+def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
+    """Every pattern that modules or files have, in their order, each once.
+
+    A module's patterns are `everything` where it has that name; else all at its top level, those in
+    lists and tuples among them.
+
+    Parameters
+    ----------
+    kinds
+        The kinds that the model's format takes, "cd.onnx.Pattern". Others are left out.
+
+    Raises
+    ------
+    DeclarationError
+        One does not exist, cannot be imported, or has no pattern of these kinds.
+    """
+    found: dict[int, Any] = {}
+    for name in names:
+        held = vars(import_named(name, "patterns"))
+        every = list(_patterns(list(held.get(_EVERYTHING, held.values()))))
+        fitting = [item for item in every if _kind(item) in kinds]
+        if not fitting:
+            others = sorted({_kind(item) for item in every})
+            raise DeclarationError(
+                f"`{name}` has no pattern for this model"
+                + (f", but {' and '.join(others)}." if others else "."),
+                expected=f"module-level {' or '.join(kinds)} objects, or lists of them",
+                next_step="write pattern = cd.Pattern(kernel, computes=...), or the like, there.",
+            )
+        found.update((id(item), item) for item in fitting)
+    return list(found.values())
+
+
+def _kind(value: Any) -> str:
+    """What a pattern is called; empty for anything else. No front end is loaded for that."""
+    kind = type(value)
+    return _NAMES.get(kind.__module__, "") if kind.__name__ == "Pattern" else ""
+
+
+def _patterns(values: Any) -> Iterator[Any]:
+    for value in values:
+        if _kind(value):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _patterns(value)
