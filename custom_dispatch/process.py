@@ -13,6 +13,7 @@ import selectors
 import signal
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,11 +52,22 @@ class Started:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self) -> None:
-        """Kill it with everything that it started, if it still runs."""
-        if self._process.returncode is None:
-            _kill_group(self._process)
+    def end(self, *, wait: bool = True) -> None:
+        """Kill it with everything that it started, if it still runs.
+
+        Parameters
+        ----------
+        wait
+            Whether to wait until it is gone, which takes milliseconds where it has much memory.
+        """
         _running.discard(self._process)
+        if self._process.returncode is not None:
+            return
+        if wait:
+            _kill_group(self._process)
+        else:
+            _signal_group(self._process)
+            threading.Thread(target=self._process.communicate, daemon=True).start()
 
     def finish(
         self, stdin: bytes | None = None, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS

@@ -113,9 +113,9 @@ class Helper:
             self._started = start(self._command, name="NVRTC")
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """End it, whatever it does, without waiting for that."""
         if self._started is not None:
-            self._started.end()
+            self._started.end(wait=False)
             self._started = None
 
     def facts(self, *, timeout_seconds: float) -> Facts | Completed:

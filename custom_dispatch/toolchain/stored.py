@@ -50,6 +50,8 @@ from custom_dispatch.toolchain.validate import validate
 _MAX_CLOSURES = 8
 # How often, at most, it is asked whether a whole tree is as it was; what waits for it is kept then.
 _TREE_CHECK_SECONDS = 0.5
+# When the last of them is done, ptxas is first to be started, which takes the interpreter's lock.
+_START_SECONDS = 0.01
 # Times of files are those of a clock that ticks up to 100 times a second.
 _TICK_NS = 20_000_000
 
@@ -90,7 +92,7 @@ class StoredBuild:
         self._checked_at = time.monotonic()
         self._expected = 0
         self._helpers: Helpers | None = None
-        self._checker: threading.Thread | None = None
+        self._checker: threading.Timer | None = None
         if store is not None:
             self._snapshot = Snapshot(store)
 
@@ -259,6 +261,7 @@ class StoredBuild:
                 self._helpers.end()
                 self._helpers = None
             if self._checker is not None:
+                self._checker.cancel()  # if it still waits; else it is waited for
                 self._checker.join()
             self._keep_waiting()
 
@@ -266,7 +269,8 @@ class StoredBuild:
         with self._lock:
             self._expected -= 1
             if self._expected == 0 and self._pending:
-                self._checker = threading.Thread(target=self._keep_waiting, daemon=True)
+                self._checker = threading.Timer(_START_SECONDS, self._keep_waiting)
+                self._checker.daemon = True
                 self._checker.start()
 
     def _keep_waiting(self) -> None:
@@ -295,7 +299,9 @@ class StoredBuild:
             return
         with self._lock:
             self._pending.append(item)
-            due = time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
+            # The last one waits for what `_is_compiled` starts.
+            more = self._expected > 1
+            due = more and time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
         if due:
             self._keep_waiting()
 
