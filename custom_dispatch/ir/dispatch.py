@@ -4,6 +4,9 @@
   compiler. Where a kernel reads no tensor, a scalar passes through a barrier that hides its value;
   where it reads one, whoever calls it knows whether that is a constant. A barrier on a tensor costs
   too much to be there always: IREE then submits every dispatch by itself.
+- A scratch is an operand that is only read, as far as IREE knows: nobody else has it. Were it
+  updated, IREE would copy results instead of letting the dispatch write them where they are to be
+  (EmplaceAllocations passes over dispatches with tied operands).
 - Without `--iree-input-demote-f64-to-f32=false` the compiler turns every f64 of a model into f32,
   and the kernel would read garbage. So f64 buffers are handed over as i64: a cast between them
   fits only where the model still has f64, and compiling fails where it has not.
@@ -54,7 +57,6 @@ class Dispatch:
         block: Emitter,
         workload: Sequence[str],
         results: Sequence[Tensor],
-        scratches: Sequence[Tensor] = (),
     ) -> list[str]:
         """Write the dispatch; return its results' values.
 
@@ -65,16 +67,13 @@ class Dispatch:
         results
             One an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with a
             value, of an `Out`, is among the tensors and written over.
-        scratches
-            One a `Scratch`: results of the dispatch that nobody uses, which IREE allocates as
-            transient memory.
         """
         # As IREE numbers them: bindings in the tensors' order, constants in the words'.
         values: dict[str, str] = {}
         types = []
         for operand in self.kernel.abi.bindings:
             if operand.name not in self.tensors:
-                continue  # an Out or Scratch, which is a result of the dispatch
+                continue  # an Out, which is a result of the dispatch
             tensor = self.tensors[operand.name]
             carried = _carried(tensor.type)
             value = tensor.value
@@ -83,7 +82,7 @@ class Dispatch:
             values[operand.name] = value
             types.append(carried + tensor.dynamic)
         words = [self.words[constant.operand.name][constant.index] for constant in self._constants]
-        if words and not self.tensors:
+        if words and len(self.tensors) == len(self.kernel.scratches):
             words[0] = block.result(f"util.optimization_barrier {words[0]} : i32", "opaque")
         words += self.words.get(GRID_X, ())
         types += ["i32"] * len(words)
@@ -92,11 +91,9 @@ class Dispatch:
             (values[operand.name] if result.value else _carried(result.type)) + result.dynamic
             for operand, result in zip(outputs, results, strict=True)
         )
-        returned = comma([returned, *(item.type + item.dynamic for item in scratches)])
         names = [block.fresh(operand.name + "_new") for operand in outputs]
-        unused = [block.fresh(operand.name) for operand in self.kernel.scratches]
         block.line(
-            f"{comma([*names, *unused])} = flow.dispatch {self.entry_points}"
+            f"{comma(names)} = flow.dispatch {self.entry_points}"
             f"{f'[{comma(workload)}]' if workload else ''}({comma([*values.values(), *words])}) : "
             f"({comma(types)}) -> ({returned})"
         )

@@ -96,6 +96,7 @@ def _write_module(
             tuple(entry_points(executables, kernel, form) for kernel in members),
             with_grid=library.cpu_target is not None,
             conditional=conditional,
+            alone=True,
         )
         reflection = manifest_entry(library, kernels, flags) if index == 0 else ""
         if asynchronous:

@@ -46,6 +46,8 @@ class Wrapper:
     """Pass the grid's x size as one more constant; see `layout_of`."""
     conditional: frozenset[str] = frozenset()
     """The kernels whose grids are computed from one number more: `Executable.conditional`."""
+    alone: bool = False
+    """Whether the function is called from outside, and not by a model."""
 
     @property
     def kernel(self) -> Kernel:
@@ -91,6 +93,7 @@ class Wrapper:
                 with_grid=self.with_grid,
                 checked=part is not Part.DISPATCH,
                 conditional=kernel.name in self.conditional,
+                alone=self.alone,
                 body=body,
                 arguments=arguments,
             )

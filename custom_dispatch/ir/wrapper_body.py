@@ -18,6 +18,7 @@ from custom_dispatch.ir.packing import (
     index_words,
     struct_words,
 )
+from custom_dispatch.ir.scratch import new_scratch
 from custom_dispatch.ir.signature import Signature, tensor_type
 from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID, Grid
@@ -42,6 +43,8 @@ class WrapperBody:
         Whether the checks are in it.
     conditional
         Whether the kernel's grid is computed from one number more, 0 where it is not to run.
+    alone
+        Whether it is all that a function does: see `new_scratch`.
     body, arguments
         Where to write, and the names of the function's arguments there.
     """
@@ -55,6 +58,7 @@ class WrapperBody:
         with_grid: bool,
         checked: bool,
         conditional: bool = False,
+        alone: bool = False,
         body: Emitter | None = None,
         arguments: dict[str, str] | None = None,
     ) -> None:
@@ -76,10 +80,11 @@ class WrapperBody:
         self.arithmetic = Arithmetic(self.body, self.dims)
         self._checked = checked
         self._conditional = conditional
+        self._alone = alone
         self._conditions: list[str] | None = None
         self._runs = ""
         self._written: list[Tensor] = []
-        self._scratches: list[Tensor] = []
+        self._scratches: dict[str, str | int] = {}
 
     def write(self, *, dispatches: bool) -> tuple[list[Tensor], list[str]]:
         """Everything but the return: the results as tensors, and their values."""
@@ -110,7 +115,7 @@ class WrapperBody:
         self._read_scalars()
         self._written = self._results()
         self._check_grids(self._written)
-        self._scratches = list(map(self._scratch, self.kernel.scratches))
+        self._scratches = {item.name: self._scratch_size(item) for item in self.kernel.scratches}
         return self._wanted()
 
     def _wanted(self) -> list[Tensor]:
@@ -406,16 +411,16 @@ class WrapperBody:
             results.append(Tensor("", kind, tuple(actual)))
         return results
 
-    def _scratch(self, operand: Scratch) -> Tensor:
+    def _scratch_size(self, operand: Scratch) -> str | int:
         """A scratch's bytes; where the kernel does not run, only one."""
         known = self.arithmetic.known(operand.size_bytes)
         if known is not None and not self._runs:
-            return Tensor("", f"tensor<{known}xi8>", (known,))
+            return known
         size = self._index(operand.size_bytes)
         if self._runs:
             one = self.body.index(1)
             size = self.body.pure(f"arith.select {self._runs}, {size}, {one} : index")
-        return Tensor("", "tensor<?xi8>", (size,))
+        return size
 
     def _outputs(self, results: list[Tensor]) -> list[tuple[Buffer, Tensor]]:
         return list(zip(self.kernel.outputs, results, strict=True))
@@ -546,8 +551,10 @@ class WrapperBody:
             zero = self.body.index(0)
             chosen = f"arith.select {self._runs}, {one}, {zero} : index"
             workload.append(self.body.pure(chosen, "runs") if self._runs else one)
+        for name, scratch in self._scratches.items():
+            self.tensors[name] = new_scratch(self.body, name, scratch, alone=self._alone)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
-        return dispatch.write(self.body, workload, results, self._scratches)
+        return dispatch.write(self.body, workload, results)
 
 
 def _is_same(one: Grid, other: Grid) -> bool:

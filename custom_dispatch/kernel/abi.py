@@ -150,9 +150,9 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
         More operands than IREE's CUDA driver takes.
     """
     buffers = [operand for operand in operands if isinstance(operand, Buffer)]
-    # IREE passes what a dispatch reads or updates, and then what it alone writes: its results, of
-    # which a scratch is one that nobody uses. Within each, declaration order is kept.
-    buffers.sort(key=lambda operand: (isinstance(operand, Scratch), isinstance(operand, Out)))
+    # IREE passes what a dispatch takes, a scratch among it, and then what it makes. Within each,
+    # declaration order is kept.
+    buffers.sort(key=lambda operand: (isinstance(operand, Out), isinstance(operand, Scratch)))
     parameters: list[Parameter] = []
     words = 0
     for index, operand in enumerate(operands):
