@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.shared.rows import C_TYPES, group_threads, row_blocks
+from cuda_kernels.shared.rows import C_TYPES, THREADS, VALUES, group_threads, row_blocks
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -25,14 +25,13 @@ def _normalised(x: Array, weight: Array | None, bias: Array | None, epsilon: flo
     return rounded
 
 
-THREADS, VALUES = 128, 32
-"""Threads of a block, and elements that each of them holds."""
-
 columns = cd.dim("columns")
 
 
-def declare(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
+def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
     """The kernel for an element type, and for blocks of another shape than the usual one."""
+    if not threads:
+        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
     return cd.Kernel(
         f"layer_norm_{dtype}",
         source="layer_norm.cu",

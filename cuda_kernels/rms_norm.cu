@@ -54,19 +54,18 @@ __global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_no
   }
 }
 
-// values = x + residual, rounded as the sum that is stored: a model that adds and normalises in two
-// steps normalises what the first one stored.
-template <class T, int Threads, int Values>
-__device__ __forceinline__ void load_sum(const Row<T, Threads, Values>& row,
-                                         const T* __restrict__ x,
-                                         const T* __restrict__ residual,
-                                         int start,
-                                         float (&values)[Values]) {
-  float others[Values];
-  row.load(x, start, values);
-  row.load(residual, start, others);
-  for (int i = 0; i < Values; ++i)
-    values[i] = static_cast<float>(static_cast<T>(values[i] + others[i]));
+// The sum of two packs, rounded as it is stored: a model that adds and normalises in two steps normalises what
+// the first one stored. Adds to the sum of squares.
+template <class T>
+__device__ __forceinline__ uint4 sum_of_packs(uint4 a, uint4 b, float& squares) {
+  float some[kPack<T>], more[kPack<T>];
+  unpack<T>(a, some);
+  unpack<T>(b, more);
+  for (int i = 0; i < kPack<T>; ++i) some[i] += more[i];
+  const uint4 sum = packed<T>(some);
+  unpack<T>(sum, some);
+  for (int i = 0; i < kPack<T>; ++i) squares += some[i] * some[i];
+  return sum;
 }
 
 template <class T, int Threads, int Values>
@@ -84,19 +83,44 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 512 / Threads : 1) a
   residual += row.first;
   sum += row.first;
   y += row.first;
-  float values[Values];
+  const auto load = [&](int start, Held<T, Values>& held) {
+    Held<T, Values> others;
+    float squares = 0.0f;
+    row.load(x, start, held);
+    row.load(residual, start, others);
+#pragma unroll
+    for (int p = 0; p < held.kPacks; ++p) held.bits[p] = sum_of_packs<T>(held.bits[p], others.bits[p], squares);
+    return squares;
+  };
+  const auto load_element = [&](int at) {
+    return static_cast<float>(static_cast<T>(static_cast<float>(x[at]) + static_cast<float>(residual[at])));
+  };
 
+  Held<T, Values> held;
   float squares = 0.0f;
-  for (int start = 0; start < row.columns; start += row.part) {
-    load_sum(row, x, residual, start, values);
-    row.store(sum, start, values);
-    for (int i = 0; i < Values; ++i) squares += values[i] * values[i];
+  if (row.packs) {
+    for (int start = 0; start < row.columns; start += row.part) {
+      squares += load(start, held);
+      row.each(start, held, Store<T>{sum});
+      held.stay_packed();
+    }
+  } else {
+    row.template each_element<16>(load_element, [&](int at, float value) {
+      sum[at] = static_cast<T>(value);
+      squares += value * value;
+    });
   }
   const float scale = rsqrtf(sum_of_group<Threads>(squares, group) / columns + epsilon);
 
-  for (int start = 0; start < row.columns; start += row.part) {
-    if (!row.is_whole()) load_sum(row, x, residual, start, values);
-    row.each(start, values, Scaled<T>{weight, y, scale});
+  const Scaled<T> write = {weight, y, scale};
+  if (row.packs) {
+    for (int start = 0; start < row.columns; start += row.part) {
+      if (!row.is_whole()) load(start, held);
+      row.each(start, held, write);
+    }
+  } else {
+    row.template each_element<16>(load_element,
+                                  [&](int at, float value) { write(at, &value, Size<1>()); });
   }
 }
 

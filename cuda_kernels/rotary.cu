@@ -33,13 +33,8 @@ __global__ void __launch_bounds__(Threads) rotary(const T* __restrict__ x,
   const long long position = index / packs;
   const int at = static_cast<int>(index % packs) * size, count = min(size, half - at);
 
-  const auto load = [&](const T* from, float(&values)[size]) {
-    if (whole) {
-      load_pack(from, values);
-    } else {
-      for (int i = 0; i < size; ++i) values[i] = i < count ? static_cast<float>(from[i]) : 0.0f;
-    }
-  };
+  // As memory has them, so that 16-bit elements take half the registers of floats until they are used.
+  const auto load = [&](const T* from) { return whole ? load_bits(from) : load_elements(from, count); };
   const auto store = [&](T* to, const float(&values)[size]) {
     if (whole) {
       store_pack(to, values);
@@ -49,39 +44,40 @@ __global__ void __launch_bounds__(Threads) rotary(const T* __restrict__ x,
     }
   };
 
-  const long long angle = (blockIdx.z % tables * length + position) * dim + at;
-  float cos_a[size], cos_b[size], sin_a[size], sin_b[size];
-  load(cos + angle, cos_a);
-  load(cos + angle + half, cos_b);
-  load(sin + angle, sin_a);
-  load(sin + angle + half, sin_b);
-
-  float a[Heads][size], b[Heads][size];
+  uint4 a[Heads], b[Heads];
   const int first = blockIdx.y * Heads;
   const long long head = static_cast<long long>(length) * dim;
   const long long from = (static_cast<long long>(blockIdx.z) * heads + first) * head + position * dim + at;
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
     if (first + h >= heads) continue;
-    load(x + from + h * head, a[h]);
-    load(x + from + h * head + half, b[h]);
+    a[h] = load(x + from + h * head);
+    b[h] = load(x + from + h * head + half);
   }
+  const long long angle = (blockIdx.z % tables * length + position) * dim + at;
+  const uint4 cos_a = load(cos + angle), cos_b = load(cos + angle + half);
+  const uint4 sin_a = load(sin + angle), sin_b = load(sin + angle + half);
+
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
     if (first + h >= heads) continue;
-    float turned_a[size], turned_b[size];
-    for (int i = 0; i < size; ++i) {
-      turned_a[i] = a[h][i] * cos_a[i] - b[h][i] * sin_a[i];
-      turned_b[i] = b[h][i] * cos_b[i] + a[h][i] * sin_b[i];
-    }
-    store(y + from + h * head, turned_a);
-    store(y + from + h * head + half, turned_b);
+    float left[size], right[size], cosine[size], sine[size], turned[size];
+    unpack<T>(a[h], left);
+    unpack<T>(b[h], right);
+    unpack<T>(cos_a, cosine);
+    unpack<T>(sin_a, sine);
+    for (int i = 0; i < size; ++i) turned[i] = left[i] * cosine[i] - right[i] * sine[i];
+    store(y + from + h * head, turned);
+    unpack<T>(cos_b, cosine);
+    unpack<T>(sin_b, sine);
+    for (int i = 0; i < size; ++i) turned[i] = right[i] * cosine[i] + left[i] * sine[i];
+    store(y + from + h * head + half, turned);
   }
 }
 
 // Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
 #define INSTANTIATE(T)                       \
-  template __global__ void rotary<T, 256, 2>( \
+  template __global__ void rotary<T, 128, 2>( \
       const T*, const T*, const T*, T*, int, int, int, int)
 INSTANTIATE(float);
 INSTANTIATE(__half);

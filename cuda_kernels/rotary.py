@@ -12,7 +12,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
-THREADS, HEADS = 256, 2
+THREADS, HEADS = 128, 2
 """Threads of a block, and heads that each of them turns."""
 
 

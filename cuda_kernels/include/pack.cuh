@@ -31,14 +31,30 @@ __device__ __forceinline__ void unpack(uint4 bits, float* values) {
   for (int i = 0; i < kPack<T>; ++i) values[i] = static_cast<float>(elements[i]);
 }
 
-// One number in all elements of 16 bytes.
+// The floats in 16 bytes of elements, rounded to nearest.
 template <class T>
-__device__ __forceinline__ uint4 repeated(float value) {
+__device__ __forceinline__ uint4 packed(const float* values) {
   T elements[kPack<T>];
-  for (int i = 0; i < kPack<T>; ++i) elements[i] = static_cast<T>(value);
+  for (int i = 0; i < kPack<T>; ++i) elements[i] = static_cast<T>(values[i]);
   uint4 bits;
   memcpy(&bits, elements, sizeof(bits));
   return bits;
+}
+
+// The first `count` of kPack elements, from any address; zeros for the others.
+template <class T>
+__device__ __forceinline__ uint4 load_elements(const T* __restrict__ from, int count) {
+  float values[kPack<T>];
+  for (int i = 0; i < kPack<T>; ++i) values[i] = i < count ? static_cast<float>(from[i]) : 0.0f;
+  return packed<T>(values);
+}
+
+// One number in all elements of 16 bytes.
+template <class T>
+__device__ __forceinline__ uint4 repeated(float value) {
+  float values[kPack<T>];
+  for (int i = 0; i < kPack<T>; ++i) values[i] = value;
+  return packed<T>(values);
 }
 
 // kPack elements from an aligned address, as floats.
@@ -50,11 +66,7 @@ __device__ __forceinline__ void load_pack(const T* __restrict__ from, float* val
 // kPack floats to an aligned address, rounded to nearest.
 template <class T>
 __device__ __forceinline__ void store_pack(T* __restrict__ to, const float* values) {
-  T elements[kPack<T>];
-  for (int i = 0; i < kPack<T>; ++i) elements[i] = static_cast<T>(values[i]);
-  uint4 bits;
-  memcpy(&bits, elements, sizeof(bits));
-  *reinterpret_cast<uint4*>(to) = bits;
+  *reinterpret_cast<uint4*>(to) = packed<T>(values);
 }
 
 // `Size` elements, a pack or one, as floats.

@@ -37,6 +37,24 @@ struct Store {
   }
 };
 
+// Up to `Values` elements of a row, in 16-byte packs as memory has them: in 16 bits they take half the
+// registers that floats do, so that more blocks are there to load while others compute.
+template <class T, int Values>
+struct Held {
+  static constexpr int kPacks = Values / kPack<T>;
+  uint4 bits[kPacks];
+
+  __device__ __forceinline__ void unpack(int pack, float (&values)[kPack<T>]) const {
+    cuda_kernels::unpack<T>(bits[pack], values);
+  }
+
+  // Between two passes over them: without it the compiler unpacks once and holds the floats.
+  __device__ __forceinline__ void stay_packed() {
+#pragma unroll
+    for (uint4& pack : bits) asm volatile("" : "+r"(pack.x), "+r"(pack.y), "+r"(pack.z), "+r"(pack.w));
+  }
+};
+
 // What one thread has of its row: up to `Values` elements of each part.
 //
 // Neighbouring threads hold neighbouring packs of 16 bytes, or, where the row's address or length
@@ -73,6 +91,14 @@ struct Row {
     return packs ? mine * kPack<T> : mine;
   }
 
+  // How many elements of the part from `start` on this thread's warp has of a row that is made of packs.
+  __device__ __forceinline__ int held_by_warp(int start) const {
+    const int units = (columns - start) / kPack<T>, threads = min(group, 32);
+    const int turns = max(units, 0) >> (31 - __clz(group));
+    const int more = max(units - turns * group - (member & -threads), 0);
+    return (turns >= kPacks ? kPacks * threads : turns * threads + min(more, threads)) * kPack<T>;
+  }
+
   // This thread's elements of the part from `start` on; `absent` in place of what is past the end.
   __device__ __forceinline__ void load(const T* __restrict__ operand,
                                        int start,
@@ -97,6 +123,16 @@ struct Row {
     }
   }
 
+  // The same of rows that are made of packs, not converted; zeros past the end.
+  __device__ __forceinline__ void load(const T* __restrict__ operand, int start, Held<T, Values>& some) const {
+    const int count = held(start);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      some.bits[p] = make_uint4(0, 0, 0, 0);
+      if (p * kPack<T> < count) some.bits[p] = load_bits(operand + start + (p * group + member) * kPack<T>);
+    }
+  }
+
   // function(at, values, Size) for this thread's elements of the part, by packs or one by one; `at` is where
   // they are in the row. What the function loads lives no longer than it.
   template <class Function>
@@ -111,6 +147,31 @@ struct Row {
 #pragma unroll
       for (int i = 0; i < Values; ++i)
         if (i < count) function(start + i * group + member, values + i, Size<1>());
+    }
+  }
+
+  template <class Function>
+  __device__ __forceinline__ void each(int start, const Held<T, Values>& some, Function function) const {
+    const int count = held(start);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      float values[kPack<T>];
+      some.unpack(p, values);
+      if (p * kPack<T> < count) function(start + (p * group + member) * kPack<T>, values, Size<kPack<T>>());
+    }
+  }
+
+  // use(at, load(at)) for this thread's elements of the row, whatever its address and length. Loads are issued by
+  // `Batch` before the first is used.
+  template <int Batch, class Load, class Use>
+  __device__ __forceinline__ void each_element(Load load, Use use) const {
+    for (int first = member; first < columns; first += Batch * group) {
+      float some[Batch];
+#pragma unroll
+      for (int i = 0; i < Batch; ++i) some[i] = first + i * group < columns ? load(first + i * group) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < Batch; ++i)
+        if (first + i * group < columns) use(first + i * group, some[i]);
     }
   }
 
