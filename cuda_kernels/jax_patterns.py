@@ -2,7 +2,8 @@
 
 The only module here that loads JAX. Each name is a tuple with a pattern for each element type, none
 of which has to be found. In 16 bits a norm is computed in f32 and rounded before it is multiplied
-by the weight, as models have it; the kernels round the result alone.
+by the weight, and attention has its scores and their softmax in f32, as models have it; the kernels
+round the result alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cuda_kernels import attention as attentions
 from cuda_kernels import gelu as gelus
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
+from cuda_kernels import rotary as rotaries
 from cuda_kernels import softmax as softmaxes
 from cuda_kernels import swiglu as swiglus
 
@@ -26,9 +28,11 @@ _TYPES = ("f32", "f16", "bf16")
 _HEADS = (32, 64, 128)
 
 
-def _each(module: Any, name: str, *computes: Callable[..., Any]) -> Patterns:
+def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
     return tuple(
-        cd.jax.Pattern(getattr(module, f"{name}_{dtype}"), list(computes), required=False)
+        cd.jax.Pattern(
+            getattr(module, f"{name}_{dtype}"), list(computes), required=False, **options
+        )
         for dtype in _TYPES
     )
 
@@ -73,6 +77,12 @@ def _swiglu(gate: Any, up: Any) -> Any:
     return jax.nn.silu(gate) * up
 
 
+def _rotary(x: Any, cos: Any, sin: Any) -> Any:
+    half = x.shape[-1] // 2
+    turned = jnp.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+    return x * cos[:, None] + turned * sin[:, None]
+
+
 def _attention(q: Any, k: Any, v: Any, scale: float) -> Any:
     return jax.nn.softmax(q @ jnp.swapaxes(k, -1, -2) * scale, axis=-1) @ v
 
@@ -83,19 +93,54 @@ def _causal_attention(q: Any, k: Any, v: Any, scale: float) -> Any:
     return jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1) @ v
 
 
+def _scores(q: Any, k: Any, scale: float) -> Any:
+    return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=jnp.float32) * scale
+
+
+def _weighted(scores: Any, v: Any) -> Any:
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, axis=-1).astype(v.dtype), v)
+
+
+def _attention_in_f32(q: Any, k: Any, v: Any, scale: float) -> Any:
+    return _weighted(_scores(q, k, scale), v)
+
+
+def _causal_attention_in_f32(q: Any, k: Any, v: Any, scale: float) -> Any:
+    scores = _scores(q, k, scale)
+    earlier = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    return _weighted(jnp.where(earlier, scores, -jnp.inf), v)
+
+
+def _grouped_attention(q: Any, k: Any, v: Any, scale: float) -> Any:
+    k, v = (jnp.repeat(each, q.shape[1] // each.shape[1], axis=1) for each in (k, v))
+    return _causal_attention_in_f32(q, k, v, scale)
+
+
 def _attentions() -> Patterns:
-    sizes = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
-    return tuple(
-        cd.jax.Pattern(
-            getattr(attentions, f"attention_f32_{size}"),
-            computes,
-            fixed={"causal": causal},
-            sizes=sizes,
-            required=False,
-        )
-        for size in _HEADS
-        for computes, causal in ((_attention, False), (_causal_attention, True))
-    )
+    one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
+    grouped = {"heads": 8, "kv_heads": 2}
+    found = []
+    for dtype in _TYPES:
+        for size in _HEADS:
+            forms: list[tuple[list[Callable[..., Any]], bool, dict[str, int]]] = [
+                ([_attention_in_f32], False, one_each),
+                ([_causal_attention_in_f32], True, one_each),
+                ([_grouped_attention], True, grouped),
+            ]
+            if dtype == "f32":
+                forms[0][0].append(_attention)
+                forms[1][0].append(_causal_attention)
+            found += [
+                cd.jax.Pattern(
+                    getattr(attentions, f"attention_{dtype}_{size}"),
+                    functions,
+                    fixed={"causal": causal},
+                    sizes=sizes,
+                    required=False,
+                )
+                for functions, causal, sizes in forms
+            ]
+    return tuple(found)
 
 
 rms_norm = _each(rms_norms, "rms_norm", _rms_norm, _rms_norm_of_square)
@@ -104,6 +149,8 @@ layer_norm = _each(layer_norms, "layer_norm", _layer_norm)
 softmax = _each(softmaxes, "softmax", _softmax)
 gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
 swiglu = _each(swiglus, "swiglu", _swiglu)
+rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
+rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
 attention = _attentions()
 everything = (
     *layer_norm,  # first: its bias is no residual of a norm behind it
@@ -113,5 +160,6 @@ everything = (
     *softmax,
     *gelu,
     *swiglu,
+    *rotary,
 )
 """All of them; the sum that a norm is of goes with the norm."""

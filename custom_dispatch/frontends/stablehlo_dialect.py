@@ -24,6 +24,7 @@ from custom_dispatch.frontends.conversion import convert_input
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.mlir_arguments import arrange, constant_of, number_of
 from custom_dispatch.frontends.operations import cast, create, has_operation, operations_of
+from custom_dispatch.frontends.stablehlo_sizes import write_out_sizes
 from custom_dispatch.frontends.symbols import functions_of, is_public, name_of
 from custom_dispatch.ir.signature import input_types, output_types, tensor_type
 from custom_dispatch.kernel.choice import Choice
@@ -60,6 +61,7 @@ def convert_stablehlo(
     ModelError
         IREE cannot convert the model.
     """
+    write_out_sizes(module)
     done = convert_input(module)
     if done.returncode == 0:
         return done.stdout

@@ -17,7 +17,7 @@ from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.patterns.replace import replace_places
 from custom_dispatch.kernel.operand import Buffer
 
-SIZES = {"columns": 16, "heads": 3, "kv_heads": 3, "queries": 5, "keys": 5, "batch": 2}
+SIZES = {"columns": 16, "queries": 5, "keys": 5, "batch": 2, "heads": 3, "length": 5, "dim": 8}
 random = numpy.random.default_rng(0)
 
 
@@ -25,7 +25,8 @@ def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in pattern.kernel.inputs:
         if isinstance(item, Buffer) and item.name != "mask":
-            shape = [SIZES[str(s)] if str(s) in SIZES else int(str(s)) for s in item.shape]
+            sizes = SIZES | dict(pattern.sizes)
+            shape = [sizes[str(s)] if str(s) in sizes else int(str(s)) for s in item.shape]
             found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
     return found
 

@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.operator import primitive
-from custom_dispatch.frontends.operations import operations_of
+from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -105,6 +105,7 @@ def export_function(
     with module.context, ir.Location.unknown():
         main = next(op for op in functions_of(module) if is_public(op))
         _drop_assertions(module)
+        _say_what_is_broadcast(module)
         main.attributes["sym_name"] = ir.StringAttr.get(name)
         parameters = _load_weights(module, main, outside)
     kinds = [element_type_of(item.dtype) for item in exported.out_avals]
@@ -183,6 +184,28 @@ def _drop_assertions(module: ir.Module) -> None:
     for op in operations_of(module, "stablehlo.custom_call"):
         if ir.StringAttr(op.attributes["call_target_name"]).value == "shape_assertion":
             op.erase()
+
+
+def _say_what_is_broadcast(module: ir.Module) -> None:
+    """Have broadcasts say that a size that is not known is that of the result.
+
+    JAX compares sizes as symbols, and refuses to broadcast one that might be 1. IREE takes no
+    broadcast of which it does not know which dims it repeats. One that only adds dims of 1 becomes
+    a reshape: IREE would put it into the next one, without what is said here.
+    """
+    for op in operations_of(module, "stablehlo.dynamic_broadcast_in_dim"):
+        given, made = (ir.RankedTensorType(value.type) for value in (op.operands[0], op.results[0]))
+        where = list(ir.DenseI64ArrayAttr(op.attributes["broadcast_dimensions"]))
+        sizes = [size for dim, size in enumerate(made.shape) if dim not in where]
+        same = [made.shape[dim] for dim in where] == list(given.shape) and where == sorted(where)
+        if same and all(size == 1 for size in sizes):
+            with ir.InsertionPoint(op), op.location:
+                shaped = create("stablehlo.dynamic_reshape", made, *op.operands)
+            op.results[0].replace_all_uses_with(shaped)
+            op.erase()
+            continue
+        known = [dim for dim in range(given.rank) if given.is_dynamic_dim(dim)]
+        op.attributes["known_nonexpanding_dimensions"] = ir.DenseI64ArrayAttr.get(known)
 
 
 # -- weights

@@ -38,6 +38,8 @@ _MOST_LEADING = 4
 _VALUES = ({"f": 0.4375, "i": 3}, {"f": 0.53125, "i": 5})
 """A scalar's values: every float holds them exactly."""
 _STEPS = {"f": 1.0, "i": 4}
+_FLOATS = ("f16", "bf16", "f32", "f64")
+"""Types that kernels and MLIR call the same."""
 _NEAR = 0.5
 _MOST_WAYS = 8
 
@@ -75,9 +77,13 @@ class TracedExamples:
             isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
         start = 1 if self._batched else None
+        # Tracing takes long, and of all the kernels that ship most are for other types.
+        self._computes = pattern.computes
+        if not pattern.required and not _floats_of(pattern) <= _element_types(module):
+            self._computes = ()
         # The first is to be traceable; of other ranks it need not be.
         self._first = {
-            function: self._example(function, self._probe(start)) for function in pattern.computes
+            function: self._example(function, self._probe(start)) for function in self._computes
         }
 
     def roots(self) -> set[str]:
@@ -86,7 +92,7 @@ class TracedExamples:
 
     def at(self, op: ir.Operation, by_name: ByName) -> Iterator[Example | Miss]:
         """The examples for one place, or why there is none."""
-        for function in self.pattern.computes:
+        for function in self._computes:
             yield from self._of(function, op, by_name)
 
     def _of(
@@ -292,6 +298,28 @@ class TracedExamples:
             "scalars that are passed on to operations on arrays as they are",
             f'fix the scalar: fixed={{"{scalars[0]}": ...}}, one pattern for each value.',
         )
+
+
+def _floats_of(pattern: Pattern) -> set[str]:
+    """The floating-point types of what a kernel has to be given."""
+    return {
+        item.dtype.name
+        for item in pattern.kernel.inputs
+        if isinstance(item, Buffer) and item.dtype.name in _FLOATS and not item.optional
+    }
+
+
+def _element_types(module: ir.Module) -> set[str]:
+    """The element types of all tensors that a model computes."""
+    kinds = {result.type for op in operations_of(module) for result in op.results}
+    kinds |= {
+        argument.type
+        for op in functions_of(module)
+        for region in op.regions
+        for block in region.blocks
+        for argument in block.arguments
+    }
+    return {str(kind.element_type) for kind in kinds if isinstance(kind, ir.RankedTensorType)}
 
 
 def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:

@@ -1,0 +1,136 @@
+"""A decoder layer of Llama 3 8B's shape: 4096 wide, 32 heads, 8 of keys, bf16.
+
+From PyTorch as transformers has it, unchanged, with kernels put in by pattern; and from JAX as
+`benchmarks/llama_jax.py` writes it, with kernels put in by pattern for one number of positions, and
+called by name for any. The weights are random, the same everywhere, and made where the layer runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.model_case import TARGETS, Arguments, Case, with_kernels, without_kernels
+
+WIDTH, HEADS, KV_HEADS, INNER, EPSILON = 4096, 32, 8, 14336, 1e-5
+STATIC = "512 positions"
+
+
+class Layer(torch.nn.Module):
+    """A decoder layer of Llama; the angles of its rotary embedding are arguments."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        found = self.layer(x, position_embeddings=(cos, sin))
+        return found[0] if isinstance(found, tuple) else found
+
+
+def _model(directory: Path) -> torch.nn.Module:
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+
+    del directory
+    config = LlamaConfig(
+        hidden_size=WIDTH,
+        intermediate_size=INNER,
+        num_attention_heads=HEADS,
+        num_key_value_heads=KV_HEADS,
+        rms_norm_eps=EPSILON,
+    )
+    config._attn_implementation = "sdpa"
+    with torch.device("meta"):
+        layer = Layer(LlamaDecoderLayer(config, 0)).to(torch.bfloat16)
+    layer.to_empty(device="cpu")
+    for index, (_, weight) in enumerate(sorted(layer.named_parameters())):
+        # The same numbers on every machine, whatever PyTorch's version.
+        generator = np.random.Generator(np.random.Philox(index))
+        if weight.dim() == 1:
+            values = generator.random(weight.shape, np.float32) + 0.5
+        else:
+            values = (generator.random(weight.shape, np.float32) - 0.5) * 0.06
+        weight.data.copy_(torch.from_numpy(values))
+    return layer.eval()
+
+
+def _calls(directory: Path) -> dict[str, Arguments]:
+    del directory
+    calls = {}
+    for length in (16, 512, 4096):
+        generator = np.random.Generator(np.random.Philox(1000 + length))
+        x = generator.standard_normal((1, length, 4096), np.float32)
+        frequencies = 500000.0 ** (-np.arange(0, 128, 2) / 128)
+        angles = np.outer(np.arange(length), frequencies)
+        both = np.concatenate([angles, angles], -1)[None]
+        arrays = (x, np.cos(both), np.sin(both))
+        calls[f"{length} positions"] = tuple(
+            torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16) for array in arrays
+        )
+    return calls
+
+
+def _dynamic() -> Any:
+    length = torch.export.Dim("length", min=2, max=131072)
+    return ({1: length},) * 3
+
+
+def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+    return with_kernels(module, next(iter(calls.values())), _dynamic())
+
+
+def _alone(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+    return without_kernels(module, next(iter(calls.values())), _dynamic())
+
+
+# -- from JAX
+
+
+def _weights_for_jax(module: torch.nn.Module) -> Any:
+    """PyTorch's weights as JAX's layer has them: inputs first."""
+    import ml_dtypes
+
+    from benchmarks.llama_jax import Weights
+
+    def of(name: str) -> Any:
+        tensor = module.state_dict()[f"layer.{name}.weight"].detach()
+        return tensor.T.contiguous().view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+
+    return Weights(
+        of("input_layernorm"),
+        of("self_attn.q_proj"),
+        of("self_attn.k_proj"),
+        of("self_attn.v_proj"),
+        of("self_attn.o_proj"),
+        of("post_attention_layernorm"),
+        of("mlp.gate_proj"),
+        of("mlp.up_proj"),
+        of("mlp.down_proj"),
+    )
+
+
+def _from_jax(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+    from benchmarks.llama_jax import compile_by_pattern
+
+    shapes = [tuple(each.shape) for each in calls[STATIC]]
+    return compile_by_pattern(_weights_for_jax(module), shapes, TARGETS)
+
+
+def _from_jax_of_any_length(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+    del calls
+    from benchmarks.llama_jax import compile_by_name
+
+    return compile_by_name(_weights_for_jax(module), WIDTH // HEADS, TARGETS)
+
+
+def _static_calls(directory: Path) -> dict[str, Arguments]:
+    return {STATIC: _calls(directory)[STATIC]}
+
+
+FROM_TORCH = Case(_model, _calls, _from_torch, _alone)
+FROM_JAX = Case(_model, _static_calls, _from_jax)
+FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)

@@ -1,0 +1,89 @@
+"""The weights of models that are compiled on one machine and run on another.
+
+An archive of weights is large. Where a machine has the model itself, or makes it anew, the archive
+is written there: what is carried is which tensor of the model each weight is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from custom_dispatch.parameters import Parameter, Parameters
+
+
+def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, Any]]:
+    """For each weight of a compiled model the tensor that it is, as it is or transposed.
+
+    Raises
+    ------
+    RuntimeError
+        One is none of the model's.
+    """
+    known: dict[str, tuple[str, bool]] = {}
+    for name, tensor in module.state_dict().items():
+        for transposed in (False, True)[: tensor.dim()]:
+            digest = hashlib.sha256(_content(tensor, transposed)).hexdigest()
+            known.setdefault(digest, (name, transposed))
+    found = []
+    for item in parameters.entries:
+        if item.sha256 not in known:
+            raise RuntimeError(f"the weight {item.name} is no tensor of the model")
+        name, transposed = known[item.sha256]
+        found.append(
+            {
+                "name": item.name,
+                "dtype": item.dtype,
+                "shape": item.shape,
+                "sha256": item.sha256,
+                "of": name,
+                "transposed": transposed,
+            }
+        )
+    return found
+
+
+def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> None:
+    """Write the archive, given what `origins` found."""
+    tensors = module.state_dict()
+    entries = []
+    for item in said:
+        content = _content(tensors[item["of"]].cpu(), item["transposed"])
+        entries.append(
+            Parameter(
+                item["name"],
+                item["dtype"],
+                tuple(item["shape"]),
+                content.nbytes,
+                item["sha256"],
+                lambda data=content: memoryview(data),
+            )
+        )
+    with file.open("wb") as opened:
+        Parameters(tuple(entries)).write_to(opened)
+
+
+def archived(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of an archive."""
+    from iree import runtime as rt
+
+    index = rt.ParameterIndex()
+    index.load(str(file))
+    found = {}
+    for name, entry in index.items():
+        said = json.loads(bytes(entry.metadata).partition(b":")[2])
+        array = np.frombuffer(entry.file_view, np.dtype(said["dtype"])).reshape(said["shape"])
+        found[str(name)] = torch.from_numpy(array.copy())
+    return found
+
+
+def _content(tensor: torch.Tensor, transposed: bool) -> np.ndarray[Any, Any]:
+    """A tensor's bytes."""
+    turned = tensor.detach().T if transposed and tensor.dim() > 1 else tensor.detach()
+    bytes_: np.ndarray[Any, Any] = turned.contiguous().reshape(-1).view(torch.uint8).numpy()
+    return bytes_
