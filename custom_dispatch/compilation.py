@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import DeclarationError, LinkError, ModelError
 from custom_dispatch.files import check_output, write_atomically
-from custom_dispatch.frontends.patterns.pattern import Pattern
+from custom_dispatch.frontends.patterns.pattern import Pattern, as_list
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
@@ -115,7 +115,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    patterns = [replace] if isinstance(replace, Pattern) else list(replace)
+    patterns = as_list([replace] if isinstance(replace, Pattern) else list(replace))
     model, members = _members(model, kernels, bool(patterns))
     library = _library(_with_replacing(members, patterns, model), targets, store, options)
     kept = StoredModules(store and not flags)

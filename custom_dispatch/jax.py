@@ -32,6 +32,7 @@ from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.frontends.patterns.replace import patterns_of
 
 if TYPE_CHECKING:
@@ -94,10 +95,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     """
     check_name(name, "function")
     given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else list(kernels)
-    if isinstance(replace, Kernel | Choice | Pattern):
-        replace = [replace]
     patterns = patterns_of(
-        [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in replace]
+        [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in as_list(replace)]
     )
     exported = export_function(
         function,

@@ -14,29 +14,26 @@ from custom_dispatch.cli import main
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def test_own_kernel(tmp_path: Path) -> None:
+def printed(example: str, directory: Path) -> str:
+    """What an example prints, run in an empty directory."""
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "own_kernel.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    clamped = numpy.linspace(-8, 8, 6, dtype=numpy.float32).reshape(2, 3).clip(0, 6)
-    assert done.stdout == f"{clamped}\n{clamped * clamped}\n"
-
-
-def test_torch_model(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "torch_model.py"],
-        cwd=tmp_path,
+        [sys.executable, EXAMPLES / example],
+        cwd=directory,
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    return done.stdout
+
+
+def test_own_kernel(tmp_path: Path) -> None:
+    clamped = numpy.linspace(-8, 8, 6, dtype=numpy.float32).reshape(2, 3).clip(0, 6)
+    assert printed("own_kernel.py", tmp_path) == f"{clamped}\n{clamped * clamped}\n"
+
+
+def test_torch_model(tmp_path: Path) -> None:
+    assert printed("torch_model.py", tmp_path).splitlines() == [
         "eager: the kernel runs where the tensors are",
         "torch.compile: one graph",
         "one module for all devices: (tensor<?x64xf32>) -> (tensor<?x64xf32>)",
@@ -44,15 +41,7 @@ def test_torch_model(tmp_path: Path) -> None:
 
 
 def test_onnx_model(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "onnx_model.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert printed("onnx_model.py", tmp_path).splitlines() == [
         "ONNX knows the operator, and the types of its results",
         "ONNX's reference evaluator runs the kernel",
         "one module for all devices: (tensor<?x?x64xf32>) -> (tensor<?x?x128xf32>)",
@@ -60,15 +49,7 @@ def test_onnx_model(tmp_path: Path) -> None:
 
 
 def test_jax_function(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "jax_function.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert printed("jax_function.py", tmp_path).splitlines() == [
         "eager and jit: the kernel runs on the CPU",
         "swiglu_f32 takes the place of 6 operations",
         "one module for all devices: (tensor<2x5x64xf32>) -> (tensor<2x5x64xf32>)",

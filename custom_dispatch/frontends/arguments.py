@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Struct
+from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
 
 
 def argument_names(kernel: Kernel) -> list[str]:
@@ -20,6 +20,11 @@ def argument_names(kernel: Kernel) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+def arguments_by_name(kernel: Kernel) -> dict[str, Buffer | Scalar]:
+    """What a call of the kernel takes, in order, by those names."""
+    return dict(zip(argument_names(kernel), kernel.arguments, strict=True))
 
 
 def call_arguments(kernel: Kernel, values: Sequence[Any]) -> list[Any]:

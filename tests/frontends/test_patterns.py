@@ -345,6 +345,49 @@ func.func @example(%x: tensor<?x?xf32>, %scale: f32) -> tensor<?x?xf32> {
     numpy.testing.assert_allclose(result, numpy.maximum(x, 0) ** 2 * 3, rtol=1e-6)
 
 
+def test_a_number_of_a_struct_is_fixed_by_the_name_of_the_argument() -> None:
+    n = cd.dim("n")
+    kernel = cd.Kernel(
+        "scale_and_shift",
+        source="nowhere.cu",
+        operands=[
+            cd.In("x", "f32", [n]),
+            cd.Struct("by", scale="f32", shift="f32"),
+            cd.Out("y", "f32", [n]),
+        ],
+        block=1,
+        grid=1,
+    )
+    text = """
+      func.func @f(%x: tensor<?xf32>, %shift: f32) -> tensor<?xf32> {
+        %c0 = arith.constant 0 : index
+        %two = arith.constant 2.0 : f32
+        %n = tensor.dim %x, %c0 : tensor<?xf32>
+        %e = tensor.empty(%n) : tensor<?xf32>
+        %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                             iterator_types = ["parallel"]}
+            ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+        ^bb0(%a: f32, %u: f32):
+          %b = arith.mulf %a, %two : f32
+          %c = arith.addf %b, %shift : f32
+          linalg.yield %c : f32
+        } -> tensor<?xf32>
+        return %y : tensor<?xf32>
+      }"""
+    model = text.replace(", %shift: f32", "").replace(
+        "%c0 =", "%shift = arith.constant 0.5 : f32\n        %c0 ="
+    )
+    pattern = cd.Pattern(kernel, text, fixed={"by_scale": 2.0})
+    module = parse_model(model)
+    (place,) = replace_places(module, [pattern], Callees([]))
+    assert place.scalars == {"by.scale": 2.0, "by.shift": 0.5}
+    call = next(line for line in str(module).splitlines() if "call @scale_and_shift" in line)
+    assert "(tensor<?xf32>, f32, f32) -> tensor<?xf32>" in call
+    with pytest.raises(DeclarationError, match="expected: a value-less scalar of the kernel: "
+                       "by_scale, by_shift"):  # fmt: skip
+        cd.Pattern(kernel, text, fixed={"by.scale": 2.0})
+
+
 def test_each_place_takes_the_first_kernel_of_a_choice_that_it_fits() -> None:
     count = cd.dim("n")
     wide = cd.Kernel(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel, wrong
+from custom_dispatch.frontends.arguments import arguments_by_name
+from custom_dispatch.frontends.patterns.function import (
+    Computes,
+    check_functions,
+    check_sizes,
+    parameters_of,
+)
+from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -16,8 +22,6 @@ if TYPE_CHECKING:
     from iree.compiler import ir
 
     from custom_dispatch.frontends.patterns.replace import Examples
-
-Computes = Callable[..., Any]
 
 
 @dataclass(frozen=True, init=False)
@@ -67,25 +71,12 @@ class Pattern:
     ) -> None:
         item, kernel = kernel, check_kernel(kernel)
         given = kernel.reference if computes is None else computes
-        functions = tuple(given) if isinstance(given, list | tuple) else (given,)
-        if not functions or not all(map(callable, functions)):
-            raise wrong(
-                kernel,
-                "has no function of JAX",
-                "what the kernel computes, as a function or a list of them",
-                "write cd.jax.Pattern(kernel, computes=lambda x: jax.nn.relu(x)).",
-            )
+        functions = check_functions(item, given, "JAX")
         object.__setattr__(self, "item", item)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "computes", functions)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
-        dims = [dim.name for dim in kernel.dims]
-        for name, size in (sizes or {}).items():
-            if name not in dims or not isinstance(size, int) or size < 1:
-                raise wrong(
-                    kernel, f"has the size {name}={size}", f"numbers for dims: {', '.join(dims)}"
-                )
-        object.__setattr__(self, "sizes", dict(sizes or {}))
+        object.__setattr__(self, "sizes", check_sizes(kernel, sizes))
         object.__setattr__(self, "required", bool(required))
         for function in functions:
             self.parameters(function)
@@ -93,7 +84,7 @@ class Pattern:
     @property
     def arguments(self) -> dict[str, Buffer | Scalar]:
         """What a call of the kernel takes, by name: a struct's field `p.alpha` is `p_alpha`."""
-        return {item.name.replace(".", "_"): item for item in self.kernel.arguments}
+        return arguments_by_name(self.kernel)
 
     def parameters(self, function: Computes) -> list[str]:
         """The names of a function's parameters.
@@ -103,32 +94,7 @@ class Pattern:
         DeclarationError
             They are not the kernel's arguments.
         """
-        try:
-            signature = inspect.signature(function)
-        except (TypeError, ValueError):
-            raise wrong(
-                self.kernel, "is a function without a signature", "a function of Python"
-            ) from None
-        known = [name for name, item in self.arguments.items() if item.name not in self.fixed]
-        listed = ", ".join(known)
-        for name, parameter in signature.parameters.items():
-            several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-            if name not in known or parameter.kind in several:
-                raise wrong(self.kernel, f"has a parameter `{name}`", f"the kernel's: {listed}")
-        for name in known:
-            item = self.arguments[name]
-            if name not in signature.parameters and not (
-                isinstance(item, Buffer) and item.optional
-            ):
-                raise wrong(
-                    self.kernel,
-                    f"has no parameter `{name}`",
-                    f"the kernel's: {listed}",
-                    "name the function's parameters like the kernel's operands"
-                    + (f', or fix the scalar: fixed={{"{name}": ...}}.'
-                       if isinstance(item, Scalar) else "."),
-                )  # fmt: skip
-        return list(signature.parameters)
+        return list(parameters_of(self.kernel, function, self.fixed))
 
     def examples(self, module: ir.Module) -> Examples:
         """What traces its functions for the places of a model."""

@@ -17,10 +17,11 @@ import jax
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
-from custom_dispatch.frontends.jax.pattern import Computes, Pattern
+from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
+from custom_dispatch.frontends.patterns.function import Computes
 from custom_dispatch.frontends.patterns.likeness import likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.pattern import wrong

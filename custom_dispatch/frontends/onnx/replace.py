@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 import onnx
 
-from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.matching import GraphView, Key, Match, Matcher, Miss
 from custom_dispatch.frontends.onnx.node import (
@@ -27,11 +27,11 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
-from custom_dispatch.frontends.patterns.pattern import of_each
+from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.kernel.choice import kernels_of
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 DOMAIN = "custom_dispatch.replaced"
 """Of the nodes that take places."""
@@ -54,7 +54,7 @@ def patterns_of(items: Any) -> list[Pattern]:
     DeclarationError
         An item is none.
     """
-    found = _flat(items)
+    found = as_list(items)
     for item in found:
         if not isinstance(item, Pattern):
             raise DeclarationError(
@@ -63,12 +63,6 @@ def patterns_of(items: Any) -> list[Pattern]:
                 next_step='write replace=[cd.onnx.Pattern(kernel, "LayerNormalization")].',
             )
     return found
-
-
-def _flat(items: Any) -> list[Any]:
-    if isinstance(items, list | tuple):
-        return [inner for item in items for inner in _flat(item)]
-    return [items]
 
 
 def replace_places(model: onnx.ModelProto, patterns: Sequence[Pattern]) -> Replaced:
@@ -94,19 +88,7 @@ def replace_places(model: onnx.ModelProto, patterns: Sequence[Pattern]) -> Repla
         for item in work.find(order, one)
     ]
     report = work.put(work.chosen(found))
-    for pattern in patterns:
-        name = pattern.item.name
-        if pattern.required and not report.of(name):
-            near = tuple(item for item in report.near_misses if item.kernel == name)
-            raise LinkError(
-                f"No place in the model computes what kernel `{name}` replaces.",
-                expected="at least one, since its pattern is required",
-                next_step="correct the pattern where these places differ:"
-                if near
-                else "leave it out, or let it be missing: "
-                "cd.onnx.Pattern(kernel, ..., required=False).",
-                log="\n".join(near_miss_lines(near)) if near else "",
-            )
+    check_found(patterns, report, "cd.onnx.Pattern(kernel, ..., required=False)")
     return report
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from iree.compiler import ir, passmanager
 
 from custom_dispatch.frontends.patterns.constants import is_constant, owner_of
-from custom_dispatch.frontends.patterns.pattern import Replaceable, wrong
+from custom_dispatch.frontends.patterns.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, is_public
 from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -185,7 +185,8 @@ def read_example(
             "one, which computes its results in one block",
         )
     block = functions[0].regions[0].blocks[0]
-    arguments = [item for item in kernel.arguments if item.name not in pattern.fixed]
+    fixed = fixed_numbers(pattern)
+    arguments = [item for item in kernel.arguments if item.name not in fixed]
     if names is None:
         if len(block.arguments) != len(arguments):
             arguments = [

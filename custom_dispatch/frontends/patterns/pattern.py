@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.replaced import Replaced, near_miss_lines
 
 
 class Replaceable(Protocol):
@@ -133,7 +135,8 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
         One is for something else than a scalar that calls pass.
     """
     found = dict(fixed or {})
-    scalars = [item.name for item in kernel.arguments if isinstance(item, Scalar)]
+    arguments = arguments_by_name(kernel)
+    scalars = [name for name, item in arguments.items() if isinstance(item, Scalar)]
     for name, value in found.items():
         if name not in scalars:
             raise wrong(
@@ -144,6 +147,47 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
         if not isinstance(value, int | float):
             raise wrong(kernel, f"fixes `{name}` to {shown(value)}", "a number")
     return found
+
+
+def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:
+    """The fixed scalars by the declaration's names: `params.alpha` for `params_alpha`."""
+    arguments = arguments_by_name(pattern.kernel)
+    return {arguments[name].name: value for name, value in pattern.fixed.items()}
+
+
+def as_list(items: Any) -> list[Any]:
+    """`replace=` as a list, of items that may be in lists."""
+    if isinstance(items, list | tuple):
+        return [inner for item in items for inner in as_list(item)]
+    return [items]
+
+
+def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str) -> None:
+    """Require that each pattern was found that has to be.
+
+    Parameters
+    ----------
+    optional
+        How one is written that need not be found.
+
+    Raises
+    ------
+    LinkError
+        One is found nowhere; the message lists the places that nearly are.
+    """
+    for pattern in patterns:
+        name = pattern.item.name
+        if not pattern.required or report.of(name):
+            continue
+        near = tuple(item for item in report.near_misses if item.kernel == name)
+        raise LinkError(
+            f"No place in the model computes what kernel `{name}` replaces.",
+            expected="at least one, since its pattern is required",
+            next_step="correct the pattern where these places differ:"
+            if near
+            else f"leave it out, or let it be missing: {optional}.",
+            log="\n".join(near_miss_lines(near)) if near else "",
+        )
 
 
 def wrong(

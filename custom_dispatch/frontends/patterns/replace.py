@@ -23,7 +23,14 @@ from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.likeness import likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.numbers import constant
-from custom_dispatch.frontends.patterns.pattern import Pattern, Replaceable, of_each
+from custom_dispatch.frontends.patterns.pattern import (
+    Pattern,
+    Replaceable,
+    as_list,
+    check_found,
+    fixed_numbers,
+    of_each,
+)
 from custom_dispatch.frontends.patterns.place import place_of
 from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.patterns.text import TextExamples
@@ -32,7 +39,7 @@ from custom_dispatch.ir.signature import input_types, output_types
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 _NEAR = 0.5
 """How much of an example has to be there for a place to be a near miss."""
@@ -87,9 +94,7 @@ def patterns_of(items: Any) -> list[Any]:
     DeclarationError
         An item is none.
     """
-    if isinstance(items, Pattern) or not isinstance(items, Iterable):
-        items = [items]
-    found = list(items)
+    found = as_list(items)
     for item in found:
         if not isinstance(item, Pattern) and not callable(getattr(item, "examples", None)):
             raise DeclarationError(
@@ -134,23 +139,8 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
             work.put(item)
         work.finish()
     report = work.report()
-    for pattern in patterns:
-        if pattern.required and not report.of(pattern.item.name):
-            raise _nowhere(pattern, report)
+    check_found(patterns, report, "required=False")
     return report
-
-
-def _nowhere(pattern: Replaceable, report: Replaced) -> LinkError:
-    name = pattern.item.name
-    near = tuple(item for item in report.near_misses if item.kernel == name)
-    return LinkError(
-        f"No place in the model computes what kernel `{name}` replaces.",
-        expected="at least one, since its pattern is required",
-        next_step="correct the pattern where these places differ:"
-        if near
-        else "leave it out, or let it be missing: required=False.",
-        log="\n".join(near_miss_lines(near)) if near else "",
-    )
 
 
 def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
@@ -253,7 +243,7 @@ class _Work:
         ]
 
     def _scalar(self, match: Match, name: str) -> Any:
-        fixed = match.example.pattern.fixed
+        fixed = fixed_numbers(match.example.pattern)
         if name in fixed:
             return fixed[name]
         return match.scalars.get(name, match.operands.get(name))

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind
 
-from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError
+from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
@@ -28,7 +29,7 @@ from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
 from custom_dispatch.kernel.expr import dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
-from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement, near_miss_lines
+from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 _MOST_LEADING = 4
 _NEAR = 0.75
@@ -65,38 +66,17 @@ def replace_places(
     LinkError
         A pattern that is required is found nowhere; the message lists what nearly is.
     """
-    patterns = [as_pattern(item) for item in _flat(items)]
+    patterns = [as_pattern(item) for item in as_list(items)]
     work = _Work(_copied(program))
     found: list[_Found] = []
     for order, pattern in enumerate(patterns):
-        for one in pattern.of_each():
+        for one in of_each(pattern):
             found += work.find(order, one)
     for item in _chosen(found, work):
         work.put(item.match)
     report = work.report()
-    for pattern in patterns:
-        if pattern.required and not report.of(pattern.name):
-            raise _nowhere(pattern, report)
+    check_found(patterns, report, "cd.torch.Pattern(kernel, ..., required=False)")
     return work.finish(), report
-
-
-def _flat(items: Any) -> list[Any]:
-    if isinstance(items, list | tuple):
-        return [inner for item in items for inner in _flat(item)]
-    return [items]
-
-
-def _nowhere(pattern: Pattern, report: Replaced) -> LinkError:
-    name = pattern.name
-    near = tuple(item for item in report.near_misses if item.kernel == name)
-    return LinkError(
-        f"No place in the model computes what kernel `{name}` replaces.",
-        expected="at least one, since its pattern is required",
-        next_step="correct the pattern where these places differ:"
-        if near
-        else "leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., required=False).",
-        log="\n".join(near_miss_lines(near)) if near else "",
-    )
 
 
 def _copied(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -129,7 +109,7 @@ def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
                 taken.update(dict.fromkeys(item.match.own, item))
                 chosen.append(item)
                 break
-            kernel = other.match.traced.pattern.name
+            kernel = other.match.traced.pattern.item.name
             work.note(item.match, f"the place overlaps one that `{kernel}` takes")
     return chosen
 
@@ -289,7 +269,7 @@ class _Work:
 
     def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss) -> None:
         # An operation in the middle of a place looks like the place, too: the best of a line.
-        key = (pattern.name, place_of(root))
+        key = (pattern.item.name, place_of(root))
         known = self._misses.get(key)
         rank = (miss.share, self._order[root])
         if known is None or rank > known[:2]:
@@ -326,7 +306,7 @@ class _Work:
             self._new[old] = new
         self._replacements.append(
             Replacement(
-                pattern.name,
+                pattern.item.name,
                 place_of(root),
                 tuple(
                     str(node.target)

@@ -16,9 +16,11 @@ from typing import Any
 
 import torch
 
+from custom_dispatch.frontends.patterns.function import Computes
+from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, resolved, tensor_of
-from custom_dispatch.frontends.torch.pattern import Computes, Pattern
+from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.operand import Buffer
 
@@ -166,7 +168,8 @@ def _export(
         with torch.no_grad():
             program = torch.export.export(module, tuple(values), dynamic_shapes=(tuple(dynamic),))
     except Exception as error:  # any code of the pattern's runs here
-        raise pattern.wrong(
+        raise wrong(
+            pattern.kernel,
             f"has a function that PyTorch cannot trace ({type(error).__name__})",
             "code of PyTorch on tensors: " + ", ".join(names),
             "correct the function, or give sizes={...} that it takes; the kernel's reference is "
@@ -187,7 +190,8 @@ def _scalar_values(pattern: Pattern, names: Sequence[str]) -> dict[str, tuple[An
         kind = _kind(argument.dtype.name)
         count = seen.count(kind)
         if kind == "b" and count:
-            raise pattern.wrong(
+            raise wrong(
+                pattern.kernel,
                 "has a function with several bools",
                 "at most one that is not fixed, since bools cannot be told apart",
                 "give a pattern for each value of the others, with fixed={...}.",
@@ -242,7 +246,8 @@ class _Reader:
     def read(self, other: _Reader | None) -> Traced:
         pattern = self._pattern
         if other is not None and [n.target for n in other.nodes] != [n.target for n in self.nodes]:
-            raise pattern.wrong(
+            raise wrong(
+                pattern.kernel,
                 "has a function that takes other ways for other values of its scalars",
                 "one that passes them on as they are",
                 "give a pattern for each way, with fixed={...}.",
@@ -274,7 +279,8 @@ class _Reader:
                 None if tensor is None else tensor.dim(),
             )
         for name in self._scalars.keys() - self._seen:
-            raise pattern.wrong(
+            raise wrong(
+                pattern.kernel,
                 f"has a function that does not use `{name}` as it is",
                 "one that passes the kernel's scalars on as they are",
                 f'leave the parameter out and fix the scalar: fixed={{"{name}": ...}}.',
@@ -310,7 +316,8 @@ class _Reader:
                 if (value, twin) == values:
                     self._seen.add(name)
                     return Hole(name, _kind(self._pattern.arguments[name].dtype.name))
-            raise self._pattern.wrong(
+            raise wrong(
+                self._pattern.kernel,
                 f"has a function that computes {value} from a scalar",
                 "one that passes the kernel's scalars on as they are",
                 "fix the scalar: fixed={...}.",
@@ -323,7 +330,8 @@ class _Reader:
         outputs = tuple(self._made.get(resolved(item)) for item in made)
         wanted = pattern.kernel.outputs
         if len(outputs) != len(wanted) or not all(isinstance(item, Call) for item in outputs):
-            raise pattern.wrong(
+            raise wrong(
+                pattern.kernel,
                 f"has a function with {len(outputs)} results"
                 + ("" if len(outputs) != len(wanted) else ", of which one is none of its own"),
                 f"{len(wanted)}: {', '.join(operand.name for operand in wanted)}",
@@ -331,7 +339,8 @@ class _Reader:
         found = tuple(item for item in outputs if isinstance(item, Call))
         for operand, item in zip(wanted, found, strict=True):
             if item.dtype != torch_dtype(operand.dtype):
-                raise pattern.wrong(
+                raise wrong(
+                    pattern.kernel,
                     f"has a function that gives {item.dtype} for `{operand.name}`",
                     str(torch_dtype(operand.dtype)),
                 )
@@ -342,7 +351,9 @@ class _Reader:
             if not any(item in calls for other, calls in enumerate(below) if other != index)
         )
         if not roots:
-            raise pattern.wrong("has a function that gives one result twice", "different ones")
+            raise wrong(
+                pattern.kernel, "has a function that gives one result twice", "different ones"
+            )
         calls: set[Call] = set().union(*below)
         targets = Counter(call.target for call in calls)
         return Traced(pattern, found, roots, len(calls), max(map(_depth, found)), targets)
