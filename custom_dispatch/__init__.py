@@ -133,7 +133,7 @@ def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, 
     elif isinstance(kernel, Choice):
         from custom_dispatch.runtime.eager_choice import choose
 
-        kernel = choose(kernel, arguments, keywords)
+        kernel = choose(kernel, arguments, keywords, bound.device)
     return call(kernel, bound.device, arguments, keywords, store=bound.store)
 
 

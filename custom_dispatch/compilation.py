@@ -220,7 +220,9 @@ def _with_replacing(
     wanted = {id(p.item): p.item for p in patterns if hasattr(p, "item")}.values()
     if isinstance(kernels, Library):
         for kernel in wanted:
-            if not {*kernels_of(kernel)} <= {*kernels.kernels}:
+            # A choice by measurements may lack some of its kernels.
+            held_choice = kernel.name in [choice.name for choice in kernels.choices]
+            if not held_choice and not {*kernels_of(kernel)} <= {*kernels.kernels}:
                 raise LinkError(
                     f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
                     "model.",

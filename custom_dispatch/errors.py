@@ -109,6 +109,10 @@ class FallbackWarning(UserWarning):
     """A kernel's reference runs in its place, as its declaration allows."""
 
 
+class TuningWarning(UserWarning):
+    """A kernel is another than the one that was measured."""
+
+
 class CallError(CustomDispatchError, TypeError, ValueError):
     """A call's arguments do not fit: count, dtype, rank, dims or device."""
 

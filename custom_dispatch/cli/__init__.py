@@ -21,6 +21,7 @@ from custom_dispatch.cli.emit import emit
 from custom_dispatch.cli.inspect import inspect
 from custom_dispatch.cli.run import run
 from custom_dispatch.cli.store import store
+from custom_dispatch.cli.tune import tune
 from custom_dispatch.errors import CustomDispatchError
 
 EXIT_INPUT = 2
@@ -52,6 +53,7 @@ _COMMANDS = (
     compile_command,
     run,
     bench,
+    tune,
     inspect,
     check,
     doctor,

@@ -110,7 +110,7 @@ def bench(
     from custom_dispatch.files import check_output
 
     dims = parse_sizes(sizes)
-    _check_plot(plot)
+    check_plot(plot)
     for path in (plot, json_path):
         if path is not None:
             check_output(path)
@@ -168,7 +168,14 @@ def _time_limit(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _check_plot(plot: Path | None) -> None:
+def check_plot(plot: Path | None) -> None:
+    """Require a chart's name to say that it is one.
+
+    Raises
+    ------
+    OutputError
+        It ends otherwise.
+    """
     from custom_dispatch.errors import OutputError
 
     if plot is not None and plot.suffix != ".svg":
@@ -208,13 +215,13 @@ def _open(
             next_step=f"write --kernel {function}.",
         )
     kernel = _kernel(subject, name)
-    kind, reason = _device(device)
+    kind, reason = device_for(device)
     with progress(f"building {kernel.name}"):
         content = _compile(kernel, kind, compiler, include_dirs)
     return Bench(content, f"`{subject}`", kernel.name, kind, kernel, reason=reason)
 
 
-def _device(wanted: str) -> tuple[str, str]:
+def device_for(wanted: str) -> tuple[str, str]:
     """The kind of device that a kernel is built for, and why."""
     from custom_dispatch.errors import DeviceError
     from custom_dispatch.runtime import why_not

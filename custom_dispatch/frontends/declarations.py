@@ -14,7 +14,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 from custom_dispatch.ir.choice import candidates, no_kernel
-from custom_dispatch.ir.leading import is_folded
+from custom_dispatch.ir.leading import is_folded, known_dims
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -170,6 +170,8 @@ def _function(item: Kernel | Choice, declaration: ir.Operation) -> KernelFunctio
         signature = found
     if signature is None:
         raise no_kernel(item.name, reasons, "the types that the model declares it with")
+    preferred = item.ordered(known_dims(fitting[0], signature))
+    fitting = [kernel for kernel in preferred if kernel in fitting]
     fitting = list(candidates(item.name, fitting, signature))
     return KernelFunction(item.name, tuple(fitting), declaration, signature)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter, comma
-from custom_dispatch.ir.signature import Sizes, tensor_type
+from custom_dispatch.ir.signature import Signature, Sizes, tensor_type
+from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Buffer
@@ -114,6 +115,18 @@ def fold_sizes(operand: Buffer, sizes: Sizes) -> Sizes:
     for size in sizes[: leading_count(operand, sizes)]:
         product = None if product is None or size is None else product * size
     return (product, *sizes[leading_count(operand, sizes) :])
+
+
+def known_dims(kernel: Kernel, signature: Signature) -> dict[str, int]:
+    """The dims that a function's types tell."""
+    found: dict[str, int] = {}
+    for operand, sizes in zip(kernel.arguments, signature.inputs, strict=True):
+        if not isinstance(operand, Buffer) or operand.optional:
+            continue
+        for size, actual in zip(operand.shape, fold_sizes(operand, sizes), strict=True):
+            if isinstance(size, Dim) and actual is not None:
+                found.setdefault(size.name, actual)
+    return found
 
 
 def batch_of(body: Emitter, leading: Values) -> str | int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
@@ -11,8 +13,10 @@ from custom_dispatch.kernel.family import Family, Static
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Operand
+from custom_dispatch.kernel.operand import Operand, Scratch
+from custom_dispatch.kernel.sources import check_path, declaring_directory
 from custom_dispatch.kernel.structure import check_structure
+from custom_dispatch.kernel.tuning import Measured
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -30,6 +34,10 @@ class Choice:
     kernels
         The kernels, the preferred one first. Their inputs and their results have the same names in
         the same order.
+    tuning
+        The table that `custom-dispatch tune` writes, beside the file that declares the choice:
+        "gemm.tuning.json". Of kernels that take the same, the one that was measured to be the best
+        for a call's sizes, or the nearest ones, is taken then; without the file, in their order.
 
     Raises
     ------
@@ -39,8 +47,17 @@ class Choice:
 
     name: str
     kernels: tuple[Kernel, ...]
+    tuning: Path | None
+    measured: Measured | None
+    """What was measured for the target at hand, where the table was read."""
 
-    def __init__(self, name: str, kernels: Sequence[Kernel]) -> None:
+    def __init__(
+        self,
+        name: str,
+        kernels: Sequence[Kernel],
+        *,
+        tuning: str | os.PathLike[str] | None = None,
+    ) -> None:
         check_name(name, "choice")
         if not is_list(kernels) or not kernels:
             raise DeclarationError(
@@ -69,11 +86,33 @@ class Choice:
         check_structure(f"Choice `{name}`", kernels)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kernels", tuple(kernels))
+        directory = declaring_directory()
+        path = None if tuning is None else check_path(name, "tuning", tuning, directory)
+        object.__setattr__(self, "tuning", path)
+        object.__setattr__(self, "measured", None)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
         """What a call passes, as the first kernel declares it."""
         return self.kernels[0].inputs
+
+    def ordered(self, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+        """The kernels, the preferred one first, for a call of which these sizes are known."""
+        if self.measured is None:
+            return self.kernels
+        names = self.measured.ranked([kernel.name for kernel in self.kernels], dims)
+        return tuple(sorted(self.kernels, key=lambda kernel: names.index(kernel.name)))
+
+    def with_measured(self, measured: Measured) -> Choice:
+        """The same choice by what was measured, without the kernels that are never the best."""
+        best = measured.best([kernel.name for kernel in self.kernels])
+        taken = [what_it_takes(kernel) for kernel in self.kernels if kernel.name in best]
+        kernels = [k for k in self.kernels if k.name in best or what_it_takes(k) not in taken]
+        found = Choice(self.name, kernels)
+        object.__setattr__(found, "tuning", self.tuning)
+        object.__setattr__(found, "measured", measured)
+        object.__setattr__(found, "kernels", found.ordered({}))
+        return found
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the first kernel that the arguments fit, on the best device there is.
@@ -91,6 +130,12 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"
+
+
+def what_it_takes(kernel: Kernel) -> tuple[object, ...]:
+    """What a kernel takes: equal for kernels of which one can stand for the other."""
+    operands = (str(item) for item in kernel.operands if not isinstance(item, Scratch))
+    return (*sorted(operands), *sorted(map(str, kernel.requires)))
 
 
 Callee: TypeAlias = "Kernel | Choice | Family"
@@ -123,8 +168,10 @@ def are_same(first: Callee, second: Callee) -> bool:
 
 
 def _parts(kernel: Kernel) -> tuple[object, ...]:
-    return tuple(
-        getattr(kernel, item.name)
+    parts = {
+        item.name: getattr(kernel, item.name)
         for item in fields(Kernel)
         if not item.metadata.get("not_in_keys")
-    )
+    }
+    variants = tuple((target, _parts(form)) for target, form in kernel.variants)
+    return tuple((parts | {"variants": variants}).values())

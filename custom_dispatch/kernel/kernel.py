@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,6 +46,7 @@ from custom_dispatch.kernel.sources import (
     check_objects,
     check_options,
     check_path,
+    declaring_directory,
 )
 from custom_dispatch.kernel.target import Target
 
@@ -163,7 +163,7 @@ class Kernel:
         implementations: Mapping[str, Implementation] | None = None,
     ) -> None:
         check_name(name, "kernel")
-        base = _declaring_directory()
+        base = declaring_directory()
         fields = {
             "name": name,
             "operands": _check_operands(name, operands),
@@ -398,13 +398,6 @@ class Kernel:
             expected="an In or InOut that is not optional and whose shape begins with `...`",
             next_step="declare an input with leading dims, or write a dim in the place of `...`.",
         )
-
-
-def _declaring_directory() -> Path:
-    """The directory of the file that calls `Kernel(...)`; the working directory at a prompt."""
-    frame = sys._getframe(2)
-    file = frame.f_globals.get("__file__")
-    return Path(file).resolve().parent if isinstance(file, str) else Path.cwd()
 
 
 def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:

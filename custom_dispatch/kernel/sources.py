@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import is_list, shown
 from custom_dispatch.kernel.target import Target
+
+
+def declaring_directory() -> Path:
+    """The directory of the file that declares a kernel; the working directory at a prompt."""
+    frame = sys._getframe(2)
+    file = frame.f_globals.get("__file__")
+    return Path(file).resolve().parent if isinstance(file, str) else Path.cwd()
 
 
 def check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path) -> Path:

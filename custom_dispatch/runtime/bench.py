@@ -198,7 +198,7 @@ class Bench:
             The device failed, or the kernel on the CPU.
         """
         kernel, agreements = self.kernel, []
-        results = self._results(inputs)
+        results = self.results(inputs)
         given = inputs.given
         if reference and given is not None and kernel is not None and kernel.reference is not None:
             wanted = reference_results(kernel, [_copy(value) for value in given])
@@ -207,7 +207,7 @@ class Bench:
         with ExitStack() as stack:
             if self._image is not None and given is not None and kernel is not None:
                 context = stack.enter_context(NativeContext())
-                launch, found = _native(context, *self._image, inputs, self.capability)
+                launch, found = native_launch(context, *self._image, inputs, self.capability)
                 agreements.append(_agreement("the native launch", kernel, results, found))
                 calls["native"] = _timed(launch.run)
                 calls["kernel"] = launch.kernel_seconds
@@ -246,7 +246,7 @@ class Bench:
         """The GPU's compute capability; 0 on the CPU."""
         return self.device.compute_capability or 0
 
-    def _results(self, inputs: BenchInputs) -> tuple[numpy.ndarray[Any, Any], ...]:
+    def results(self, inputs: BenchInputs) -> tuple[numpy.ndarray[Any, Any], ...]:
         """A call with arrays of the host, which checks the inputs."""
         results = self.function(*inputs.values)
         several = results if isinstance(results, tuple) else (results,)
@@ -302,7 +302,7 @@ def _timed(run: Callable[[], object]) -> Callable[[], float]:
     return call
 
 
-def _native(
+def native_launch(
     context: NativeContext,
     image: bytes,
     symbol: str,

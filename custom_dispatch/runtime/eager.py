@@ -132,7 +132,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
-    kind = _kind(kernel, device)
+    kind = kind_of_device(kernel, device)
     try:
         function = _function((kernel, kind, compiler, store))
     except UnsupportedInstructionError as error:
@@ -281,7 +281,14 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
                 )
 
 
-def _kind(kernel: Kernel, device: str) -> str:
+def kind_of_device(kernel: Kernel, device: str) -> str:
+    """Where a call runs: "cuda", "cpu" or "cpu:checked".
+
+    Raises
+    ------
+    DeviceError
+        There is no such device, or none that is usable.
+    """
     if device == CHECKED:
         return device
     check_device_name(device)

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.runtime.eager import match_arguments
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.runtime.device import CHECKED
+from custom_dispatch.runtime.eager import (
+    kind_of_device,
+    match_arguments,
+    target_for_gpu,
+)
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.runtime.numbers import number_for
+from custom_dispatch.toolchain.tuned import tuned
+
+_by_table: dict[tuple[Choice, str], Choice] = {}
+"""Choices by their tables, which are read once a process, for each kind of device."""
 
 
-def choose(choice: Choice, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Kernel:
-    """The first kernel that the arguments fit.
+def choose(
+    choice: Choice, arguments: tuple[Any, ...], keywords: Mapping[str, Any], device: str = "cpu"
+) -> Kernel:
+    """The first kernel that the arguments fit, or of those the one that was measured to be best.
+
+    Parameters
+    ----------
+    device
+        The device of the call, for what was measured on such devices.
 
     Raises
     ------
@@ -33,7 +52,7 @@ def choose(choice: Choice, arguments: tuple[Any, ...], keywords: Mapping[str, An
         if isinstance(operand, Buffer) and not (value is None and operand.optional):
             arrays[operand.name] = read_array(value, f"operand `{operand.name}` of `{choice.name}`")
     reasons = []
-    for kernel in choice.kernels:
+    for kernel in _preferred(choice, arrays, device):
         try:
             _check(kernel, values, arrays)
         except CallError as error:
@@ -47,6 +66,29 @@ def choose(choice: Choice, arguments: tuple[Any, ...], keywords: Mapping[str, An
         next_step="pass others, or add a kernel that takes these; of those there are:",
         log="\n".join(reasons),
     )
+
+
+def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequence[Kernel]:
+    """The kernels in the order that the table of the choice has for such a call."""
+    if choice.tuning is None or device == CHECKED:
+        return choice.kernels
+    first = choice.kernels[0]
+    key = choice, kind_of_device(first, device)
+    if key not in _by_table:
+        if key[1] == "cuda":
+            found = {target_for_gpu(kernel) for kernel in choice.kernels}
+            targets = sorted(found, key=lambda target: target.cuda_arch, reverse=True)
+        else:
+            targets = [Target("cpu", cpu="host")]
+        _by_table[key] = tuned(choice, targets)
+    dims: dict[str, int] = {}
+    for operand in first.inputs:
+        if isinstance(operand, Buffer) and operand.name in arrays:
+            shape = shape_of(arrays[operand.name])
+            if operand.has_rank(len(shape)):
+                sizes = zip(operand.shape, folded(operand, shape), strict=True)
+                dims |= {size.name: actual for size, actual in sizes if isinstance(size, Dim)}
+    return _by_table[key].ordered(dims)
 
 
 def _check(kernel: Kernel, values: list[Any], arrays: Mapping[str, Array]) -> None:

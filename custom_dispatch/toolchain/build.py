@@ -39,6 +39,7 @@ from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, i
 from custom_dispatch.toolchain.question import make_visible
 from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
 from custom_dispatch.toolchain.struct_fields import fields_of
+from custom_dispatch.toolchain.tuned import tuned
 
 CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
@@ -116,8 +117,8 @@ def build(
     ToolNotFoundError
         A compiler or ptxas is not installed.
     """
-    declared, choices = check_kernels(kernels)
     wanted = check_targets(targets)
+    declared, choices = check_kernels(_by_tables(kernels, wanted))
     workers = check_jobs(jobs)
     form = check_form(image, ptx_version)
     plans = plan_units(declared)
@@ -166,6 +167,18 @@ def build(
     if fail_on_spill:
         _refuse_spills(library)
     return library
+
+
+def _by_tables(
+    kernels: Kernel | Choice | Iterable[Kernel | Choice], targets: Sequence[Target]
+) -> Kernel | Choice | Iterable[Kernel | Choice]:
+    """What is given, with choices by what was measured of their kernels."""
+    if isinstance(kernels, Choice):
+        return tuned(kernels, targets)
+    if isinstance(kernels, Kernel | str | bytes) or not isinstance(kernels, Iterable):
+        return kernels
+    given = list(kernels)
+    return [tuned(item, targets) if isinstance(item, Choice) else item for item in given]
 
 
 def _refuse_several_forms(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:

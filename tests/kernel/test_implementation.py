@@ -12,6 +12,7 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.binding import grids_for
+from custom_dispatch.kernel.choice import are_same
 from custom_dispatch.kernel.description import describe, read_description
 from custom_dispatch.kernel.target import Target
 
@@ -131,3 +132,13 @@ def test_errors_name_the_implementation(declare: Declare, part: dict[str, Any], 
 def test_an_entry_is_checked_too(declare: Declare) -> None:
     with pytest.raises(DeclarationError, match="implementation for cuda:sm_90a"):
         declare(implementations={"cuda:sm_90a": cd.Implementation(entry="no name")})
+
+
+def test_declarations_with_equal_implementations_are_the_same(declare: Declare) -> None:
+    first, again, other = (
+        declare(implementations={"cuda:sm_90a": cd.Implementation(block=block)})
+        for block in (128, 128, 256)
+    )
+    assert are_same(first, again)
+    assert not are_same(first, other)
+    assert not are_same(first, declare())

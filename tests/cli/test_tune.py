@@ -1,0 +1,199 @@
+"""`custom-dispatch tune`: kernels of a choice measured, and what is compiled because of it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import custom_dispatch as cd
+from custom_dispatch.cli import main
+from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.errors import TuningWarning
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.tuning import read_table
+from custom_dispatch.runtime.eager_choice import choose
+from custom_dispatch.toolchain.tuned import tuned
+
+SOURCE = """
+extern "C" __global__ void add_one(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + 1;
+}
+extern "C" __global__ void wrong(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + (i == 7 ? 2 : 1);
+}
+extern "C" __global__ void traps(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n > 100) __trap();
+  if (i < n) y[i] = x[i] + 1;
+}
+"""
+KERNELS = """
+import custom_dispatch as cd
+
+n = cd.dim("n")
+
+
+def one(name, entry="add_one", block=64, **more):
+    return cd.Kernel(
+        name, source="k.cu", entry=entry, block=block, grid=cd.ceildiv(n, block),
+        operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)],
+        reference=lambda x: x + 1, **more,
+    )
+
+
+add = cd.Choice(
+    "add",
+    [one("wrong", "wrong"), one("traps", "traps"), one("missing", "missing"), one("narrow"),
+     one("broad", block=256), one("fours", requires=[n % 4 == 0])],
+    tuning="add.tuning.json",
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("tune")
+    (found / "k.cu").write_text(SOURCE)
+    (found / "k.py").write_text(KERNELS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def outcome(directory: Path) -> tuple[int, str]:
+    """The command, run once: its status and what it printed."""
+    from click.testing import CliRunner
+
+    from custom_dispatch.cli import group
+
+    arguments = ["tune", str(directory / "k.py"), "--device", "cpu", "--seconds", "0.05"]
+    arguments += ["--shape", "n=90", "--shape", "n=401", "--plot", str(directory / "k.svg")]
+    done = CliRunner().invoke(group, arguments, standalone_mode=False)
+    assert done.exception is None
+    return done.return_value, done.output
+
+
+@pytest.fixture(scope="module")
+def choice(directory: Path, outcome: tuple[int, str]) -> cd.Choice:
+    (found,) = (
+        item for item in load_kernels((str(directory / "k.py"),)) if isinstance(item, cd.Choice)
+    )
+    return found
+
+
+def test_every_candidate_has_a_result(directory: Path, outcome: tuple[int, str]) -> None:
+    status, printed = outcome
+    assert status == 0
+    table = read_table((directory / "add.tuning.json").read_text(), "add.tuning.json", "add")
+    (measured,) = table.measured
+    assert str(measured.target) == "cpu:host"
+    assert measured.compiler.startswith("NVRTC")
+    first, second = measured.sizes
+    assert set(first.seconds) == {"traps", "narrow", "broad"}
+    assert set(second.seconds) == {"narrow", "broad"}
+    problems = {item.kernel: item.problem for item in second.results if item.problem}
+    assert problems["wrong"].startswith(
+        "gives wrong results: `y` differs from the reference in 1 of 401 elements, by up to 1"
+    )
+    assert "`traps` failed on the CPU" in problems["traps"]
+    assert "has no entry `missing`" in problems["missing"]
+    assert problems["fours"] == "requires n % 4 == 0, which does not hold for n = 401"
+    assert "where sizes are not known: " in printed
+    assert 'data-series="narrow"' in (directory / "k.svg").read_text()
+
+
+def test_calls_take_the_best_that_was_measured(choice: cd.Choice) -> None:
+    cpu = Target("cpu", cpu="host")
+    found = tuned(choice, [cpu])
+    assert found.measured is not None
+    best = min(found.measured.sizes[1].seconds, key=found.measured.sizes[1].seconds.__getitem__)
+    x = np.arange(400, dtype=np.float32)
+    assert choose(choice, (x,), {}, "cpu").name == best
+    assert np.array_equal(choice.on("cpu")(x), x + 1)
+    assert {"wrong", "missing"}.isdisjoint(kernel.name for kernel in found.kernels)
+
+
+MODEL = """
+func.func private @add(tensor<{size}xf32>) -> tensor<{size}xf32>
+func.func @run(%x: tensor<{size}xf32>) -> tensor<{size}xf32> {{
+  %y = call @add(%x) : (tensor<{size}xf32>) -> tensor<{size}xf32>
+  return %y : tensor<{size}xf32>
+}}
+"""
+
+
+def test_models_take_the_best_for_their_sizes(choice: cd.Choice, directory: Path) -> None:
+    path = directory / "add.tuning.json"
+    kept = path.read_text()
+    content = json.loads(kept)
+    for sizes, best in zip(content["measured"][0]["sizes"], ("broad", "narrow"), strict=True):
+        for result in sizes["results"]:
+            if "seconds" in result:
+                result["seconds"] = 1e-6 if result["kernel"] == best else 1e-5
+    try:
+        path.write_text(json.dumps(content))
+        for size, kernel in ((96, "broad"), (500, "narrow"), (402, "narrow")):
+            module = cd.compile(MODEL.format(size=size), choice, ["cpu:host"])
+            assert module.kernels == (kernel,)
+        program = cd.load(cd.compile(MODEL.format(size="?"), choice, ["cpu:host"]))
+        x = np.arange(7, dtype=np.float32)
+        assert np.array_equal(program.run(x), x + 1)
+        # Another target was not measured: the order is the declaration's.
+        assert tuned(choice, [Target.parse("cuda:sm_80")]) is choice
+    finally:
+        path.write_text(kept)
+
+
+def test_what_changed_since_is_not_trusted(choice: cd.Choice, directory: Path) -> None:
+    source = directory / "k.cu"
+    source.write_text(SOURCE + "\n")
+    try:
+        with pytest.warns(TuningWarning, match=r"`broad`.*changed after the table"):
+            found = tuned(choice, [Target("cpu", cpu="host")])
+        assert found.measured is not None
+        assert not any(item.seconds for item in found.measured.sizes)
+    finally:
+        source.write_text(SOURCE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned(choice, [Target("cpu", cpu="host")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["--shape", "m=1"], "Kernel `wrong` needs a value for `n`."),
+        (["--shape", "n=1,m=1"], "Kernel `wrong` has no dim `m`."),
+        (["--shape", "n"], "'n' is no size."),
+        (["--shape", "n=1", "--choice", "sub"], "declares no choice `sub`."),
+        (["--shape", "n=1", "--plot", "k.png"], "A chart cannot be written as `k.png`."),
+        (["--shape", "n=1", "--device", "cuda"], "error: "),
+    ],
+)
+def test_mistakes_are_explained(
+    directory: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], found: str
+) -> None:
+    given = arguments if "--device" in arguments else [*arguments, "--device", "cpu"]
+    if "cuda" in given and cd.why_not("cuda") is None:
+        pytest.skip("there is a GPU")
+    assert main(["tune", str(directory / "k.py"), *given]) == 2
+    said = capsys.readouterr().err
+    assert found in said
+    assert "Traceback" not in said
+
+
+def test_a_choice_without_a_table_says_how_to_declare_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[Any]
+) -> None:
+    (tmp_path / "k.py").write_text(KERNELS.replace('tuning="add.tuning.json",', ""))
+    assert main(["tune", str(tmp_path / "k.py"), "--shape", "n=1", "--device", "cpu"]) == 2
+    assert 'cd.Choice("add", [...], tuning="add.tuning.json")' in capsys.readouterr().err
+    (tmp_path / "none.py").write_text(KERNELS.partition("add = ")[0] + "k = one('k')\n")
+    assert main(["tune", str(tmp_path / "none.py"), "--shape", "n=1", "--device", "cpu"]) == 2
+    assert "declares no choice." in capsys.readouterr().err
