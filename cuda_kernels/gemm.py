@@ -13,15 +13,15 @@ Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from math import erf, pi, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.shared.rows import C_TYPES
+from cuda_kernels.shared.products import Rows, Tile, TileF32
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Expr
 
@@ -39,64 +39,6 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Tile:
-    """What a block of `gemm_sm80.cu` computes, and how."""
-
-    m: int
-    n: int
-    k: int
-    stages: int
-    warps_m: int
-    warps_n: int
-
-    source: ClassVar = "gemm_sm80.cu"
-    function: ClassVar = "gemm"
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return 32 * self.warps_m * self.warps_n
-
-    @property
-    def shared_bytes(self) -> int:
-        """The stages, of 16-bit elements; at the end the tile, of f32, in rows 8 further apart."""
-        result = 4 * self.m * (self.n + 8 * self.warps_n)
-        return max(self.stages * (self.m + self.n) * self.k * 2, result)
-
-    def blocks(self, m: Expr, n: Expr) -> Expr:
-        """Tiles of a result."""
-        return cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a block of `gemm_few_rows.cu` computes, and how: its template arguments."""
-
-    rows: int
-    columns: int
-    warps: int
-    depth: int
-
-    source: ClassVar = "gemm_few_rows.cu"
-    function: ClassVar = "gemm_few_rows"
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return 32 * self.warps
-
-    def blocks(self, m: Expr, n: Expr) -> Expr:
-        """One for so many columns."""
-        del m
-        return cd.ceildiv(n, 8 * self.columns)
-
-    @property
-    def shared_bytes(self) -> int:
-        """The rings."""
-        return 32 * self.warps * self.depth * (self.columns + 2 * self.rows) * 16
-
-
-@dataclass(frozen=True)
 class Sizes:
     """The dims of a product."""
 
@@ -106,10 +48,13 @@ class Sizes:
     k: Expr
 
 
+FEW = Rows(1, 4, 8, 4)
 LARGE = Tile(128, 256, 64, 3, 2, 4)
 MEDIUM = Tile(64, 128, 64, 4, 2, 2)
 SMALL = Tile(64, 64, 64, 4, 2, 2)
-FEW = Rows(1, 4, 8, 4)
+LARGE_F32 = TileF32(128, 128, 32, 4, 2, 4)
+MEDIUM_F32 = TileF32(64, 64, 32, 4, 2, 2)
+SMALL_F32 = TileF32(32, 32, 64, 4, 2, 2)
 _MULTIPROCESSORS = 132
 """Of an H100 or H200; an A100 has 108. Fewer tiles than these leave some without work."""
 
@@ -154,69 +99,37 @@ def declare(
     activation: str = "",
     out: str | None = None,
     *,
-    how: Tile | Rows = SMALL,
+    how: Tile | Rows | None = None,
     suffix: str = "any",
+    requires: Callable[[Sizes], Sequence[Condition]] | None = None,
 ) -> cd.Kernel:
-    """A kernel of one form, for any sizes; of `Rows`, for so many rows.
+    """A kernel of one form, for any sizes unless more is required; of `Rows`, for so many rows.
 
     Parameters
     ----------
     layout
         "linear", "matmul", "batch_matmul" or "batch_matmul_nt".
     dtype, out
-        Of a and b, "f16" or "bf16"; of the result and the residual, that or "f32".
+        Of a, b and the bias, "f32", "f16" or "bf16"; of the result and the residual, that or "f32".
     activation
         A key of `ACTIVATIONS`.
     how
-        What a block computes.
+        What a block computes: small tiles, if it is left out.
     suffix
         Of its name.
     """
-    return _declare(layout, dtype, activation, out or dtype, how, suffix, None)
-
-
-def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
-    """The kernels of one form: for few rows, for many tiles, for some, for any sizes."""
-
-    def enough(tile: Tile, sizes: Sizes) -> list[Condition]:
-        whole = [sizes.k % 8 == 0, *([] if _has_weights(layout) else [sizes.n % 8 == 0])]
-        return [tile.blocks(sizes.m, sizes.n) * sizes.batch >= _MULTIPROCESSORS, *whole]
-
-    def kernel(how: Tile | Rows, suffix: str) -> cd.Kernel:
-        requires = partial(enough, how) if isinstance(how, Tile) else None
-        return _declare(layout, dtype, activation, out or dtype, how, suffix, requires)
-
-    return cd.Choice(
-        _name(layout, dtype, activation, out or dtype),
-        [
-            kernel(FEW, "few"),
-            kernel(LARGE, "many"),
-            kernel(MEDIUM, "some"),
-            declare(layout, dtype, activation, out),
-        ],
-    )
-
-
-def _declare(
-    layout: str,
-    dtype: str,
-    activation: str,
-    out: str,
-    how: Tile | Rows,
-    suffix: str,
-    requires: Callable[[Sizes], Sequence[Condition]] | None,
-) -> cd.Kernel:
+    out = out or dtype
+    how = how or (SMALL_F32 if dtype == "f32" else SMALL)
     is_batch, has_weights = layout.startswith("batch"), _has_weights(layout)
     m, n, k = cd.dim("m"), cd.dim("n"), cd.dim("k")
     sizes = Sizes(cd.batch, m, n, k) if is_batch else Sizes(1, cd.batch, n, k)
     lead, of_b = [..., m] if is_batch else [...], [n, k] if has_weights else [k, n]
     of_rows = [sizes.m <= 16 * how.rows] if isinstance(how, Rows) else []
-    types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, cuda_kernels::{ACTIVATIONS[activation]}"
-    numbers = ", ".join(map(str, astuple(how)))
+    function = f"cuda_kernels::{ACTIVATIONS[activation]}"
     return cd.Kernel(
         f"{_name(layout, dtype, activation, out)}_{suffix}",
         source=how.source,
-        entry=f"cuda_kernels::{how.function}<{types}, {str(has_weights).lower()}, {numbers}>",
+        entry=how.entry(dtype, out, function, str(has_weights).lower()),
         operands=[
             cd.In("a", dtype, [*lead, k]),
             cd.In("b", dtype, [..., *of_b] if is_batch else of_b),
@@ -231,9 +144,34 @@ def _declare(
         block=how.threads,
         grid=how.blocks(sizes.m, n) * sizes.batch,
         dynamic_shared_memory=how.shared_bytes,
-        requires=of_rows if requires is None else requires(sizes),
+        requires=[*of_rows, *(requires(sizes) if requires else ())],
         reference=_reference(layout, activation, out),
         flops=2 * cd.batch * n * k * (m if is_batch else 1),
+    )
+
+
+def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
+    """The kernels of one form: for few rows, for many tiles, for some, for any sizes."""
+
+    def kernel(how: Tile | Rows, suffix: str) -> cd.Kernel:
+        requires = partial(enough, how) if isinstance(how, Tile) else None
+        return declare(layout, dtype, activation, out, how=how, suffix=suffix, requires=requires)
+
+    def enough(tile: Tile, sizes: Sizes) -> list[Condition]:
+        whole = [sizes.k % 8 == 0, *([] if _has_weights(layout) else [sizes.n % 8 == 0])]
+        return [tile.blocks(sizes.m, sizes.n) * sizes.batch >= _MULTIPROCESSORS, *whole]
+
+    forms: dict[str, Tile | Rows]
+    if dtype == "f32":
+        forms = {"many": LARGE_F32, "some": MEDIUM_F32}
+    else:
+        forms = {"few": FEW, "many": LARGE, "some": MEDIUM}
+    return cd.Choice(
+        _name(layout, dtype, activation, out or dtype),
+        [
+            *(kernel(how, suffix) for suffix, how in forms.items()),
+            declare(layout, dtype, activation, out),
+        ],
     )
 
 
@@ -245,31 +183,46 @@ def _name(layout: str, dtype: str, activation: str, out: str) -> str:
     return "_".join(filter(None, (layout, activation, dtype, out if out != dtype else "")))
 
 
+linear_f32 = choice("linear", "f32")
 linear_f16 = choice("linear", "f16")
 linear_bf16 = choice("linear", "bf16")
+linear_relu_f32 = choice("linear", "f32", "relu")
 linear_relu_f16 = choice("linear", "f16", "relu")
 linear_relu_bf16 = choice("linear", "bf16", "relu")
+linear_silu_f32 = choice("linear", "f32", "silu")
 linear_silu_f16 = choice("linear", "f16", "silu")
 linear_silu_bf16 = choice("linear", "bf16", "silu")
+linear_gelu_erf_f32 = choice("linear", "f32", "gelu_erf")
 linear_gelu_erf_f16 = choice("linear", "f16", "gelu_erf")
 linear_gelu_erf_bf16 = choice("linear", "bf16", "gelu_erf")
+linear_gelu_tanh_f32 = choice("linear", "f32", "gelu_tanh")
 linear_gelu_tanh_f16 = choice("linear", "f16", "gelu_tanh")
 linear_gelu_tanh_bf16 = choice("linear", "bf16", "gelu_tanh")
+
+matmul_f32 = choice("matmul", "f32")
 matmul_f16 = choice("matmul", "f16")
 matmul_bf16 = choice("matmul", "bf16")
+matmul_relu_f32 = choice("matmul", "f32", "relu")
 matmul_relu_f16 = choice("matmul", "f16", "relu")
 matmul_relu_bf16 = choice("matmul", "bf16", "relu")
+matmul_silu_f32 = choice("matmul", "f32", "silu")
 matmul_silu_f16 = choice("matmul", "f16", "silu")
 matmul_silu_bf16 = choice("matmul", "bf16", "silu")
+matmul_gelu_erf_f32 = choice("matmul", "f32", "gelu_erf")
 matmul_gelu_erf_f16 = choice("matmul", "f16", "gelu_erf")
 matmul_gelu_erf_bf16 = choice("matmul", "bf16", "gelu_erf")
+matmul_gelu_tanh_f32 = choice("matmul", "f32", "gelu_tanh")
 matmul_gelu_tanh_f16 = choice("matmul", "f16", "gelu_tanh")
 matmul_gelu_tanh_bf16 = choice("matmul", "bf16", "gelu_tanh")
+
+batch_matmul_f32 = choice("batch_matmul", "f32")
 batch_matmul_f16 = choice("batch_matmul", "f16")
 batch_matmul_bf16 = choice("batch_matmul", "bf16")
+batch_matmul_nt_f32 = choice("batch_matmul_nt", "f32")
 batch_matmul_nt_f16 = choice("batch_matmul_nt", "f16")
 batch_matmul_nt_bf16 = choice("batch_matmul_nt", "bf16")
 
+# To results of f32.
 linear_f16_f32 = choice("linear", "f16", out="f32")
 linear_bf16_f32 = choice("linear", "bf16", out="f32")
 matmul_f16_f32 = choice("matmul", "f16", out="f32")

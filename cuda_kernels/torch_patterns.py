@@ -17,6 +17,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import gelu as gelus
+from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import rotary as rotaries
@@ -154,6 +155,58 @@ def _attentions() -> Patterns:
     return tuple(found)
 
 
+def _linear(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.linear(a, b, bias)
+
+
+def _linear_and_sum(a: Tensor, b: Tensor, residual: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.linear(a, b, bias) + residual
+
+
+def _linear_relu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.relu(functional.linear(a, b, bias))
+
+
+def _linear_silu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.silu(functional.linear(a, b, bias))
+
+
+def _linear_gelu_erf(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.gelu(functional.linear(a, b, bias))
+
+
+def _linear_gelu_tanh(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
+
+
+def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b)
+
+
+def _matmul_and_sum(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return torch.matmul(a, b) + bias
+
+
+def _addmm(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return torch.addmm(bias, a, b)
+
+
+def _mm(a: Tensor, b: Tensor) -> Tensor:
+    return torch.mm(a, b)
+
+
+def _bmm(a: Tensor, b: Tensor) -> Tensor:
+    return torch.bmm(a, b)
+
+
+def _matmul_nt(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b.transpose(-1, -2))
+
+
+def _matmul_nt_the_other_way(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b.transpose(-2, -1))
+
+
 rms_norm = _each(rms_norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama)
 add_rms_norm = _each(rms_norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama)
 layer_norm = _each(layer_norms, "layer_norm", _layer_norm)
@@ -163,6 +216,20 @@ swiglu = _each(swiglus, "swiglu", _swiglu)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
 attention = _attentions()
+linear = (  # those first that stand for more
+    *_each(gemms, "linear_relu", _linear_relu),
+    *_each(gemms, "linear_silu", _linear_silu),
+    *_each(gemms, "linear_gelu_erf", _linear_gelu_erf),
+    *_each(gemms, "linear_gelu_tanh", _linear_gelu_tanh),
+    *_each(gemms, "linear", _linear_and_sum),
+    *_each(gemms, "linear", _linear),
+)
+matmul = (
+    *_each(gemms, "matmul", _matmul_and_sum),
+    *_each(gemms, "matmul", _matmul, _mm, _addmm),
+    *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
+    *_each(gemms, "batch_matmul", _matmul, _bmm),
+)
 everything = (
     *add_rms_norm,
     *rms_norm,
@@ -172,5 +239,7 @@ everything = (
     *gelu,
     *swiglu,
     *rotary,
+    *linear,
+    *matmul,
 )
-"""All of them; the sum that a norm is of goes with the norm."""
+"""All of them. The sum that a norm is of goes with the norm; products take what is left."""

@@ -79,4 +79,13 @@ __device__ __forceinline__ void multiply_add(__nv_bfloat16, float (&c)[4], const
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// The same of A [16, 8] and B [8, 8] of f32, without their last 13 bits: of A rows g and g + 8 in turn, column t,
+// then 4 columns further; of B column g, row t, then 4 rows further.
+__device__ __forceinline__ void multiply_add(float, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 }  // namespace cuda_kernels

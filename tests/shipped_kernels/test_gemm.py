@@ -17,6 +17,7 @@ from custom_dispatch.errors import CallError
 
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
+TILE_F32 = gemm.TileF32(32, 32, 16, 3, 2, 1)
 ROWS = gemm.Rows(1, 4, 2, 2)
 # m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
 SIZES = (
@@ -41,6 +42,8 @@ def products() -> Shipped:
             gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
             gemm.declare("linear", "f16", how=ROWS, suffix="few"),
             gemm.declare("batch_matmul", "bf16", "relu", how=ROWS, suffix="few"),
+            gemm.declare("linear", "f32", "gelu_tanh", how=TILE_F32),
+            gemm.declare("batch_matmul", "f32", how=TILE_F32),
         ]
     )
 
@@ -70,6 +73,15 @@ def test_matmul_to_f32(products: Shipped, random: Random, size: tuple[int, int, 
     wide = residual.astype(np.float32)
     for added in (wide, wide[:, :0]):
         products.check("matmul_silu_f16_f32_any", a, b, bias, added)
+
+
+@pytest.mark.parametrize("size", SIZES + UNALIGNED)
+def test_products_of_f32(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
+    a, b, bias, residual = product(random, "f32", "linear", *size)
+    for added in (residual, residual[:, :0]):
+        products.check("linear_gelu_tanh_f32_any", a, b, bias, added)
+    a, b, bias, residual = product(random, "f32", "batch_matmul", *size, batch=(3,))
+    products.check("batch_matmul_f32_any", a, b, bias[:0], residual)
 
 
 @pytest.mark.parametrize("size", [*SIZES, *UNALIGNED, (16, 40, 1000)])

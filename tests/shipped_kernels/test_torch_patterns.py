@@ -114,6 +114,7 @@ def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: in
     assert kernels(model, arguments, (length,) * 3 if dynamic else None) == [
         f"add_rms_norm_{name}",
         f"attention_{name}_32",
+        *[f"linear_{name}"] * 7,
         f"rms_norm_{name}",
         f"rotary_{name}",
         f"rotary_{name}",

@@ -126,6 +126,12 @@ def of_each(pattern: Anything) -> list[Anything]:
     return found
 
 
+def first_alike(pattern: Anything) -> Anything:
+    """The pattern for the first kernel of a choice that has the operands of this one's."""
+    operands = list(map(str, pattern.kernel.operands))
+    return next(one for one in of_each(pattern) if list(map(str, one.kernel.operands)) == operands)
+
+
 def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values of fixed scalars.
 

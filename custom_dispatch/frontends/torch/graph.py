@@ -51,6 +51,11 @@ def resolved(value: Any) -> Any:
     return value
 
 
+def may_be_identity(target: Any) -> bool:
+    """Whether some of an operation's results are their first arguments."""
+    return target == aten.dropout.default or target in _IDENTITIES
+
+
 def is_identity(node: torch.fx.Node) -> bool:
     """Whether a node's result is its first argument."""
     if node.op != "call_function" or not node.args:

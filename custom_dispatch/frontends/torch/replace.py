@@ -21,6 +21,7 @@ from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
+from custom_dispatch.frontends.torch.glance import share_of_operations
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss
 from custom_dispatch.frontends.torch.operator import register
@@ -164,6 +165,8 @@ class _Work:
         if not self._may_have(pattern.kernel):
             return found
         for function, names in variants(pattern):
+            if share_of_operations(pattern, function, names, self._graph.nodes) < _NEAR:
+                continue
             traced: dict[int, Traced | None] = {}
             # The first is to be traceable; of other ranks it need not be.
             start = 1 if batched else 0

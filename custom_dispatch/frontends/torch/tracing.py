@@ -11,13 +11,13 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.pattern import wrong
+from custom_dispatch.frontends.patterns.pattern import first_alike, wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, resolved, tensor_of
 from custom_dispatch.frontends.torch.pattern import Pattern
@@ -124,7 +124,6 @@ def variants(pattern: Pattern) -> list[tuple[Computes, tuple[str, ...]]]:
     return found
 
 
-@functools.lru_cache(maxsize=1024)
 def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
     """Trace one function.
 
@@ -140,6 +139,14 @@ def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading:
     DeclarationError
         It is no function of PyTorch's, or computes something else than the kernel may.
     """
+    # PyTorch takes its time: once for all kernels of a choice that have the same operands.
+    alike = first_alike(pattern)
+    found = _traced(alike, function, names, leading)
+    return found if alike.kernel is pattern.kernel else replace(found, pattern=pattern)
+
+
+@functools.lru_cache(maxsize=1024)
+def _traced(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
     first = _Reader(pattern, _export(pattern, function, names, leading, 0), names)
     second = None
     if first.has_scalars:
@@ -177,6 +184,17 @@ def _export(
             log="\n".join(str(error).splitlines()[:10]),
         ) from error
     return program
+
+
+def example_values(pattern: Pattern, names: Sequence[str]) -> list[Any]:
+    """Arguments that a function can be called with."""
+    scalars = _scalar_values(pattern, names)
+    return [
+        torch.zeros(_sizes(pattern, argument, 1), dtype=torch_dtype(argument.dtype))
+        if isinstance(argument := pattern.arguments[name], Buffer)
+        else scalars[name][0]
+        for name in names
+    ]
 
 
 def _scalar_values(pattern: Pattern, names: Sequence[str]) -> dict[str, tuple[Any, Any]]:

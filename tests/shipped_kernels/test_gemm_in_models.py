@@ -1,0 +1,122 @@
+"""Matrix products in unchanged models, on the CPU: which kernel goes where, and what comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+import custom_dispatch as cd
+from cuda_kernels import gemm, torch_patterns
+from cuda_kernels.torch_patterns import everything
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
+
+WIDTH, HIDDEN = 64, 96
+ROWS, TILE = gemm.Rows(1, 4, 2, 2), gemm.Tile(32, 32, 32, 2, 2, 1)
+TILE_F32 = gemm.TileF32(32, 32, 16, 2, 2, 1)
+
+
+class Block(torch.nn.Module):
+    """The second half of an encoder's layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(WIDTH, HIDDEN), torch.nn.Linear(HIDDEN, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(functional.gelu(self.up(x)))
+
+
+class Products(torch.nn.Module):
+    """Each way to write one."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, bias: torch.Tensor) -> Any:
+        one, other = x[0], y[0]
+        return (
+            x @ other,
+            torch.mm(one, other),
+            torch.addmm(bias, one, other),
+            x @ other + bias,
+            torch.bmm(x, y),
+            x.unsqueeze(1) @ y.unsqueeze(1),
+            x @ x.transpose(1, 2),
+            functional.linear(x, other.t().contiguous()),
+            functional.silu(functional.linear(x, other.t().contiguous(), bias)),
+        )
+
+
+def small(name: str, dtype: str, activation: str = "") -> cd.Choice:
+    """A choice as those that ship, of kernels that are compiled in less time."""
+    few = gemm.declare(name, dtype, activation, how=ROWS, suffix="few")
+    any_size = gemm.declare(name, dtype, activation, how=TILE)
+    return cd.Choice(few.name.replace("_few", "_by_small_tiles"), [few, any_size])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_every_product_is_found(dtype: torch.dtype) -> None:
+    name = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[dtype]
+    arguments = (
+        torch.randn(3, 8, 16, dtype=dtype),
+        torch.randn(3, 16, 24, dtype=dtype),
+        torch.randn(24, dtype=dtype),
+    )
+    _, report = replace_places(export_model(Products(), arguments, None), everything)
+    found = sorted(item.kernel.removesuffix(f"_{name}") for item in report)
+    assert found == ["batch_matmul"] * 2 + ["batch_matmul_nt"] + [
+        "linear", "linear_silu", *["matmul"] * 4
+    ]  # fmt: skip
+
+
+def test_what_is_no_product_of_theirs_stays() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, bias: torch.Tensor) -> Any:
+            return (
+                torch.addmm(bias, x, y, alpha=2),  # a factor
+                x.double() @ y.double(),
+                x @ y[:, 0],  # a vector
+                torch.addmm(x @ y, x, y),  # what is added is no bias
+            )
+
+    arguments = (torch.randn(8, 16), torch.randn(16, 24), torch.randn(24))
+    _, report = replace_places(export_model(Model(), arguments, None), everything)
+    assert [item.kernel for item in report] == ["matmul_f32"]  # the last one's inner product
+
+
+def test_a_block_of_16_bits_takes_the_kernel_for_its_rows() -> None:
+    """As it runs; weights are taken as they lie."""
+    torch.manual_seed(3)
+    model = Block().eval().to(torch.float16)
+    patterns = [
+        cd.torch.Pattern(small("linear", "f16"), torch_patterns._linear_and_sum),
+        cd.torch.Pattern(small("linear", "f16", "gelu_erf"), torch_patterns._linear_gelu_erf),
+    ]
+    rows = torch.export.Dim("rows", min=2)
+    x = torch.randn(2, 5, WIDTH, dtype=torch.float16)
+    module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns, dynamic_shapes=({1: rows},))
+    assert sorted(item.kernel for item in module.replaced) == [
+        "linear_f16_by_small_tiles",
+        "linear_gelu_erf_f16_by_small_tiles",
+    ]
+    program = cd.load(module, "cpu")
+    for count in (5, 8, 9, 40):
+        x = torch.randn(2, count, WIDTH, dtype=torch.float16)
+        found = torch.from_dlpack(program.main(x))
+        torch.testing.assert_close(found, model(x), rtol=2e-3, atol=2e-3)
+
+
+def test_a_block_of_f32() -> None:
+    torch.manual_seed(4)
+    model, x = Block().eval(), torch.randn(3, 15, WIDTH)
+    patterns = [
+        cd.torch.Pattern(gemm.declare("linear", "f32", activation, how=TILE_F32), computes)
+        for activation, computes in (
+            ("", torch_patterns._linear_and_sum),
+            ("gelu_erf", torch_patterns._linear_gelu_erf),
+        )
+    ]
+    module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns)
+    found = torch.from_dlpack(cd.load(module, "cpu").main(x))
+    torch.testing.assert_close(found, model(x), rtol=1e-5, atol=1e-5)
