@@ -124,17 +124,11 @@ def __dir__() -> list[str]:
 
 
 def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    from custom_dispatch.runtime.eager import call
+    """Load what calls kernels, which takes this function's place."""
+    from custom_dispatch.runtime.eager import launch
 
-    kernel = bound.kernel
-    if isinstance(kernel, Family):
-        values, arguments, keywords = kernel.split(arguments, keywords)
-        kernel = kernel.kernel(**values)
-    elif isinstance(kernel, Choice):
-        from custom_dispatch.runtime.eager_choice import choose
-
-        kernel = choose(kernel, arguments, keywords, bound.device)
-    return call(kernel, bound.device, arguments, keywords, store=bound.store)
+    install_launcher(launch)
+    return launch(bound, arguments, keywords)
 
 
 install_launcher(_launch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -12,6 +13,7 @@ from custom_dispatch.kernel.dtypes import ElementType
 
 HostArray = numpy.ndarray[Any, numpy.dtype[Any]]
 
+_LOCAL, _DEFAULT = rt.MemoryType.DEVICE_LOCAL, rt.BufferUsage.DEFAULT
 _VISIBLE = int(rt.MemoryType.HOST_VISIBLE)
 _MAPPABLE = int(rt.BufferUsage.MAPPING_SCOPED)
 
@@ -34,19 +36,30 @@ def hal_element_type(kind: ElementType) -> Any:
 
 def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
     """Copy a numpy array into a new buffer on a device; return the `HalBufferView`."""
-    plain = numpy.ascontiguousarray(array).reshape(array.shape)
-    return copy_to_device(device, plain, kind)
+    if type(array) is not numpy.ndarray or not array.flags.c_contiguous:
+        array = numpy.ascontiguousarray(array).reshape(array.shape)
+    return copy_to_device(device, array, kind)
 
 
 def copy_to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
     """As `to_device`, for an array whose elements are in order and without gaps."""
-    return device.allocator.allocate_buffer_copy(
-        memory_type=rt.MemoryType.DEVICE_LOCAL,
-        allowed_usage=rt.BufferUsage.DEFAULT,
-        device=device,
-        buffer=array.view(_raw_dtype(kind)),
-        element_type=hal_element_type(kind),
-    )
+    return copier(device, kind)(array)
+
+
+def copier(device: Any, kind: ElementType) -> Callable[[HostArray], Any]:
+    """`copy_to_device` for one device and one element type: what does not change is found once."""
+    raw, code = _raw_dtype(kind), hal_element_type(kind)
+
+    def copy(array: HostArray) -> Any:
+        return device.allocator.allocate_buffer_copy(
+            memory_type=_LOCAL,
+            allowed_usage=_DEFAULT,
+            device=device,
+            buffer=array.view(raw),
+            element_type=code,
+        )
+
+    return copy
 
 
 def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
@@ -54,10 +67,9 @@ def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
     shape = view.shape
     if 0 in shape:
         return numpy.empty(tuple(shape), kind.to_numpy())
-    there = mapped(view, kind)
-    if there is not None:
+    if _is_mappable(view):
         # It would keep the buffer alive, and change with it: it is copied.
-        return numpy.array(there, copy=True)
+        return _there(view, shape, kind).copy()
     buffer = view.get_buffer()
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
     raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
@@ -73,13 +85,22 @@ def mapped(view: Any, kind: ElementType) -> HostArray | None:
     shape = view.shape
     if 0 in shape:
         return numpy.empty(tuple(shape), kind.to_numpy())
-    buffer = view.get_buffer()
-    if not buffer.memory_type() & _VISIBLE or not buffer.allowed_usage() & _MAPPABLE:
+    if not _is_mappable(view):
         return None
-    raw = view.map().asarray(shape, _raw_dtype(kind))
-    array: HostArray = raw.view(kind.to_numpy())
+    array = _there(view, shape, kind)
     array.flags.writeable = False
     return array
+
+
+def _is_mappable(view: Any) -> bool:
+    """Whether the host sees a buffer."""
+    buffer = view.get_buffer()
+    return bool(buffer.memory_type() & _VISIBLE and buffer.allowed_usage() & _MAPPABLE)
+
+
+def _there(view: Any, shape: Sequence[int], kind: ElementType) -> HostArray:
+    """A buffer where it lies; IREE's own `asarray` takes four times as long."""
+    return numpy.ndarray(shape, kind.to_numpy(), view.map())
 
 
 def bytes_of(view: Any, kind: ElementType) -> HostArray:

@@ -17,7 +17,10 @@ from custom_dispatch.errors import (
     sentence,
 )
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
@@ -49,6 +52,19 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Run a kernel, or that of a choice or a family which a call wants; see `call`."""
+    kernel = bound.kernel
+    if isinstance(kernel, Family):
+        values, arguments, keywords = kernel.split(arguments, keywords)
+        kernel = kernel.kernel(**values)
+    elif isinstance(kernel, Choice):
+        from custom_dispatch.runtime.eager_choice import choose
+
+        kernel = choose(kernel, arguments, keywords, bound.device)
+    return call(kernel, bound.device, arguments, keywords, store=bound.store)
 
 
 def call(

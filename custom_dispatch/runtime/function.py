@@ -20,14 +20,19 @@ from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.failures import failure_of, is_out_of_memory, translate_failure
 from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.flight import Flight, Order, is_submitting_thread, keep_until_done
-from custom_dispatch.runtime.incoming import Array, Needs, check_array, place, read_array
+from custom_dispatch.runtime.incoming import (
+    NEEDS_NOTHING,
+    Array,
+    Needs,
+    check_array,
+    place,
+    read_array,
+)
 from custom_dispatch.runtime.module_file import EntryPoints
 from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.open_device import OpenDevice
 from custom_dispatch.runtime.outgoing import Destinations
 from custom_dispatch.runtime.submission import Submission, ThreadFlight
-
-_NEEDS_NOTHING = Needs()
 
 
 def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] | None:
@@ -103,7 +108,7 @@ class Function:
                 return self._call_into(self._in_order(arguments, named), out)
             inputs = None if named else self._plain_inputs(arguments)
             if inputs is not None:
-                return self.run(inputs, _NEEDS_NOTHING, on_device=True)
+                return self.run(inputs, NEEDS_NOTHING, on_device=True)
             if named or len(arguments) != len(self._inputs):
                 arguments = self._in_order(arguments, named)
             needs = Needs()
@@ -191,7 +196,9 @@ class Function:
 
     def _plain_inputs(self, arguments: Sequence[Any]) -> Any | None:
         """A call's inputs if all arguments are arrays on the device, and done."""
-        if not arguments or len(arguments) != len(self._plain):
+        if not arguments or type(arguments[0]) is not DeviceArray:
+            return None
+        if len(arguments) != len(self._plain):
             return None
         device = self.open_device
         inputs = rt.VmVariantList(len(arguments) + 2)

@@ -196,6 +196,10 @@ class Needs:
             self.streams.add(array.stream)
 
 
+NEEDS_NOTHING = Needs()
+"""Of calls whose arguments are all there; nothing is added to it."""
+
+
 def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any | None:
     """As `place`, for an array that is to be written; None where only a copy can be placed.
 

@@ -7,19 +7,21 @@ Numbers are checked at each call.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy
 from iree import runtime as rt
 
+from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.arrays import copy_to_device
+from custom_dispatch.runtime.arrays import HostArray, copier
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import Needs, read_array
+from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs, read_array
 from custom_dispatch.runtime.numbers import number_for, push_scalar
 
 Signature = tuple[object, ...]
@@ -28,20 +30,36 @@ Signature = tuple[object, ...]
 _MOST_SIGNATURES = 4096
 
 
+class _Input(NamedTuple):
+    """What a call asks again and again of one input."""
+
+    scalar: Scalar | None
+    """None for an array."""
+    kind: ElementType
+    what: str
+    """How errors name it."""
+    copy: Callable[[HostArray], Any]
+    """Copies an array of that type to the device."""
+
+
 class PreparedCall:
     """A kernel's function on a device, with the shapes and dtypes that were checked for it."""
 
     def __init__(self, kernel: Kernel, function: Function) -> None:
         self._function = function
+        # Of a struct, which is several arguments, there is more of one than of the other.
         self._inputs = tuple(
-            operand if isinstance(operand, Scalar) else None for operand in kernel.inputs
-        )
-        self._types = tuple(kind.dtype for kind in function.type.inputs)
-        self._whats = tuple(
-            f"operand `{item.name}` of kernel `{kernel.name}`" for item in kernel.inputs
+            _Input(
+                operand if isinstance(operand, Scalar) else None,
+                kind.dtype,
+                f"operand `{operand.name}` of kernel `{kernel.name}`",
+                copier(function.device, kind.dtype),
+            )
+            for operand, kind in zip(kernel.inputs, function.type.inputs, strict=False)
         )
         # A struct is several arguments of the function: such calls go the long way.
-        self._plain = all(isinstance(item, Buffer | Scalar) for item in kernel.inputs)
+        plain = all(isinstance(item, Buffer | Scalar) for item in kernel.inputs)
+        self._count = len(self._inputs) if plain else None
         self.checked: set[Signature | None] = set()
 
     @property
@@ -59,13 +77,13 @@ class PreparedCall:
 
         The signature is None where a call is out of the ordinary.
         """
-        if not self._plain or len(arguments) != len(self._inputs):
+        if len(arguments) != self._count:
             return None, arguments
         parts: list[object] = []
-        values = []
-        for scalar, value, what in zip(self._inputs, arguments, self._whats, strict=True):
-            if scalar is not None:
-                values.append(value)
+        read = arguments
+        for index, item in enumerate(self._inputs):
+            value = arguments[index]
+            if item.scalar is not None:
                 continue
             if type(value) is numpy.ndarray:
                 if not value.ndim or not value.flags.c_contiguous:
@@ -74,33 +92,31 @@ class PreparedCall:
             elif type(value) is DeviceArray:
                 parts += (value.shape, value.element_type)
             elif hasattr(value, "__dlpack__"):
-                value = read_array(value, what)
+                value = read_array(value, item.what)
                 if not isinstance(value, ForeignArray):
                     return None, arguments
                 parts += (value.shape, value.dtype_name)
+                read = (*read[:index], value, *read[index + 1 :])
             else:
                 return None, arguments
-            values.append(value)
-        return tuple(parts), tuple(values)
+        return tuple(parts), read
 
     def run(self, arguments: tuple[Any, ...]) -> Any:
         """Call with arguments that `read` gave, whose signature was checked."""
         function = self._function
         with function.access:
             inputs = rt.VmVariantList(len(arguments) + 2)
-            needs = Needs()
-            on_device = False
-            for scalar, value, kind, what in zip(
-                self._inputs, arguments, self._types, self._whats, strict=True
-            ):
-                if scalar is not None:
-                    push_scalar(inputs, number_for(value, scalar, what), kind, what)
+            needs = None
+            for item, value in zip(self._inputs, arguments, strict=True):
+                if item.scalar is not None:
+                    number = number_for(value, item.scalar, item.what)
+                    push_scalar(inputs, number, item.kind, item.what)
                 elif type(value) is numpy.ndarray:
                     try:
-                        inputs.push_ref(copy_to_device(function.device, value, kind))
+                        inputs.push_ref(item.copy(value))
                     except IREE_ERRORS as error:
                         raise function.translated(error) from error
                 else:
-                    on_device = True
-                    function.push_array(inputs, value, kind, what, needs)
-            return function.run(inputs, needs, on_device=on_device)
+                    needs = needs or Needs()
+                    function.push_array(inputs, value, item.kind, item.what, needs)
+            return function.run(inputs, needs or NEEDS_NOTHING, on_device=needs is not None)
