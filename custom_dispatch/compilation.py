@@ -27,6 +27,7 @@ from custom_dispatch.process import Completed
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
+from custom_dispatch.toolchain.plan import check_one_form
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.model import Model
@@ -362,6 +363,7 @@ def _checked(text: str) -> str:
 
 def _as_fatbin(library: Library) -> Library:
     """Each unit's objects in one fatbin image, of which the driver picks the best part."""
+    check_one_form(library.kernels, library.cuda_targets)
     units = [
         replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit
         for unit in library.units

@@ -10,6 +10,7 @@ from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.executable import workload_of
+from custom_dispatch.ir.grid_checks import check_grids
 from custom_dispatch.ir.leading import Leading, SameSizes, fold, fold_sizes, is_folded, unfold
 from custom_dispatch.ir.packing import (
     Words,
@@ -21,7 +22,6 @@ from custom_dispatch.ir.packing import (
 from custom_dispatch.ir.scratch import new_scratch
 from custom_dispatch.ir.signature import Signature, tensor_type
 from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
-from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Scratch, Struct
@@ -114,7 +114,11 @@ class WrapperBody:
         """All that comes before the dispatch; the results as the model has them, without values."""
         self._read_scalars()
         self._written = self._results()
-        self._check_grids(self._written)
+        outputs = self._outputs(self._written)
+        blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self._require)
+        if self.with_grid:
+            narrow = f"arith.index_castui {blocks} : index to i32"
+            self.grid_x = self.body.pure(narrow, "grid_x")
         self._scratches = {item.name: self._scratch_size(item) for item in self.kernel.scratches}
         return self._wanted()
 
@@ -456,81 +460,6 @@ class WrapperBody:
 
     # -- the dispatch
 
-    def _check_grids(self, results: list[Tensor]) -> None:
-        """Require grids that can be launched, of every form that the kernel has on some target."""
-        checked: list[Grid] = []
-        for form in self.kernel.forms:  # its own first, which is the CPU's
-            if not any(_is_same(form.grid, other) for other in checked):
-                blocks = self._check_grid(form.grid, results)
-                if self.with_grid and not checked:
-                    narrow = f"arith.index_castui {blocks} : index to i32"
-                    self.grid_x = self.body.pure(narrow, "grid_x")
-                checked.append(form.grid)
-            self._check_clusters(form)
-
-    def _check_clusters(self, form: Kernel) -> None:
-        """Require a grid of whole clusters, which CUDA refuses to launch otherwise."""
-        for axis, expr, blocks in zip("xyz", form.grid, form.cluster or (), strict=False):
-            known = self.arithmetic.known(expr)
-            if blocks == 1 or (known is not None and known % blocks == 0):
-                continue
-            if known is not None:
-                raise LinkError(
-                    f"Kernel `{self.kernel.name}`: grid.{axis} = {expr} is {known} for the model's "
-                    f"sizes, and a cluster has {blocks} blocks in {axis}.",
-                    expected=f"a multiple of {blocks}",
-                    next_step="use other sizes, or declare a grid of whole clusters.",
-                )
-            value = self.arithmetic.value(expr)
-            self.arithmetic.checks.clear()  # they were emitted with the grid's
-            rest = self.body.pure(f"arith.remui {value}, {self.body.index(blocks)} : index")
-            holds = self.body.pure(f"arith.cmpi eq, {rest}, {self.body.index(0)} : index")
-            message = f"grid.{axis} = {expr} is no multiple of the cluster's {blocks} blocks"
-            self._require(Check(holds, message))
-
-    def _check_grid(self, exprs: Grid, results: list[Tensor]) -> str:
-        """Require a grid that can be launched; return its x size."""
-        known = [self.arithmetic.known(size) for size in exprs]
-        grid = [self._index(size) for size in exprs]
-        sizes = zip("xyz", known, grid, MAX_GRID, exprs, strict=True)
-        for axis, size, value, limit, expr in sizes:
-            if size is not None:
-                if size > limit:
-                    raise LinkError(
-                        f"Kernel `{self.kernel.name}`: grid.{axis} = {expr} is {size} for the "
-                        "model's sizes.",
-                        expected=f"at most {limit}, CUDA's limit for {axis}",
-                        next_step="use a larger block.",
-                    )
-                continue
-            most = self.body.index(limit)
-            holds = self.body.pure(f"arith.cmpi ule, {value}, {most} : index")
-            message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
-            self._require(Check(holds, message))
-        zero = self.body.index(0)
-        runs = ""
-        for size, value in zip(known, grid, strict=True):
-            if size is None or size == 0:
-                positive = self.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
-                runs = self.body.pure(f"arith.andi {runs}, {positive} : i1") if runs else positive
-        if runs:
-            self._check_nothing_unwritten(runs, results)
-        return grid[0]
-
-    def _check_nothing_unwritten(self, runs: str, results: list[Tensor]) -> None:
-        """Without a launch nothing writes an Out, so it must have no elements."""
-        for operand, result in zip(self.kernel.outputs, results, strict=True):
-            if isinstance(operand, InOut):
-                continue
-            holds = runs
-            zero = self.body.index(0)
-            for size in result.sizes:
-                value = self.body.index(size) if isinstance(size, int) else size
-                empty = self.body.pure(f"arith.cmpi eq, {value}, {zero} : index")
-                holds = self.body.pure(f"arith.ori {holds}, {empty} : i1")
-            message = f"the grid is empty, so nothing would write `{operand.name}`"
-            self._require(Check(holds, f"{message}, which has elements"))
-
     def sizes_alone(self) -> list[str]:
         """Results that hold nothing but their sizes, for whoever wants the checks alone."""
         return [
@@ -555,7 +484,3 @@ class WrapperBody:
             self.tensors[name] = new_scratch(self.body, name, scratch, alone=self._alone)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)
-
-
-def _is_same(one: Grid, other: Grid) -> bool:
-    return all(size.is_same(same) for size, same in zip(one, other, strict=True))

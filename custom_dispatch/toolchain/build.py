@@ -32,6 +32,7 @@ from custom_dispatch.toolchain.plan import (
     check_include_dirs,
     check_jobs,
     check_kernels,
+    check_one_form,
     check_targets,
     plan_units,
 )
@@ -129,7 +130,7 @@ def build(
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     if form.image == "fatbin":
-        _refuse_several_forms(declared, needed)
+        check_one_form(declared, needed)
     work: list[_Work] = []
 
     def source_of(plan: Plan, elsewhere: Collection[Target] = ()) -> _Source:
@@ -179,19 +180,6 @@ def _by_tables(
         return kernels
     given = list(kernels)
     return [tuned(item, targets) if isinstance(item, Choice) else item for item in given]
-
-
-def _refuse_several_forms(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:
-    """A fatbin is one object for all GPUs, with one block and one grid."""
-    for kernel in kernels:
-        target = next((item for item in targets if kernel.for_target(item) is not kernel.own), None)
-        if target is not None and len(targets) > 1:
-            raise DeclarationError(
-                f'Kernel `{kernel.name}` has an implementation for {target}, and image="fatbin" '
-                "makes one object for all targets.",
-                expected='image="ptx" or "cubin": a variant for each target',
-                next_step="leave image out, or build a fatbin without that target.",
-            )
 
 
 def _refuse_spills(library: Library) -> None:

@@ -228,6 +228,25 @@ def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
     )
 
 
+def check_one_form(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:
+    """Require kernels that are the same on all targets: a fatbin is one object, with one launch.
+
+    Raises
+    ------
+    DeclarationError
+        One has an implementation of its own for some of them.
+    """
+    for kernel in kernels:
+        target = next((item for item in targets if kernel.for_target(item) is not kernel.own), None)
+        if target is not None and len(targets) > 1:
+            raise DeclarationError(
+                f"Kernel `{kernel.name}` has an implementation for {target}, and a fatbin is one "
+                "object for all targets.",
+                expected='image="ptx" or "cubin", and form="executable": a variant for each target',
+                next_step="leave image and form out, or leave that target out.",
+            )
+
+
 def check_jobs(jobs: int | None) -> int:
     """How many compilations run at once: as many as this process has CPUs, if not said.
 

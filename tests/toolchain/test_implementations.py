@@ -135,13 +135,15 @@ def test_an_implementations_object_is_never_the_cpus(library: cd.Library, tmp_pa
         cd.build(kernel, ["cuda:sm_80", "cpu"], objects=tmp_path)
 
 
-def test_a_fatbin_has_room_for_one_launch() -> None:
+def test_a_fatbin_has_room_for_one_launch(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError) as caught:
         cd.build(ALL, TARGETS, image="fatbin")
     assert caught.value.found == (
-        'Kernel `geometry` has an implementation for cuda:sm_90a, and image="fatbin" makes one '
-        "object for all targets."
+        "Kernel `geometry` has an implementation for cuda:sm_90a, and a fatbin is one object for "
+        "all targets."
     )
+    with pytest.raises(DeclarationError, match="and a fatbin is one object for all targets"):
+        cd.emit(ALL, TARGETS[:2], output=tmp_path / "m.mlir", form="source")
     assert cd.build(ALL, ["cuda:sm_90a"], image="fatbin").report()[0].block == (128, 1, 1)
 
 
