@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-from benchmarks.report import Row, finish, interleaved, quartiles
+from benchmarks.report import Row, as_usual, finish, interleaved, quartiles
 
 PROCESSES = 9
 REPETITIONS = 401
@@ -62,7 +62,7 @@ print(json.dumps([part * 1e3 for part in (nvrtc, iree, load)]))
 
 
 def _run(code: str, store: str) -> list[float]:
-    environment = os.environ | {"CUSTOM_DISPATCH_STORE": store}
+    environment = as_usual() | {"CUSTOM_DISPATCH_STORE": store}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )

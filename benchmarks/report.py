@@ -35,6 +35,11 @@ class Row:
         return self.bar is None or self.ratio is None or self.ratio <= self.bar
 
 
+def as_usual() -> dict[str, str]:
+    """The environment, in which Python keeps what it has compiled, as it does where nobody asks."""
+    return {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def interleaved(
     variants: dict[str, Callable[[], object]], repetitions: int
 ) -> dict[str, list[float]]:

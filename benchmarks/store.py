@@ -24,7 +24,7 @@ from pathlib import Path
 
 import cuda_kernels
 import custom_dispatch as cd
-from benchmarks.report import Row, finish, quartiles
+from benchmarks.report import Row, as_usual, finish, quartiles
 from custom_dispatch.cli.kernels import load_kernels
 from custom_dispatch.toolchain.plan import plan_units
 
@@ -147,7 +147,7 @@ print((time.perf_counter() - start) * 1e3)
 def _fresh_process(names: Sequence[str], targets: list[str]) -> float:
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-c", _FRESH, ",".join(names), ",".join(targets)]
-        environment = os.environ | {"CUSTOM_DISPATCH_STORE": directory}
+        environment = as_usual() | {"CUSTOM_DISPATCH_STORE": directory}
         for _ in range(2):
             done = subprocess.run(
                 command, capture_output=True, text=True, check=True, env=environment

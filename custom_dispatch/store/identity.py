@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,7 @@ from custom_dispatch.store.key import key_of
 
 _PAGE_BYTES = 1 << 12
 _PAGES = 64
+_SIZES = struct.Struct("<QQ")
 
 
 def file_identity(path: Path) -> bytes:
@@ -52,14 +54,26 @@ def package_identity() -> bytes:
     OSError
         They cannot be read.
     """
-    root = Path(__file__).parents[1]
+    root = str(Path(__file__).parents[1])
     digest = sha256()
     for directory, directories, names in os.walk(root):
         directories[:] = sorted(name for name in directories if name != "__pycache__")
         for name in sorted(names):
-            path = Path(directory, name)
-            digest.update(key_of("file", str(path.relative_to(root)), path.read_bytes()))
+            path = f"{directory}/{name}"
+            inside, content = os.fsencode(path[len(root) :]), _content(path)
+            digest.update(_SIZES.pack(len(inside), len(content)))
+            digest.update(inside)
+            digest.update(content)
     return digest.digest()
+
+
+def _content(path: str) -> bytes:
+    """A file's bytes, without a file object: hundreds of them take half as long."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size + 1)
+    finally:
+        os.close(descriptor)
 
 
 # What decides which instructions a CPU has; not its clock, nor which core answers.
