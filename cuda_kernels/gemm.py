@@ -21,6 +21,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
 from cuda_kernels.shared.products import Rows, Tile, TileF32
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Expr
@@ -55,8 +56,44 @@ SMALL = Tile(64, 64, 64, 4, 2, 2)
 LARGE_F32 = TileF32(128, 128, 32, 4, 2, 4)
 MEDIUM_F32 = TileF32(64, 64, 32, 4, 2, 2)
 SMALL_F32 = TileF32(32, 32, 64, 4, 2, 2)
-_MULTIPROCESSORS = 132
-"""Of an H100 or H200; an A100 has 108. Fewer tiles than these leave some without work."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kernel of a choice: what its blocks compute, and how many tiles it is for."""
+
+    suffix: str
+    how: Tile | Rows
+    hopper: Warpgroups | Split | None = None
+    """The same on sm_90a, if it is something else there."""
+    tile: tuple[int, int] = (0, 0)
+    least: int = 0
+    """A result has to have so many tiles of so many rows and columns; 0: no matter."""
+
+    def requires(self, has_weights: bool, sizes: Sizes) -> list[Condition]:
+        """What this asks of the sizes; where tiles are counted, whole 16 bytes, too."""
+        if not self.least:
+            return []
+        tiles = cd.ceildiv(sizes.m, self.tile[0]) * cd.ceildiv(sizes.n, self.tile[1])
+        whole = [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]
+        return [tiles * sizes.batch >= self.least, *whole]
+
+
+FORMS = (
+    Form("few", FEW),
+    Form("many", LARGE, Warpgroups(256, 4, 2), (128, 256), 132),
+    Form("half", MEDIUM, Warpgroups(256, 4, 1), (128, 256), 67),
+    Form("some", MEDIUM, Split(128, 6, 1), (128, 128), 67),
+    Form("little", SMALL, Split(128, 6, 2), (128, 128), 45),
+    Form("any", SMALL, Split(128, 6, 3)),
+)
+"""In the order in which they are chosen. An H100 or H200 has 132 multiprocessors (an A100 108), and
+fewer tiles leave some of them without work: then tiles are smaller, or blocks share k."""
+FORMS_F32 = (
+    Form("many", LARGE_F32, tile=(128, 128), least=132),
+    Form("some", MEDIUM_F32, tile=(64, 64), least=132),
+    Form("any", SMALL_F32),
+)
 
 
 def _activated(name: str, x: Array) -> Array:
@@ -100,6 +137,7 @@ def declare(
     out: str | None = None,
     *,
     how: Tile | Rows | None = None,
+    hopper: Warpgroups | Split | None = None,
     suffix: str = "any",
     requires: Callable[[Sizes], Sequence[Condition]] | None = None,
 ) -> cd.Kernel:
@@ -115,6 +153,8 @@ def declare(
         A key of `ACTIVATIONS`.
     how
         What a block computes: small tiles, if it is left out.
+    hopper
+        What it computes on sm_90a, if that is something else.
     suffix
         Of its name.
     """
@@ -144,6 +184,13 @@ def declare(
         block=how.threads,
         grid=how.blocks(sizes.m, n) * sizes.batch,
         dynamic_shared_memory=how.shared_bytes,
+        implementations=None
+        if hopper is None
+        else {
+            "cuda:sm_90a": hopper.implementation(
+                dtype, out, function, has_weights, (sizes.batch, sizes.m, n)
+            )
+        },
         requires=[*of_rows, *(requires(sizes) if requires else ())],
         reference=_reference(layout, activation, out),
         flops=2 * cd.batch * n * k * (m if is_batch else 1),
@@ -151,26 +198,21 @@ def declare(
 
 
 def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
-    """The kernels of one form: for few rows, for many tiles, for some, for any sizes."""
-
-    def kernel(how: Tile | Rows, suffix: str) -> cd.Kernel:
-        requires = partial(enough, how) if isinstance(how, Tile) else None
-        return declare(layout, dtype, activation, out, how=how, suffix=suffix, requires=requires)
-
-    def enough(tile: Tile, sizes: Sizes) -> list[Condition]:
-        whole = [sizes.k % 8 == 0, *([] if _has_weights(layout) else [sizes.n % 8 == 0])]
-        return [tile.blocks(sizes.m, sizes.n) * sizes.batch >= _MULTIPROCESSORS, *whole]
-
-    forms: dict[str, Tile | Rows]
-    if dtype == "f32":
-        forms = {"many": LARGE_F32, "some": MEDIUM_F32}
-    else:
-        forms = {"few": FEW, "many": LARGE, "some": MEDIUM}
+    """The kernels of one form: for few rows, for many tiles, for fewer, for any sizes."""
     return cd.Choice(
         _name(layout, dtype, activation, out or dtype),
         [
-            *(kernel(how, suffix) for suffix, how in forms.items()),
-            declare(layout, dtype, activation, out),
+            declare(
+                layout,
+                dtype,
+                activation,
+                out,
+                how=form.how,
+                hopper=form.hopper,
+                suffix=form.suffix,
+                requires=partial(form.requires, _has_weights(layout)),
+            )
+            for form in (FORMS_F32 if dtype == "f32" else FORMS)
         ],
     )
 

@@ -1,0 +1,355 @@
+"""Matrix products on a GPU: correct first, then beside PyTorch, which calls cuBLAS.
+
+Two halves, as the GPU suite has: `build DIRECTORY` on any machine, then where there are a GPU and
+PyTorch
+
+    python benchmarks/gpu_gemm.py check DIRECTORY
+    python benchmarks/gpu_gemm.py run DIRECTORY [--save FILE]
+
+`check` runs odd sizes at aligned and misaligned addresses, with NaN and infinity among the inputs.
+
+The objects are those that modules hold for the GPU's architecture; of a choice, the kernel that it
+takes. Launches are captured in a CUDA graph, one behind the other over several sets of inputs that
+are together larger than the L2 cache, and a replay is timed with events: medians, in turn with
+PyTorch's. So a figure is a launch's time with the gap to the next.
+
+Bars, of the issue, as parts of PyTorch's speed: 0.95 at 4096^3 and 8192^3 in bf16, and 0.9 as the
+geometric mean over the weights of Llama 3 8B's layers, at 1, 16, 128 and 4096 rows each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import custom_dispatch as cd
+from cuda_kernels import gemm
+from custom_dispatch.errors import CallError
+
+if TYPE_CHECKING:
+    import torch
+
+TARGETS = {90: "cuda:sm_90a", 80: "cuda:sm_80"}
+CHOICES = (gemm.linear_bf16, gemm.matmul_bf16, gemm.linear_f16, gemm.linear_bf16_f32)
+LLAMA = {"qkv": (6144, 4096), "o": (4096, 4096), "gate_up": (28672, 4096), "down": (4096, 14336)}
+"""n and k of the weights of a layer of Llama 3 8B."""
+ROWS = (1, 16, 128, 4096)
+SQUARES = (4096, 8192)
+SQUARE_BAR, LLAMA_BAR = 0.95, 0.9
+ODD = tuple(itertools.product((1, 7, 63, 65, 4095), (1, 7, 63, 65, 4095), (8, 13, 64, 4104)))
+CACHE_BYTES = 250_000_000
+"""Inputs rotate over so many bytes, several times an H200's L2 cache."""
+BANDWIDTH, OPERATIONS = 4.3e12, 790e12
+"""Of an H200, measured through PyTorch: bytes of a copy and operations of a product a second."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    kernel: str
+    m: int
+    n: int
+    k: int
+    us: float
+    torch_us: float
+    floor_us: float
+    """The longer of the times that its bytes and its operations take at the least."""
+
+    @property
+    def of_torch(self) -> float:
+        """PyTorch's time over ours."""
+        return self.torch_us / self.us
+
+
+def build(directory: Path) -> None:
+    """Compile every kernel of the choices, as cubins."""
+    directory.mkdir(parents=True, exist_ok=True)
+    index: dict[str, dict[str, dict[str, str]]] = {}
+    for choice in CHOICES:
+        library = cd.build(list(choice.kernels), list(TARGETS.values()), image="cubin")
+        for unit in library.units:
+            for item in unit.objects:
+                file = f"{choice.name}_{unit.name}_{item.target.symbol}.cubin"
+                (directory / file).write_bytes(item.data)
+                for kernel in unit.kernels:
+                    symbol = item.symbol(kernel.for_target(item.target).entry)
+                    entry = {"file": file, "symbol": symbol}
+                    index.setdefault(str(item.target), {})[kernel.name] = entry
+    (directory / "index.json").write_text(json.dumps(index, indent=1))
+
+
+class Launcher:
+    """The built kernels, launched through the driver on PyTorch's stream."""
+
+    def __init__(self, directory: Path) -> None:
+        import torch
+
+        from custom_dispatch.kernel.target import Target
+        from custom_dispatch.runtime.native_launch import NativeContext
+
+        torch.cuda.init()
+        torch.zeros(1, device="cuda")
+        major, _ = torch.cuda.get_device_capability()
+        name = TARGETS[max(known for known in TARGETS if known <= 10 * major)]
+        self.target = Target.parse(name)
+        self._directory = directory
+        self._index = json.loads((directory / "index.json").read_text())[name]
+        self._context = NativeContext().__enter__()  # until the process ends
+        self._functions: dict[str, ctypes.c_void_p] = {}
+
+    def _function(self, name: str, shared_bytes: int) -> ctypes.c_void_p:
+        if name not in self._functions:
+            found, function = self._index[name], ctypes.c_void_p()
+            module = self._context.load((self._directory / found["file"]).read_bytes())
+            symbol = found["symbol"].encode()
+            self._context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol)
+            self._context.call("cuFuncSetAttribute", function, 8, shared_bytes)
+            self._functions[name] = function
+        return self._functions[name]
+
+    def launch(
+        self, choice: cd.Choice, tensors: dict[str, torch.Tensor | None]
+    ) -> tuple[str, Callable[[], None]]:
+        """The kernel that a choice takes, and a launch of it."""
+        import torch
+
+        from custom_dispatch.kernel.binding import bind_dims, grid_for
+        from custom_dispatch.kernel.words import constants_of
+
+        given = {name: value for name, value in tensors.items() if value is not None}
+        for kernel in choice.kernels:
+            form = kernel.for_target(self.target)
+            absent = {item.name: (0,) * item.rank for item in form.abi.bindings}
+            shapes = absent | {name: tuple(value.shape) for name, value in given.items()}
+            try:
+                dims = bind_dims(form, {item.name: shapes[item.name] for item in form.inputs})
+            except CallError:
+                continue
+            break
+        else:
+            raise AssertionError(choice.name)
+        some = next(iter(given.values())).data_ptr()
+        addresses = {item.name: some for item in form.abi.bindings}
+        addresses |= {name: value.data_ptr() for name, value in given.items()}
+        words = constants_of(
+            form, dims, {item.name: int(item.name in given) for item in form.inputs}
+        )
+        values: list[Any] = [ctypes.c_uint64(addresses[item.name]) for item in form.abi.bindings]
+        values += [ctypes.c_uint32(word) for word in words]
+        pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        function = self._function(kernel.name, form.dynamic_shared_memory)
+        block = (*form.block, 1, 1)[:3]
+        sizes = [ctypes.c_uint(size) for size in (*grid_for(form, dims), *block)]
+        sizes.append(ctypes.c_uint(form.dynamic_shared_memory))
+        start, kept = self._context.function("cuLaunchKernel"), values
+
+        def run() -> None:
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            assert kept
+            self._context.check("cuLaunchKernel", start(function, *sizes, stream, pointers, None))
+
+        return kernel.name, run
+
+
+def product(
+    choice: cd.Choice, m: int, n: int, k: int, *, misaligned: int = 0, added: bool = False
+) -> dict[str, torch.Tensor | None]:
+    """Fresh random operands, a poisoned result."""
+    import torch
+
+    types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+    of_b = (n, k) if choice.name.startswith("linear") else (k, n)
+    shapes = {"a": (m, k), "b": of_b, "bias": (n,), "residual": (m, n), "c": (m, n)}
+    result: dict[str, torch.Tensor | None] = {}
+    first = choice.kernels[0]
+    for item in first.abi.bindings:
+        shape = shapes[item.name]
+        kind = types[str(item.dtype)]
+        memory = torch.randn(prod(shape) + misaligned, device="cuda").to(kind)
+        if item.name == "c":
+            memory.fill_(torch.nan)
+        wanted = added or item.name in ("a", "b", "c")
+        result[item.name] = memory[misaligned:].view(shape) if wanted else None
+    return result
+
+
+def expected(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> torch.Tensor:
+    """The product in double precision."""
+    a, b, bias, residual, _ = (None if x is None else x.double() for x in tensors.values())
+    assert a is not None
+    assert b is not None
+    result = a @ (b.t() if choice.name.startswith("linear") else b)
+    for more in (bias, residual):
+        result = result if more is None else result + more
+    return result
+
+
+def problem(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> str:
+    """What is wrong with a result; empty if nothing."""
+    import torch
+
+    got, want = tensors["c"], expected(choice, tensors)
+    assert got is not None
+    got = got.double()
+    finite = want.isfinite()
+    if not (got.isfinite() == finite).all() or not (got.isnan() == want.isnan()).all():
+        return "NaN or infinity where it should not be, or not where it should"
+    off, size = (got - want)[finite].norm(), want[finite].norm()
+    tolerance = 5e-3 if tensors["c"].dtype == torch.bfloat16 else 1e-3  # type: ignore[union-attr]
+    return "" if off <= tolerance * size else f"{float(off / size):.2g} off"
+
+
+def check(directory: Path) -> int:
+    """Run the odd sizes."""
+    import torch
+
+    launcher, failures, count = Launcher(directory), 0, 0
+    for choice, (m, n, k), misaligned in itertools.product(CHOICES, ODD, (0, 1)):
+        tensors = product(choice, m, n, k, misaligned=misaligned, added=(m + n) % 4 == 0)
+        a, b = tensors["a"], tensors["b"]
+        assert a is not None
+        assert b is not None
+        if m > 1:
+            a[m // 2, k - 1] = torch.nan if m % 3 else torch.inf
+        name, run = launcher.launch(choice, tensors)
+        run()
+        torch.cuda.synchronize()
+        found = problem(choice, tensors)
+        count += 1
+        if found:
+            failures += 1
+            print(f"{name} {m} x {n} x {k}, {misaligned} elements off: {found}", flush=True)
+    print(f"{count} launches, {failures} wrong")
+    return int(failures > 0)
+
+
+def in_turn(runs: dict[str, list[Callable[[], Any]]], rounds: int) -> dict[str, float]:
+    """Microseconds of a launch: of each name's, one behind the other in a graph; medians."""
+    import torch
+
+    graphs, times = {}, {name: list[float]() for name in runs}
+    for name, launches in runs.items():
+        for run in launches:
+            run()
+        torch.cuda.synchronize()
+        graphs[name] = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graphs[name]):
+            for run in launches:
+                run()
+    for _ in range(rounds):
+        for name, graph in graphs.items():
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+            start.record()
+            graph.replay()
+            stop.record()
+            stop.synchronize()
+            times[name].append(start.elapsed_time(stop) * 1e3 / len(runs[name]))
+    return {name: statistics.median(found[1:]) for name, found in times.items()}
+
+
+def measure(launcher: Launcher, choice: cd.Choice, m: int, n: int, k: int) -> Row:
+    """Check one product and time it beside PyTorch's."""
+    import torch
+
+    sets = min(8, 1 + CACHE_BYTES // (2 * (n * k + m * k)) + 1)
+    operands = [product(choice, m, n, k) for _ in range(sets)]
+    launches = [launcher.launch(choice, tensors) for tensors in operands]
+    launches[0][1]()
+    torch.cuda.synchronize()
+    if m * n * k < 1 << 38 and (found := problem(choice, operands[0])):
+        sys.exit(f"{launches[0][0]} {m} x {n} x {k}: {found}")
+
+    def beside(tensors: dict[str, torch.Tensor | None]) -> Callable[[], Any]:
+        a, b, c = tensors["a"], tensors["b"], tensors["c"]
+        assert a is not None
+        assert b is not None
+        assert c is not None
+        right = b.t() if choice.name.startswith("linear") else b
+        out = c.to(a.dtype)
+        return lambda: torch.matmul(a, right, out=out)
+
+    repeats = max(1, 24 // sets) if m * n * k < 1 << 34 else 1
+    runs: dict[str, list[Callable[[], Any]]] = {
+        "ours": [run for _, run in launches] * repeats,
+        "torch": [beside(tensors) for tensors in operands] * repeats,
+    }
+    us = in_turn(runs, 15)
+    moved = sum(x.nbytes for x in operands[0].values() if x is not None)
+    floor = max(moved / BANDWIDTH, 2 * m * n * k / OPERATIONS) * 1e6
+    return Row(launches[0][0], m, n, k, us["ours"], us["torch"], floor)
+
+
+def line(row: Row) -> str:
+    """One line of the table."""
+    rate = 2 * row.m * row.n * row.k / row.us / 1e6
+    return (
+        f"{row.kernel:22} {row.m:5} x {row.n:5} x {row.k:5} {row.us:9.1f} us {rate:7.1f} TFLOP/s "
+        f"{row.of_torch:6.3f} of PyTorch's speed, {row.floor_us / row.us:5.2f} of the floor's"
+    )
+
+
+def run(directory: Path, save: Path | None) -> int:
+    """Time everything; 1 if a bar is not met."""
+    from benchmarks.gpu_kernels import _versions
+
+    launcher = Launcher(directory)
+    rows, verdicts = [], []
+    for size, choice in itertools.product(SQUARES, CHOICES):
+        rows.append(measure(launcher, choice, size, size, size))
+        print(line(rows[-1]), flush=True)
+        if choice in (gemm.linear_bf16, gemm.matmul_bf16):
+            verdicts.append((f"{choice.name} {size}^3", rows[-1].of_torch, SQUARE_BAR))
+    for m in ROWS:
+        for n, k in LLAMA.values():
+            rows.append(measure(launcher, gemm.linear_bf16, m, n, k))
+            print(line(rows[-1]), flush=True)
+        mean = statistics.geometric_mean(row.of_torch for row in rows[-len(LLAMA) :])
+        verdicts.append((f"weights of Llama 3 8B, {m} rows", mean, LLAMA_BAR))
+    for what, ratio, bar in verdicts:
+        verdict = "ok" if ratio >= bar else "NOT MET"
+        print(f"{what:36} {ratio:6.3f} of PyTorch's speed (bar {bar}) {verdict}")
+    if save:
+        content = {
+            "command": "python benchmarks/gpu_gemm.py run",
+            "versions": _versions(),
+            "date": time.strftime("%Y-%m-%d"),
+            "target": str(launcher.target),
+            "rows": [asdict(row) | {"of_torch": row.of_torch} for row in rows],
+            "bars": [{"what": w, "of_torch": ratio, "bar": bar} for w, ratio, bar in verdicts],
+        }
+        save.write_text(json.dumps(content, indent=1) + "\n")
+    return int(any(ratio < bar for _, ratio, bar in verdicts))
+
+
+def main() -> int:
+    """Build, check or run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=("build", "check", "run"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
+    options = parser.parse_args()
+    if options.what == "build":
+        build(options.directory)
+        return 0
+    if options.what == "check":
+        return check(options.directory)
+    return run(options.directory, options.save)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What blocks of `gemm_sm90a.cu` and `gemm_split_sm90a.cu` compute, and how they are launched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.expr import Expr
+
+TILE_M, TILE_K = 128, 64
+"""Rows of a tile, and elements of k of a stage, as in `include/gemm_sm90a.cuh`."""
+MULTIPROCESSORS = 132
+"""Of an H100 or H200. Persistent blocks are so many; on a GPU with fewer some wait for others."""
+
+
+def _pipeline_bytes(n: int, stages: int) -> int:
+    """Of `Pipeline`: the stages, maps and barriers, up to the next multiple of 1024."""
+    stage = (TILE_M + n) * TILE_K * 2
+    return _whole(stages * stage + 2 * 128 + 2 * 8 + 8 + stages * 16)
+
+
+def _whole(size_bytes: int) -> int:
+    return -(-size_bytes // 1024) * 1024
+
+
+@dataclass(frozen=True)
+class Warpgroups:
+    """A block of `gemm_sm90a.cu`: tiles of 128 x n, one after another.
+
+    Blocks of a cluster compute tiles one above another and share what they read of b.
+    """
+
+    n: int
+    stages: int
+    cluster: int
+
+    source: ClassVar = "gemm_sm90a.cu"
+    function: ClassVar = "gemm_sm90a"
+    threads: ClassVar = 384
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for so many products of so many rows and columns."""
+        batch, m, n = sizes
+        tiles = cd.ceildiv(m, TILE_M * self.cluster) * cd.ceildiv(n, self.n) * batch
+        persistent = MULTIPROCESSORS // self.cluster * self.cluster
+        staging = 8 * 2 * 16 * 128 + 128 + 8
+        return cd.Implementation(
+            source=self.source,
+            entry=_entry(self, dtype, out, activation, has_weights),
+            block=self.threads,
+            grid=cd.minimum(persistent, tiles * self.cluster),
+            dynamic_shared_memory=_whole(_pipeline_bytes(self.n, self.stages) + staging),
+            cluster=self.cluster,
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """A cluster of `gemm_split_sm90a.cu`: a tile of 128 x n, its blocks share k."""
+
+    n: int
+    stages: int
+    cluster: int
+
+    source: ClassVar = "gemm_split_sm90a.cu"
+    function: ClassVar = "gemm_split_sm90a"
+    threads: ClassVar = 288
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for so many products of so many rows and columns."""
+        batch, m, n = sizes
+        tiles = cd.ceildiv(m, TILE_M) * cd.ceildiv(n, self.n) * batch
+        return cd.Implementation(
+            source=self.source,
+            entry=_entry(self, dtype, out, activation, has_weights),
+            block=self.threads,
+            grid=tiles * self.cluster,
+            dynamic_shared_memory=_pipeline_bytes(self.n, self.stages),
+            cluster=self.cluster,
+        )
+
+
+def _entry(
+    how: Warpgroups | Split, dtype: str, out: str, activation: str, has_weights: bool
+) -> str:
+    types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
+    return f"cuda_kernels::{how.function}<{types}, {how.n}, {how.stages}, {how.cluster}>"

@@ -1,0 +1,83 @@
+"""What Hopper's matrix products take of the GPU, and which of them a size gets.
+
+Their results are compared on an H200: `benchmarks/gpu_gemm.py check`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cuda_kernels
+import custom_dispatch as cd
+from cuda_kernels import gemm
+from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.target import Target
+
+HOPPER = "cuda:sm_90a"
+MOST_SHARED_BYTES = 227 * 1024
+
+
+def test_no_product_spills() -> None:
+    """With every role of a warp within its registers."""
+    kernels = [gemm.linear_bf16.kernels[1], gemm.batch_matmul_bf16_f32.kernels[-1]]
+    report = cd.build(kernels, [HOPPER], fail_on_spill=True).report()
+    assert [item.kernel for item in report if item.resources.stack_bytes] == []
+    assert [item.resources.registers for item in report] == [168, 90]
+
+
+def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
+    forms = {form.hopper for form in gemm.FORMS if form.hopper is not None}
+    lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
+    lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
+    for form in forms:
+        layout = "Memory" if isinstance(form, Warpgroups) else "Pipeline"
+        launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
+        size = launch.dynamic_shared_memory
+        assert size is not None
+        assert size <= MOST_SHARED_BYTES
+        lines.append(f"static_assert(sizeof({layout}<{form.n}, {form.stages}>) == {size});")
+    source = tmp_path / "sizes.cu"
+    source.write_text("\n".join([*lines, "  *x = 0.0f;", "}"]))
+    kernel = cd.Kernel(
+        "nothing",
+        source=source,
+        operands=[cd.Out("x", "f32", [1])],
+        block=1,
+        grid=1,
+        include_dirs=[Path(cuda_kernels.__path__[0])],
+    )
+    cd.build([kernel], [HOPPER])
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "suffix", "hopper"),
+    [
+        (1, 28672, 4096, "few", None),
+        (16, 4096, 14336, "few", None),
+        (17, 4096, 4096, "any", Split(128, 6, 3)),
+        (128, 4096, 14336, "any", Split(128, 6, 3)),
+        (128, 6144, 4096, "little", Split(128, 6, 2)),
+        (128, 28672, 4096, "half", Warpgroups(256, 4, 1)),
+        (512, 4096, 4096, "some", Split(128, 6, 1)),
+        (4096, 4096, 4096, "many", Warpgroups(256, 4, 2)),
+        (4096, 4096, 4090, "any", Split(128, 6, 3)),
+    ],
+)
+def test_sizes_and_their_kernels(
+    m: int, n: int, k: int, suffix: str, hopper: Warpgroups | Split | None
+) -> None:
+    for form, kernel in zip(gemm.FORMS, gemm.linear_bf16.kernels, strict=True):
+        shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
+        try:
+            bind_dims(kernel, shapes)
+        except CallError:
+            continue
+        assert (form.suffix, form.hopper) == (suffix, hopper)
+        own = kernel.for_target(Target.parse(HOPPER))
+        assert Path(own.source or "").name == (hopper or form.how).source
+        return
+    raise AssertionError("no kernel")
