@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
                                                                   T* __restrict__ out,
                                                                   float scale,
                                                                   bool causal,
+                                                                  int batches,
                                                                   int heads,
                                                                   int kv_heads,
                                                                   int queries,

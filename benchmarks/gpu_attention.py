@@ -1,0 +1,370 @@
+"""Attention on tensor cores on a GPU: correct first, then beside PyTorch's and a plain copy.
+
+Two halves: `build DIRECTORY` on any machine, then where there are a GPU, iree-base-runtime and
+PyTorch
+
+    python benchmarks/gpu_attention.py check DIRECTORY
+    python benchmarks/gpu_attention.py run DIRECTORY [--save FILE]
+
+`check` runs odd sizes at aligned and misaligned addresses, every kernel for every target that it
+has, and the choices through IREE; `check --few` few enough for compute-sanitizer.
+
+The objects are those that modules hold, launched through the CUDA driver and timed with events, as
+PyTorch's operators are, in turns of a few launches each: a GPU at its limit of power runs at a
+clock that follows from what ran just before. Code for sm_80 is compiled for sm_90, which is how an
+H200 runs it.
+
+Bars, of the issue: as fast as PyTorch's best backend at 32 heads of 4096 x 128, f16; a step of
+decoding at 80 % of the bandwidth of a copy, counted in bytes of keys and values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import custom_dispatch as cd
+from benchmarks.gpu_attention_cases import (
+    DECODES,
+    PREFILLS,
+    TOLERANCES,
+    Inputs,
+    cases,
+    exact,
+    inputs,
+    shape_text,
+    wrong,
+)
+from cuda_kernels import attention
+from cuda_kernels import tensor_core_attention as tensor_core
+from cuda_kernels.shared.attention import PREFIXES
+from custom_dispatch.kernel.target import Target
+
+TARGETS = ("cuda:sm_90", "cuda:sm_90a")
+"""The first has the code for sm_80 where there is none for sm_90."""
+GUARD = 64
+"""Elements behind every result that must stay as they were."""
+
+
+def unbound() -> Iterator[cd.Kernel]:
+    """All of their kernels, those of few queries for any number of heads."""
+    for dtype in TOLERANCES:
+        for dim in tensor_core.TILES:
+            for mask in PREFIXES:
+                yield tensor_core.prefill(dtype, dim, mask)
+            for clusters in (replace(found, least_heads=0) for found in tensor_core.CLUSTERS):
+                for mask in PREFIXES:
+                    yield tensor_core.decode(dtype, dim, mask, clusters)
+                yield tensor_core.decode_cache(dtype, dim, clusters)
+
+
+def build(directory: Path) -> None:
+    """Compile everything: cubins, which load at once, and a module."""
+    directory.mkdir(parents=True, exist_ok=True)
+    kernels = list(unbound())
+    index: dict[str, dict[str, dict[str, Any]]] = {}
+    for target in TARGETS:
+        for unit in cd.build(kernels, [target], image="cubin").units:
+            (item,) = unit.objects
+            file = f"{unit.name}_{item.target.symbol}.cubin"
+            (directory / file).write_bytes(item.data)
+            for kernel in unit.kernels:
+                form = kernel.for_target(Target.parse(target))
+                index.setdefault(target, {})[kernel.name] = {
+                    "file": file,
+                    "symbol": item.symbol(form.entry),
+                }
+    (directory / "index.json").write_text(json.dumps(index, indent=1))
+    wanted = [attention.attention_f16_64, attention.attention_f16_128, attention.attention_bf16_128]
+    cached = [attention.cached_attention_bf16_128]
+    cd.compile(None, [*wanted, *cached], ["cuda:sm_80", *TARGETS]).save(
+        directory / "attention.vmfb"
+    )
+
+
+class Launcher:
+    """The built kernels, launched through the driver."""
+
+    def __init__(self, directory: Path) -> None:
+        import torch
+
+        from custom_dispatch.runtime.native_launch import NativeContext
+
+        torch.cuda.init()
+        self._directory = directory
+        self.index = json.loads((directory / "index.json").read_text())
+        self._kernels = {kernel.name: kernel for kernel in unbound()}
+        self._context = NativeContext().__enter__()  # until the process ends
+
+    def launch(
+        self, target: str, name: str, given: Inputs, lengths: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """A launch, its result, poisoned, and what lies behind it."""
+        import torch
+
+        from custom_dispatch.kernel.binding import bind_dims, grid_for
+        from custom_dispatch.kernel.operand import Buffer
+        from custom_dispatch.kernel.words import constants_of
+        from custom_dispatch.runtime.native_launch import NativeLaunch
+
+        kernel = self._kernels[name].for_target(Target.parse(target))
+        tensors = {"q": given.q, "k": given.k, "v": given.v, "mask": given.mask, "lengths": lengths}
+        buffers = [item for item in kernel.inputs if isinstance(item, Buffer)]
+        dims = bind_dims(
+            kernel,
+            {
+                item.name: (0,) * item.rank
+                if tensors[item.name] is None
+                else tensors[item.name].shape
+                for item in buffers
+            },
+        )
+        offset, size = given.q.storage_offset(), given.q.numel()
+        memory = torch.full((offset + size + GUARD,), math.nan, dtype=given.q.dtype, device="cuda")
+        out = memory[offset : offset + size].view(given.q.shape)
+        addresses = {"out": out.data_ptr()}
+        numbers: dict[str, Any] = {"scale": given.scale, "causal": given.causal}
+        for item in buffers:
+            tensor = tensors[item.name]
+            addresses[item.name] = (given.q if tensor is None else tensor).data_ptr()
+            numbers[item.name] = int(tensor is not None)
+        found = self.index[target][name]
+        torch.cuda.synchronize()
+        launch = NativeLaunch(
+            self._context,
+            (self._directory / found["file"]).read_bytes(),
+            found["symbol"],
+            grid=grid_for(kernel, dims, capability=90),
+            block=kernel.block,
+            shared_bytes=kernel.dynamic_shared_memory,
+            bindings=[ctypes.c_uint64(addresses[item.name]) for item in kernel.abi.bindings],
+            constants=constants_of(kernel, dims, numbers),
+        )
+        return launch, out, memory[offset + size :]
+
+
+def check(directory: Path, few: bool) -> int:
+    """Run the odd sizes."""
+    import torch
+
+    launcher, failures, count = Launcher(directory), 0, 0
+    for suffix, prefix, given in cases(few):
+        want, kind = exact(given), suffix.split("_")[0]
+        infixes = [found.infix for found in tensor_core.CLUSTERS]
+        infixes = infixes if prefix.endswith("decode") else [""]
+        for name in (f"{prefix}_attention_{infix}{suffix}" for infix in infixes):
+            for target in TARGETS:
+                launch, out, guard = launcher.launch(target, name, given)
+                launch.run()
+                problem = wrong(kind, out, want, guard)
+                count += 1
+                if problem:
+                    failures += 1
+                    print(f"{name} for {target} {given.sizes}: {problem}", flush=True)
+        if prefix == "decode" and not given.causal and given.q.storage_offset() == 0:
+            batch, _, _, queries, keys, _ = given.sizes
+            lengths = torch.randint(0, keys + 1, (batch,), dtype=torch.int32, device="cuda")
+            last = lengths[:, None] - queries + 1 + torch.arange(queries, device="cuda")
+            seen = torch.arange(keys, device="cuda") < last[:, None, :, None]
+            want = exact(Inputs(given.q, given.k, given.v, seen, given.scale, False))
+            for infix in infixes:
+                name = f"decode_cache_{infix}{suffix}"
+                launch, out, guard = launcher.launch(TARGETS[0], name, given, lengths)
+                launch.run()
+                problem = wrong(kind, out, want, guard)
+                count += 1
+                if problem:
+                    failures += 1
+                    print(f"{name} {given.sizes} {lengths.tolist()}: {problem}", flush=True)
+    print(f"{count} launches, {failures} wrong")
+    if not few:
+        program, calls = cd.load(directory / "attention.vmfb", "cuda"), 0
+        for sizes in (
+            (1, 4, 2, 130, 200, 128),
+            (16, 32, 8, 1, 300, 128),
+            (1, 8, 2, 3, 300, 128),
+            (4, 32, 8, 2, 77, 128),
+        ):
+            given = inputs("bf16", sizes)
+            none = torch.empty((sizes[0], 1, 1, 0), dtype=given.q.dtype, device="cuda")
+            out = program.attention_bf16_128(given.q, given.k, given.v, none, given.scale, False)
+            problem = wrong("bf16", torch.from_dlpack(out), exact(given))
+            calls += 1
+            if problem:
+                failures += 1
+                print(f"through IREE {sizes}: {problem}")
+        print(f"{calls} calls through IREE")
+    return int(failures > 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    what: str
+    by: str
+    us: float
+    """The median, on the GPU's clock."""
+    rate: float
+    """TFLOP/s, or TB/s of keys and values."""
+    beside: float
+    """PyTorch's fastest time over this one, or the part of a copy's bandwidth."""
+
+
+def in_turns(
+    functions: dict[str, Callable[[], float]], rounds: int = 5, each: int = 6
+) -> dict[str, float]:
+    """The median of each in microseconds."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(20):
+        next(iter(functions.values()))()
+    for _ in range(rounds):
+        for name, once in functions.items():
+            once()
+            times[name] += [once() * 1e6 for _ in range(each)]
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def backends(given: Inputs) -> dict[str, Callable[[], float]]:
+    """PyTorch's, as far as they take the inputs."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention
+
+    from benchmarks.gpu_kernels import with_events
+
+    found = {}
+    for name in ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION"):
+
+        def call(name: str = name) -> Any:
+            with sdpa_kernel(getattr(SDPBackend, name)):
+                return scaled_dot_product_attention(
+                    given.q,
+                    given.k,
+                    given.v,
+                    is_causal=given.causal,
+                    scale=given.scale,
+                    enable_gqa=given.q.shape[1] != given.k.shape[1],
+                )
+
+        try:
+            call()
+        except RuntimeError:
+            continue
+        found[f"PyTorch, {name.split('_')[0].lower()}"] = with_events(call)
+    return found
+
+
+def run(directory: Path) -> tuple[list[Row], float]:
+    """Check and time the large cases."""
+    import torch
+
+    from benchmarks.gpu_kernels import copy_bandwidth
+
+    launcher, rows = Launcher(directory), []
+    copy = copy_bandwidth("f32")
+    print(f"copy: {copy:.2f} TB/s")
+    work = [("f16", sizes, causal) for sizes in PREFILLS for causal in (False, True)]
+    work += [("bf16", PREFILLS[0], False), ("bf16", PREFILLS[0], True)]
+    for kind, sizes, causal in work:
+        given = inputs(kind, sizes, causal=causal)
+        functions = backends(given)
+        name = f"prefill_attention_{kind}_{sizes[-1]}"
+        for target in TARGETS:
+            launch, out, guard = launcher.launch(target, name, given)
+            launch.run()
+            if sizes[0] * sizes[1] <= 32:
+                head = Inputs(
+                    *(x[:, :1] for x in (given.q, given.k, given.v)), None, given.scale, causal
+                )
+                problem = wrong(kind, out[:, :1], exact(head), guard)
+                if problem:
+                    sys.exit(f"{name} for {target} {sizes}: {problem}")
+            label = "sm_80" if target == TARGETS[0] else "sm_90a"
+            functions[label] = launch.kernel_seconds
+        batch, heads, _, queries, keys, dim = sizes
+        flops = 4 * batch * heads * queries * keys * dim / (2 if causal else 1)
+        found = in_turns(functions)
+        best = min(us for by, us in found.items() if by.startswith("PyTorch"))
+        what = f"{kind} {shape_text(sizes)}{', causal' if causal else ''}"
+        for by, us in found.items():
+            rows.append(Row(what, by, us, flops / us / 1e6, best / us))
+            print(
+                f"{what:40} {by:20} {us:8.1f} us {flops / us / 1e6:6.0f} TFLOP/s {best / us:.3f}",
+                flush=True,
+            )
+    for sizes in DECODES:
+        given = inputs("bf16", sizes)
+        batch, heads, kv_heads, queries, keys, dim = sizes
+        functions = backends(given)
+        infix = next(
+            clusters.infix
+            for clusters in tensor_core.CLUSTERS
+            if batch * kv_heads >= clusters.least_heads
+        )
+        launch, out, guard = launcher.launch(
+            TARGETS[0], f"decode_attention_{infix}bf16_{dim}", given
+        )
+        launch.run()
+        problem = wrong("bf16", out, exact(given), guard)
+        if problem:
+            sys.exit(f"decode {sizes}: {problem}")
+        functions["sm_90"] = launch.kernel_seconds
+        lengths = torch.full((batch,), keys, dtype=torch.int32, device="cuda")
+        cached, *_ = launcher.launch(TARGETS[0], f"decode_cache_{infix}bf16_{dim}", given, lengths)
+        functions["sm_90, lengths"] = cached.kernel_seconds
+        moved = 2 * given.k.nbytes
+        for by, us in in_turns(functions).items():
+            rows.append(
+                Row(f"bf16 {shape_text(sizes)}", by, us, moved / us / 1e6, moved / us / 1e6 / copy)
+            )
+            rate = f"{rows[-1].rate:6.2f} TB/s {rows[-1].beside:.2f} of a copy"
+            print(
+                f"{rows[-1].what:40} {by:20} {us:8.1f} us {rate}",
+                flush=True,
+            )
+    return rows, copy
+
+
+def main() -> int:
+    """Build, check or run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=("build", "check", "run"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--few", action="store_true", help="sizes for compute-sanitizer")
+    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
+    options = parser.parse_args()
+    if options.what == "build":
+        build(options.directory)
+        return 0
+    if options.what == "check":
+        return check(options.directory, options.few)
+    from benchmarks.gpu_kernels import _versions
+
+    rows, copy = run(options.directory)
+    if options.save:
+        content = {
+            "command": "python benchmarks/gpu_attention.py run",
+            "versions": _versions(),
+            "date": time.strftime("%Y-%m-%d"),
+            "copy_tb_per_s": copy,
+            "rows": [asdict(row) for row in rows],
+        }
+        options.save.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+// What the attention kernels for tensor cores share: the way from the product of a query and a key to its weight,
+// and from weighted sums to the result. To be included by kernels: #include "include/attention_softmax.cuh".
+//
+// Sums of tensor cores lie in blocks of 8 columns: lane 4 * g + t of a warp has, of rows g and g + 8, the columns
+// 2t and 2t + 1 of each block, as [4 * block + 2 * (which row) + (which column)].
+#pragma once
+
+#include "pack.cuh"
+
+namespace cuda_kernels {
+
+constexpr float kLog2E = 1.4426950408889634f;
+
+// 2 to the power of x; results below 1.2e-38 are zeros.
+__device__ __forceinline__ float power_of_two(float x) {
+  float result;
+  asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// Two numbers as neighbours in a register.
+__device__ __forceinline__ unsigned neighbours(__half, float low, float high) {
+  const __half2 both = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const unsigned*>(&both);
+}
+
+__device__ __forceinline__ unsigned neighbours(__nv_bfloat16, float low, float high) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const unsigned*>(&both);
+}
+
+// What is done to a product of a query and a key before its exponential, in units of log2(e).
+//
+// Mostly it is multiplied by the scale alone, together with the subtraction of the maximum (`factor`). With a mask,
+// or a scale that does not keep the order, `adjust` does that before, and the factor is 1.
+template <class T>
+struct Scoring {
+  const void* mask;  // null where there is none
+  bool mask_is_bool, causal;
+  int mask_rows, keys, sequence;
+  float scale;
+  int before = 0;  // keys that a causal query sees besides those up to its own number
+
+  __device__ __forceinline__ bool adjusts() const { return mask != nullptr || !(scale > 0.0f); }
+  __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
+
+  // How many keys a query sees.
+  __device__ __forceinline__ int seen(int query) const { return causal ? min(keys, query + 1 + before) : keys; }
+
+  // Scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ...: hidden keys get
+  // -inf. `is_cut` says whether there may be keys in the tile that not all of the rows see.
+  template <int Size>
+  __device__ __forceinline__ void apply(
+      float (&scores)[Size], const int (&query)[2], int queries, int key, bool is_cut) const {
+    if (adjusts()) {
+#pragma unroll
+      for (int i = 0; i < Size; ++i)
+        scores[i] = adjusted(scores[i], query[i % 4 / 2], queries, key + i / 4 * 8 + i % 2);
+    }
+    if (is_cut) {
+      const int limits[2] = {seen(query[0]) - key, seen(query[1]) - key};
+#pragma unroll
+      for (int i = 0; i < Size; ++i)
+        if (i / 4 * 8 + i % 2 >= limits[i % 4 / 2]) scores[i] = -INFINITY;
+    }
+  }
+
+  __device__ __forceinline__ float adjusted(float score, int query, int queries, int key) const {
+    score *= scale * kLog2E;
+    if (mask == nullptr || query >= queries || key >= keys) return score;
+    const long long row = static_cast<long long>(sequence) * mask_rows + (mask_rows == 1 ? 0 : query);
+    const long long at = row * keys + key;
+    return score + (mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
+                                 : static_cast<float>(static_cast<const T*>(mask)[at]) * kLog2E);
+  }
+};
+
+// The online softmax of this thread's part of two rows of scores, which lie in blocks of 8 columns as products
+// of tensor cores do: scores[4 * block + 2 * row + column]. Four neighbouring lanes share the rows.
+struct Softmax {
+  static constexpr float kSlack = 8.0f;
+  float maxima[2] = {-INFINITY, -INFINITY};  // what the weights are relative to
+  float sums[2] = {0.0f, 0.0f};  // of this thread's columns
+
+  // Makes weights of scores, relative to 2^base of the row. The base follows the maximum only where it is left
+  // behind by more than kSlack: weights may be as large as 2^kSlack, which changes nothing but a common factor, and
+  // what was summed before need not be rescaled for every tile. Returns whether it has to be, by `rescale`.
+  template <int Size>
+  __device__ __forceinline__ bool weigh(float (&scores)[Size], float factor, float (&rescale)[2]) {
+    static_assert(Size % 8 == 0, "whole blocks of 8 columns, twice");
+    // Four chains for each row, which do not wait for one another.
+    float highest[8], sum[4] = {}, base[2];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) highest[i] = fmaxf(maxima[i / 2 % 2], scores[i]);
+#pragma unroll
+    for (int i = 8; i < Size; ++i) highest[i % 8] = fmaxf(highest[i % 8], scores[i]);
+    bool grows = false;
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      float maximum = fmaxf(fmaxf(highest[2 * row], highest[2 * row + 1]), fmaxf(highest[2 * row + 4], highest[2 * row + 5]));
+      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
+      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
+      const float before = maxima[row] * factor;
+      rescale[row] = 1.0f;
+      if ((maximum - maxima[row]) * factor > kSlack) {
+        maxima[row] = maximum;
+        rescale[row] = power_of_two(before - maximum * factor);
+        grows = true;
+      }
+      // While all scores are -inf, anything finite may stand for their maximum.
+      base[row] = maxima[row] == -INFINITY ? 0.0f : maxima[row] * factor;
+    }
+#pragma unroll
+    for (int i = 0; i < Size; ++i) {
+      scores[i] = power_of_two(scores[i] * factor - base[i % 4 / 2]);
+      sum[i % 4] += scores[i];
+    }
+#pragma unroll
+    for (int row = 0; row < 2; ++row) sums[row] = sums[row] * rescale[row] + (sum[2 * row] + sum[2 * row + 1]);
+    return __any_sync(0xffffffffu, grows);
+  }
+
+  // The sum of a row's weights.
+  __device__ __forceinline__ float total(int row) const {
+    const float sum = sums[row] + __shfl_xor_sync(0xffffffffu, sums[row], 1);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+  }
+};
+
+// Weights of 16 keys, rounded, as the left side of a product.
+template <class T>
+__device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float* weights) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) packed[i] = neighbours(T(), weights[2 * i], weights[2 * i + 1]);
+}
+
+// Writes what a thread has of two rows, `query` and `query + 8`, of the result [queries, 2 * Size].
+template <class T, int Size>
+__device__ __forceinline__ void store_result(
+    T* out, const float (&result)[Size], const Softmax& softmax, int query, int queries, int lane, bool packs) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
+    const int row = query + 8 * half;
+    if (row >= queries) continue;
+    T* const to = out + static_cast<long long>(row) * (2 * Size) + lane % 4 * 2;
+#pragma unroll
+    for (int i = 2 * half; i < Size; i += 4) {
+      const float low = result[i] * share, high = result[i + 1] * share;
+      T* const at = to + i / 4 * 8;
+      if (packs) {
+        *reinterpret_cast<unsigned*>(at) = neighbours(T(), low, high);
+      } else {
+        at[0] = static_cast<T>(low);
+        at[1] = static_cast<T>(high);
+      }
+    }
+  }
+}
+
+}  // namespace cuda_kernels

@@ -1,0 +1,65 @@
+// Tiles of queries, keys and values in shared memory for the attention kernels of warps, to be included by
+// kernels: #include "include/attention_tiles.cuh".
+//
+// A tile of `Rows` rows of Dim elements of 16 bits lies in shared memory in parts of 64 columns: rows of 128
+// bytes, in which the 16 bytes i of row r are at place i ^ (r % 8). So the eight rows that ldmatrix reads at
+// once lie in different banks.
+#pragma once
+
+#include "attention_softmax.cuh"
+#include "mma.cuh"
+
+namespace cuda_kernels {
+
+// Where the 16 bytes `unit` of a row are, in bytes from the tile's beginning.
+template <int Rows>
+__device__ __forceinline__ unsigned tile_offset(int row, int unit) {
+  return unit / 8 * (Rows * 128) + row * 128 + ((unit % 8) ^ (row % 8)) * 16;
+}
+
+// Begins to copy rows `first` ... `first + Rows` of an operand [rows, Dim] to a tile, with zeros past the end:
+// `Threads` threads, of which this is number `thread`, each a column of 16-byte units. Where the operand is not
+// aligned the elements are read one by one, and are there when the function returns.
+template <int Rows, int Dim, int Threads, class T>
+__device__ __forceinline__ void copy_tile(
+    unsigned tile, const T* __restrict__ operand, int first, int rows, int thread, bool packs) {
+  constexpr int units = Dim / 8, step = Threads / units;
+  static_assert(Rows % step == 0 && (step & (step - 1)) == 0, "as many rows for every thread");
+  const int unit = thread % units, row = thread / units;
+  const unsigned to = tile + tile_offset<Rows>(row, unit);
+  const T* from = operand + static_cast<long long>(first + row) * Dim + unit * 8;
+  const int left = rows - first - row;  // rows from this thread's first one on
+  auto at = [=](int i) { return (to ^ i % 8 * 16) + i * 128; };  // `row` has no bits of i
+  if (!packs) {
+#pragma unroll 1
+    for (int i = 0; i < Rows; i += step) {
+      unsigned short elements[8] = {};
+      if (i < left)
+        for (int e = 0; e < 8; ++e)
+          elements[e] = reinterpret_cast<const unsigned short*>(from)[i * Dim + e];
+      unsigned words[4];
+      for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at(i)), "r"(words[0]),
+                   "r"(words[1]), "r"(words[2]), "r"(words[3])
+                   : "memory");
+    }
+  } else if (first + Rows <= rows) {
+#pragma unroll
+    for (int i = 0; i < Rows; i += step) copy_async(at(i), from + i * Dim, 16);
+  } else {
+#pragma unroll
+    for (int i = 0; i < Rows; i += step)
+      copy_async(at(i), i < left ? from + i * Dim : operand, i < left ? 16 : 0);
+  }
+}
+
+// sums[0 ... 3] += a b, of 16 x 16 by 16 x 8.
+template <class T>
+__device__ __forceinline__ void multiply_block(float* sums, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  float c[4] = {sums[0], sums[1], sums[2], sums[3]};
+  multiply_add(T(), c, a, {b0, b1});
+#pragma unroll
+  for (int i = 0; i < 4; ++i) sums[i] = c[i];
+}
+
+}  // namespace cuda_kernels

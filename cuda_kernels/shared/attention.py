@@ -1,0 +1,83 @@
+"""What the kernels for attention have in common: operands, and what they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from custom_dispatch.kernel.operand import Operand
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+batch, heads, kv_heads = cd.dim("batch"), cd.dim("heads"), cd.dim("kv_heads")
+queries, keys = cd.dim("queries"), cd.dim("keys")
+
+PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
+"""What the names of kernels with each form of mask begin with."""
+
+
+def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
+    """The C signature of all of them.
+
+    Parameters
+    ----------
+    mask
+        "keys", one row of numbers for all queries, or none; "queries", one for each; "bool", the
+        same of bools, where True is seen.
+    """
+    mask_rows = 1 if mask == "keys" else queries
+    return [
+        cd.In("q", dtype, [batch, heads, queries, dim]),
+        cd.In("k", dtype, [batch, kv_heads, keys, dim]),
+        cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+        cd.In(
+            "mask",
+            "bool" if mask == "bool" else dtype,
+            [batch, 1, mask_rows, keys],
+            optional=mask == "keys",
+        ),
+        cd.Out("out", dtype, [batch, heads, queries, dim]),
+        cd.Scalar("scale", "f32"),
+        cd.Scalar("causal", "bool"),
+        cd.Scalar("batch", "i32", batch),
+        cd.Scalar("heads", "i32", heads),
+        cd.Scalar("kv_heads", "i32", kv_heads),
+        cd.Scalar("queries", "i32", queries),
+        cd.Scalar("keys", "i32", keys),
+        cd.Scalar("mask_rows", "i32", mask_rows),
+        cd.Scalar("mask_is_bool", "bool", int(mask == "bool")),
+    ]
+
+
+def flops(dim: int) -> Any:
+    """Multiplications and additions of both products, without what a causal mask saves."""
+    return 4 * dim * batch * heads * queries * keys
+
+
+def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
+    """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen."""
+    shared = numpy.arange(q.shape[1]) * k.shape[1] // max(q.shape[1], 1)  # each head's keys
+    keys, values = (each.astype(numpy.float64)[:, shared] for each in (k, v))
+    scores = q.astype(numpy.float64) @ keys.swapaxes(-1, -2) * scale
+    if causal:
+        later = numpy.arange(scores.shape[-1]) > numpy.arange(scores.shape[-2])[:, None]
+        scores[..., later] = -numpy.inf
+    if mask is not None and mask.size:
+        is_bool = mask.dtype == numpy.bool_
+        added = numpy.where(mask, 0.0, -numpy.inf) if is_bool else mask.astype(numpy.float64)
+        scores = scores + added
+    largest = scores.max(axis=-1, keepdims=True, initial=-numpy.inf)
+    weights = numpy.exp(scores - numpy.where(largest == -numpy.inf, 0.0, largest))
+    sums = weights.sum(axis=-1, keepdims=True)
+    result: Array = (weights @ values / numpy.where(sums == 0.0, 1.0, sums)).astype(q.dtype)
+    return result
+
+
+def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:
+    """The same, where sequence b has lengths[b] keys, of which the queries are the last."""
+    counts = numpy.clip(lengths, 0, k.shape[2])[:, None, None, None]
+    count = q.shape[2]
+    seen = numpy.arange(k.shape[2]) < counts - count + 1 + numpy.arange(count)[:, None]
+    return attend(q, k, v, seen, scale, False)

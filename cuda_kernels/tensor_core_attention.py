@@ -1,0 +1,205 @@
+"""Attention on tensor cores, for heads of 64 and 128 of 16 bits: many queries, and few.
+
+The declarations for `attention_sm80.cu` and `attention_decode.cu`. Who calls
+them takes the choices of `attention.py`, which have the kernel for each size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import custom_dispatch as cd
+from cuda_kernels.shared.attention import (
+    PREFIXES,
+    attend,
+    attend_cache,
+    batch,
+    flops,
+    heads,
+    keys,
+    kv_heads,
+    operands,
+    queries,
+)
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.condition import Condition
+
+DECODED_ROWS = 16
+"""Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How `attention_sm80.cu` divides its work: the numbers of its template."""
+
+    keys: int
+    """Keys of a tile."""
+    warps: int
+    parts: int
+    """Queries of a warp, in 16."""
+    resident: int
+    """Blocks of a multiprocessor that registers are to suffice for."""
+
+    @property
+    def queries(self) -> int:
+        """Queries of a block."""
+        return 16 * self.parts * self.warps
+
+    def shared_bytes(self, dim: int) -> int:
+        """A tile of queries, one of keys and one of values."""
+        return 2 * dim * (self.queries + 2 * self.keys)
+
+
+TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
+"""By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How `attention_decode.cu` divides the keys of a head."""
+
+    warps: int
+    stages: int
+    blocks: int = 1
+    """Of a cluster, which share a head."""
+
+    def shared_bytes(self, dim: int) -> int:
+        """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
+        return 32 * dim * (1 + 2 * self.warps * self.stages)
+
+    def entry(self, name: str, dtype: str, dim: int) -> str:
+        """The instance of a template."""
+        numbers = f"{dim}, {self.warps}, {self.stages}, {self.blocks}"
+        return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
+
+
+SPLIT = Split(4, 2)
+"""Where there are no clusters, and any GPU has room for it."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which kernel takes how many heads of keys on a GPU with clusters."""
+
+    infix: str
+    """Of its name."""
+    blocks: int
+    """That share a head of keys. More blocks than multiprocessors gain nothing."""
+    least_heads: int
+    """Of keys, of all sequences together."""
+
+
+CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8, 0))
+
+
+def prefill(
+    dtype: str,
+    dim: int,
+    mask: str = "keys",
+    *,
+    tiles: Tiles | None = None,
+) -> cd.Kernel:
+    """The kernel for any number of queries.
+
+    Parameters
+    ----------
+    mask
+        As of `shared.attention.operands`.
+    tiles
+        Others than the usual ones.
+    """
+    tiles = tiles or TILES[dim]
+    numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
+    return cd.Kernel(
+        f"{PREFIXES[mask]}prefill_attention_{dtype}_{dim}",
+        source="attention_sm80.cu",
+        entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
+        operands=operands(dtype, dim, mask),
+        block=32 * tiles.warps,
+        grid=(cd.ceildiv(queries, tiles.queries), heads, batch),
+        dynamic_shared_memory=tiles.shared_bytes(dim),
+        requires=[heads % kv_heads == 0],
+        reference=attend,
+        flops=flops(dim),
+    )
+
+
+def _on_clusters(name: str, dtype: str, dim: int, blocks: int) -> dict[str, cd.Implementation]:
+    split = Split(8, 384 // dim, blocks)  # as many bytes on their way for every size of heads
+    found = cd.Implementation(
+        entry=split.entry(name, dtype, dim),
+        block=32 * split.warps,
+        grid=(blocks, kv_heads, batch),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        cluster=blocks,
+    )
+    return {"cuda:sm_90": found, "cuda:sm_90a": found}
+
+
+def _few_rows(least_heads: int) -> list[Condition]:
+    few = [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
+    return few + ([batch * kv_heads >= least_heads] if least_heads else [])
+
+
+def decode(dtype: str, dim: int, mask: str, clusters: Clusters) -> cd.Kernel:
+    """The kernel for few queries and many keys."""
+    return cd.Kernel(
+        f"{PREFIXES[mask]}decode_attention_{clusters.infix}{dtype}_{dim}",
+        source="attention_decode.cu",
+        entry=SPLIT.entry("attention_decode", dtype, dim),
+        operands=operands(dtype, dim, mask),
+        block=32 * SPLIT.warps,
+        grid=(1, kv_heads, batch),
+        dynamic_shared_memory=SPLIT.shared_bytes(dim),
+        requires=_few_rows(clusters.least_heads),
+        reference=attend,
+        flops=flops(dim),
+        implementations=_on_clusters("attention_decode", dtype, dim, clusters.blocks),
+    )
+
+
+def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
+    """The same with a cache that is filled as far as `lengths` says, for each sequence.
+
+    The queries are the last of the keys: each sees those up to its own.
+    """
+    return cd.Kernel(
+        f"decode_cache_{clusters.infix}{dtype}_{dim}",
+        source="attention_decode.cu",
+        entry=SPLIT.entry("cached_attention", dtype, dim),
+        operands=[
+            cd.In("q", dtype, [batch, heads, queries, dim]),
+            cd.In("k", dtype, [batch, kv_heads, keys, dim]),
+            cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+            cd.In("lengths", "i32", [batch]),
+            cd.Out("out", dtype, [batch, heads, queries, dim]),
+            cd.Scalar("scale", "f32"),
+            cd.Scalar("heads", "i32", heads),
+            cd.Scalar("kv_heads", "i32", kv_heads),
+            cd.Scalar("queries", "i32", queries),
+            cd.Scalar("keys", "i32", keys),
+        ],
+        block=32 * SPLIT.warps,
+        grid=(1, kv_heads, batch),
+        dynamic_shared_memory=SPLIT.shared_bytes(dim),
+        requires=_few_rows(clusters.least_heads),
+        reference=attend_cache,
+        flops=flops(dim),
+        implementations=_on_clusters("cached_attention", dtype, dim, clusters.blocks),
+    )
+
+
+def choose(dtype: str, dim: int, mask: str = "keys") -> cd.Choice:
+    """The kernels for a type, a size of heads and a form of mask, few queries first."""
+    decoding = [decode(dtype, dim, mask, clusters) for clusters in CLUSTERS]
+    return cd.Choice(
+        f"{PREFIXES[mask]}attention_{dtype}_{dim}", [*decoding, prefill(dtype, dim, mask)]
+    )
+
+
+def choose_cached(dtype: str, dim: int) -> cd.Choice:
+    """The same with a cache that is partly filled, and few queries."""
+    return cd.Choice(
+        f"cached_attention_{dtype}_{dim}",
+        [decode_cache(dtype, dim, clusters) for clusters in CLUSTERS],
+    )

@@ -1,0 +1,191 @@
+"""Attention on tensor cores against its reference, on the CPU, from the PTX for sm_80.
+
+Those of many queries have smaller tiles than the declared kernels: they are compiled in less time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped, assert_close
+
+import custom_dispatch as cd
+from cuda_kernels import attention
+from cuda_kernels import tensor_core_attention as tensor_core
+from cuda_kernels.tensor_core_attention import Tiles
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.expr import holds
+
+Random = np.random.Generator
+# Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many, none.
+SIZES = (
+    (1, 1, 1, 1, 1),
+    (2, 4, 2, 70, 100),
+    (1, 3, 1, 64, 64),
+    (1, 2, 2, 65, 7),
+    (1, 1, 1, 5, 200),
+)
+FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), (1, 2, 1, 3, 300))
+
+
+@pytest.fixture(scope="module")
+def attentions() -> Shipped:
+    return Shipped(
+        [
+            tensor_core.prefill("f16", 64, tiles=Tiles(16, 2, 1, 1)),
+            tensor_core.prefill("bf16", 128, "bool", tiles=Tiles(16, 2, 2, 1)),
+            decode("f16", 64),
+            tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
+        ]
+    )
+
+
+def decode(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
+    return tensor_core.decode(dtype, dim, mask, tensor_core.Clusters("", 1, 0))
+
+
+def operands(random: Random, kind: str, dim: int, size: tuple[int, ...]) -> list[Any]:
+    batch, heads, kv_heads, queries, keys = size
+    shapes = ((batch, heads, queries, dim), *((batch, kv_heads, keys, dim),) * 2)
+    return [random.standard_normal(shape).astype(DTYPES[kind]) for shape in shapes]
+
+
+def mask(random: Random, kind: str, *shape: int) -> Any:
+    """Numbers of which every third is -inf: some queries of short masks see nothing."""
+    hidden = random.random(shape) < 1 / 3
+    return np.where(hidden, -np.inf, random.standard_normal(shape)).astype(DTYPES[kind])
+
+
+def check(shipped: Shipped, name: str, *arguments: Any) -> None:
+    """Weights are rounded to 16 bits, too, so errors are relative to the values."""
+    got, want = shipped.both(name, *arguments)
+    values = arguments[2].astype(np.float64)
+    finite = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    assert_close(got, want, scale=max(1.0, finite / 2))
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_without_a_mask_and_with_one_of_the_keys(
+    attentions: Shipped, random: Random, causal: int
+) -> None:
+    for name, sizes in (("prefill_attention_f16_64", SIZES), ("decode_attention_f16_64", FEW)):
+        for size in sizes:
+            q, k, v = operands(random, "f16", 64, size)
+            batch, *_, keys = size
+            none = np.zeros((batch, 1, 1, 0), np.float16)
+            for added in (none, mask(random, "f16", batch, 1, 1, keys)):
+                check(attentions, name, q, k, v, added, 0.125, causal)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_with_a_mask_of_bools(attentions: Shipped, random: Random, causal: int) -> None:
+    for size in SIZES:
+        q, k, v = operands(random, "bf16", 128, size)
+        batch, *_, queries, keys = size
+        seen = random.random((batch, 1, queries, keys)) < 2 / 3
+        check(attentions, "bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.1, causal)
+
+
+def test_a_cache_is_read_as_far_as_it_is_filled(attentions: Shipped, random: Random) -> None:
+    """What lies behind it may be anything; lengths outside of the cache are its ends."""
+    for batch, heads, kv_heads, queries, keys in ((4, 8, 2, 1, 100), (4, 4, 4, 3, 65)):
+        q, k, v = operands(random, "bf16", 64, (batch, heads, kv_heads, queries, keys))
+        lengths = np.array([keys, queries, 17, 0], np.int32)
+        for sequence, length in enumerate(lengths):
+            k[sequence, :, length:] = np.nan
+            v[sequence, :, length:] = np.inf
+        got, _ = attentions.both("decode_cache_bf16_64", q, k, v, lengths, 0.125)
+        clean = [np.nan_to_num(each.astype(np.float32), posinf=0.0) for each in (k, v)]
+        kinds = [each.astype(DTYPES["bf16"]) for each in clean]
+        want = tensor_core.attend_cache(q, *kinds, lengths, 0.125)
+        assert_close(got, want, scale=2)
+        assert not got[3].any()
+        over, _ = attentions.both(
+            "decode_cache_bf16_64", q[:1], k[:1], v[:1], lengths[:1] + 9, 0.125
+        )
+        np.testing.assert_array_equal(over, got[:1])
+
+
+@pytest.mark.parametrize("scale", [-0.2, 0.0, 3.0])
+def test_any_scale(attentions: Shipped, random: Random, scale: float) -> None:
+    """Below zero the largest product has the smallest weight; large ones leave one key."""
+    for name, size in (
+        ("prefill_attention_f16_64", (1, 2, 1, 33, 70)),
+        ("decode_attention_f16_64", (1, 2, 1, 5, 70)),
+    ):
+        q, k, v = operands(random, "f16", 64, size)
+        none = np.zeros((1, 1, 1, 0), np.float16)
+        check(attentions, name, q, k, v, none, scale, 1)
+
+
+def test_scores_whose_exponentials_would_overflow(attentions: Shipped, random: Random) -> None:
+    """And rise from tile to tile, by more and by less than the weights' base may lag."""
+    for name, size in (
+        ("prefill_attention_f16_64", (1, 1, 1, 70, 100)),
+        ("decode_attention_f16_64", (1, 1, 1, 9, 100)),
+    ):
+        q, k, v = operands(random, "f16", 64, size)
+        none = np.zeros((1, 1, 1, 0), np.float16)
+        rising = np.arange(100, dtype=np.float16)[None, None, :, None]
+        for factor in (1, 4, 16):
+            q[:] = np.abs(q)
+            check(attentions, name, q, np.abs(k) * rising / 100 * factor, v, none, 1.0, 0)
+
+
+def test_nan_and_infinity_in_a_key_reach_the_queries_that_see_it(
+    attentions: Shipped, random: Random
+) -> None:
+    for value in (np.nan, np.inf):
+        q, k, v = operands(random, "f16", 64, (1, 1, 1, 70, 100))
+        k[0, 0, 40, 5] = value
+        none = np.zeros((1, 1, 1, 0), np.float16)
+        q[..., 5] = 1.0
+        got, want = attentions.both("prefill_attention_f16_64", q, k, v, none, 0.1, 1)
+        assert np.isnan(got).all(axis=-1)[0, 0].tolist() == [query >= 40 for query in range(70)]
+        assert_close(got, want, scale=2)
+        few, want = attentions.both("decode_attention_f16_64", q[:, :, :9], k, v, none, 0.1, 0)
+        assert np.isnan(few).all()
+        assert np.isnan(want).all()
+
+
+def test_it_is_pytorchs(attentions: Shipped, random: Random) -> None:
+    """Also where a query sees no key at all, which gives zeros."""
+    torch = pytest.importorskip("torch")
+    q, k, v = operands(random, "bf16", 128, (2, 4, 2, 70, 100))
+    seen = random.random((2, 1, 70, 100)) < 0.7
+    seen[0, 0, 3] = False
+    got, _ = attentions.both("bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.2, 0)
+    want = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.from_numpy(each.astype(np.float32)) for each in (q, k, v)),
+        torch.from_numpy(seen),
+        scale=0.2,
+        enable_gqa=True,
+    )
+    assert_close(got, want.numpy().astype(DTYPES["bf16"]), scale=2)
+    assert not got[0, :, 3].any()
+
+
+def test_more_rows_than_a_tile_has_are_refused(random: Random) -> None:
+    q, k, v = operands(random, "bf16", 64, (1, 8, 2, 5, 9))
+    with pytest.raises(CallError, match=r"requires queries \* heads <= 16 \* kv_heads, which does"):
+        decode("bf16", 64)(q, k, v, None, 1.0, False)
+
+
+def test_the_choice_is_by_size() -> None:
+    """Few queries go to the kernels that divide the keys, the more the fewer heads there are."""
+    names = {
+        (16, 32, 8, 1): "decode_attention_bf16_128",
+        (4, 32, 8, 4): "decode_attention_2_bf16_128",
+        (1, 32, 8, 1): "decode_attention_8_bf16_128",
+        (16, 32, 8, 5): "prefill_attention_bf16_128",
+    }
+    for (batch, heads, kv_heads, queries), name in names.items():
+        sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "queries": queries}
+        fitting = [
+            kernel.name
+            for kernel in attention.attention_bf16_128.kernels
+            if all(holds(condition, sizes) for condition in kernel.requires)
+        ]
+        assert fitting[0] == name
