@@ -42,6 +42,7 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.kernel.choice import Callee, Choice
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
@@ -131,6 +132,8 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         every = nodes.and_those_put(items, DOMAIN)
         module, parameters = import_graph(typed, every, name)
         called = list(dict.fromkeys(every.kernels.values()))
+        if replaced is not None and not called:
+            raise nothing_replaced(replaced)
         done = compile_module(module, called, targets, flags=flags, store=store, **options)
         return dataclasses.replace(done, parameters=parameters, replaced=replaced)
 

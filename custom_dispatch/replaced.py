@@ -62,18 +62,20 @@ class Replaced:
 
     def __str__(self) -> str:
         """Two tables, as `print` shows them."""
-        lines = _lines(
-            ("replaced by", "in", "at", "with"),
-            [
-                (
-                    item.kernel,
-                    item.place.module or "-",
-                    item.place.source or "-",
-                    ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
-                )
-                for item in self.replacements
-            ],
-        )
+        lines = ["No place was replaced."]
+        if self.replacements:
+            lines = _lines(
+                ("replaced by", "in", "at", "with"),
+                [
+                    (
+                        item.kernel,
+                        item.place.module or "-",
+                        item.place.source or "-",
+                        ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
+                    )
+                    for item in self.replacements
+                ],
+            )
         if self.near_misses:
             lines += ["", *near_miss_lines(self.near_misses)]
         return "\n".join(lines)

@@ -26,6 +26,7 @@ if importlib.util.find_spec("torch") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
@@ -99,6 +100,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     program, replaced = replace_places(program, replace)
     found = kernels_in(program)
     given = found if kernels is None else _together(kernels, found)
+    if replace and not given:
+        raise nothing_replaced(replaced)
     if kernels is None and not given:
         raise LinkError(
             "The model calls no operator that a kernel was registered for.",

@@ -41,11 +41,11 @@ def build(
     fail_on_spill: bool,
 ) -> None:
     """Build KERNELS for each target and write NAME_sm_XX.ptx (.cubin, .fatbin) into a directory."""
-    from custom_dispatch.cli.kernels import load_kernels, without_families
+    from custom_dispatch.cli.kernels import load_kernels, with_members
     from custom_dispatch.cli.report import show_resources
     from custom_dispatch.toolchain.build import build as build_library
 
-    declared = without_families(load_kernels(kernels))
+    declared = with_members(load_kernels(kernels))
     with progress("building"):
         library = build_library(
             declared,

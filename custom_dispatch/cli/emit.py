@@ -51,13 +51,13 @@ def emit(
     output: Path,
 ) -> None:
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
-    from custom_dispatch.cli.kernels import load_kernels, without_families
+    from custom_dispatch.cli.kernels import load_kernels, with_members
     from custom_dispatch.compilation import emit as emit_module
 
     declared = load_kernels(kernels)
     with progress("building and writing"):
         emitted = emit_module(
-            declared if into is not None else without_families(declared),
+            declared if into is not None else with_members(declared),
             split_targets(targets),
             output=output,
             into=into,

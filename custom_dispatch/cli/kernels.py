@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+import click
+
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
@@ -20,33 +22,38 @@ from custom_dispatch.kernel.kernel import Kernel
 _PACKAGE = Path(__file__).parents[1]
 
 
+_MOST_MEMBERS = 16
+"""Of a family whose kernels are all taken where no model says which."""
+
+
 def load_members(names: tuple[str, ...]) -> list[Kernel]:
-    """As `load_kernels`, with the kernels of choices in their places, each once.
-
-    Families, of which nothing says for which values, are left out.
-
-    Raises
-    ------
-    DeclarationError
-        As `load_kernels`; or there are families alone.
-    """
-    items = without_families(load_kernels(names))
-    found = [kernel for item in items for kernel in kernels_of(item)]
+    """As `load_kernels`, with the kernels of choices and families in their places, each once."""
+    found = [kernel for item in with_members(load_kernels(names)) for kernel in kernels_of(item)]
     return list({id(kernel): kernel for kernel in found}.values())
 
 
-def without_families(items: list[Callee]) -> list[Kernel | Choice]:
-    """What can be built without a model that says for which values.
+def with_members(items: list[Callee]) -> list[Kernel | Choice]:
+    """What can be built without a model: of a family all kernels, unless these are many.
 
     Raises
     ------
     DeclarationError
-        There are families alone.
+        There are only families, of many kernels.
     """
-    families = [item for item in items if isinstance(item, Family)]
-    if len(families) == len(items):
-        raise no_values(families[0])
-    return [item for item in items if not isinstance(item, Family)]
+    found: list[Kernel | Choice] = []
+    left_out = []
+    for item in items:
+        if not isinstance(item, Family):
+            found.append(item)
+        elif item.count <= _MOST_MEMBERS:
+            found += item.every()
+        else:
+            left_out.append(item)
+    if not found:
+        raise no_values(left_out[0])
+    for family in left_out:
+        click.echo(f"{family.name}: a family of {family.count} kernels, left out", err=True)
+    return found
 
 
 def load_kernels(names: tuple[str, ...]) -> list[Callee]:

@@ -19,6 +19,7 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
+from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
 from custom_dispatch.frontends.preflight import (
     find_preflights,
@@ -145,6 +146,9 @@ def link(
             converted = convert_stablehlo(module, others, by_name)
             module = parse_content(converted, "The converted model")
             tidy_converted(module)
+    declared = {name_of(op) for op in functions_of(module) if is_declaration(op)}
+    if replaced is not None and not calls and not declared & by_name.keys():
+        raise nothing_replaced(replaced)
     with module.context, ir.Location.unknown():
         _check_model(module)
         functions = kernel_functions(module, library, calls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import re
 import struct
@@ -95,8 +96,8 @@ class Family:
         `scale__width_4__mode_fast`.
     declare
         A function of the values that returns the kernel for them, `cd.Kernel(...)`. It is called
-        when a combination is first asked for. Where it has a default for a parameter, calls may
-        leave that out.
+        for the defaults or first values at once, and for others when they are first asked for.
+        Where it has a default for a parameter, calls may leave that out.
     **values
         All values of each of its parameters, as a list, or as a `range` of integers: bools, ints,
         floats, or texts of letters, digits and single underscores. Nothing else reaches `declare`.
@@ -141,6 +142,17 @@ class Family:
     def inputs(self) -> tuple[Operand, ...]:
         """What a call passes besides the values, as the example declares it."""
         return self.example.inputs
+
+    @property
+    def count(self) -> int:
+        """How many kernels it has."""
+        return math.prod(len(item.values) for item in self.statics)
+
+    def every(self) -> list[Kernel]:
+        """The kernels for all combinations of values."""
+        names = [item.name for item in self.statics]
+        combinations = itertools.product(*(item.values for item in self.statics))
+        return [self._made(dict(zip(names, values, strict=True))) for values in combinations]
 
     def kernel(self, **values: Value | None) -> Kernel:
         """The kernel for some values: the same object for the same ones.

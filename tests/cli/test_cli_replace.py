@@ -44,12 +44,12 @@ def patterns(work: Path) -> Path:
     return work
 
 
-def save_onnx(path: Path) -> None:
+def save_onnx(path: Path, operator: str = "Mul") -> None:
     weight = helper.make_tensor("weight", TensorProto.FLOAT, [2000], [2.0] * 2000)
     graph = helper.make_graph(
         [
-            helper.make_node("Mul", ["x", "weight"], ["scaled"], "scaled"),
-            helper.make_node("Mul", ["scaled", "half"], ["y"], "halved"),
+            helper.make_node(operator, ["x", "weight"], ["scaled"], "scaled"),
+            helper.make_node(operator, ["scaled", "half"], ["y"], "halved"),
         ],
         "graph",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2000])],
@@ -111,6 +111,17 @@ def test_mistakes_are_refused(patterns: Path, cli: CommandLine) -> None:
     (patterns / "model.mlir").write_text(MODEL.replace("8xf32", "8xf64").replace("mulf", "addf"))
     cli("compile", "model.mlir", "-r", "my_patterns.py", *CPU).refused(
         "No place in the model computes what kernel `simple_mul` replaces."
+    )
+    optional = PATTERNS.replace("TEXT)", "TEXT, required=False)")
+    optional = optional.replace('"Mul")', '"Mul", required=False)')
+    (patterns / "optional.py").write_text(optional)
+    cli("compile", "model.mlir", "-r", "optional.py", *CPU).refused(
+        "No pattern is found in the model, and it calls no kernel.",
+        "next step: compile it with iree-compile, or give patterns of what it computes.",
+    )
+    save_onnx(patterns / "model.onnx", "Add")
+    cli("compile", "model.onnx", "-r", "optional.py", *CPU).refused(
+        "No pattern is found in the model, and it calls no kernel."
     )
     (patterns / "model.onnx").write_bytes(b"not a model")
     cli("compile", "model.onnx", "-r", "my_patterns.py", *CPU).refused("model.onnx")

@@ -337,13 +337,26 @@ def test_the_command_line_compiles_models_that_call_them(tmp_path: Path) -> None
     out = tmp_path / "model.vmfb"
 
     def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
-        command = [TOOLS / "custom-dispatch", *arguments, "--target", "cpu"]
+        command = [TOOLS / "custom-dispatch", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
-    done = run("compile", model, "--kernels", kernels, "-o", out)
+    done = run("compile", model, "--kernels", kernels, "--target", "cpu", "-o", out)
     assert done.returncode == 0, done.stderr
     assert "scaled__width_4__negative_false for cpu" in done.stdout
     np.testing.assert_array_equal(cd.load(out).main(X, 0), FIRST)
-    done = run("build", kernels, "--out", tmp_path)
+
+    # Without a model, all kernels of a small family.
+    build = ("build", kernels, "--target", "cuda:sm_80", "--out", tmp_path)
+    done = run(*build)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "scaled_sm_80.ptx").read_text().count(" .entry ") == 4
+    kernels.write_text(kernels.read_text().replace("width=[4, 8]", "width=range(1, 10)"))
+    done = run(*build)
     assert done.returncode == 2
     assert "`scaled` is a family of kernels, and nothing says for which values." in done.stderr
+    with kernels.open("a") as file:
+        file.write("one = scaled.kernel(width=9)\n")
+    done = run(*build)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "scaled: a family of 18 kernels, left out\n"
+    assert (tmp_path / "scaled_sm_80.ptx").read_text().count(" .entry ") == 1

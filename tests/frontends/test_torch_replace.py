@@ -263,6 +263,18 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
         "  next step: leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., "
         "required=False)."
     )
+    optional = cd.torch.Pattern(NORM.kernel, NORM.computes, required=False)
+    assert refusal(
+        LinkError,
+        lambda: cd.torch.compile(torch.nn.RMSNorm(8), given, ["cpu"], replace=optional),
+    ) == (
+        "No pattern is found in the model, and it calls no kernel.\n"
+        "  expected: a place or a call of a kernel: there is nothing to link\n"
+        "  next step: correct the patterns where these places differ:\n"
+        "not replaced by  in  at  because\n"
+        "rms_norm_f32  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "scalar `epsilon`"
+    )
 
 
 def test_patterns_that_are_none_are_refused() -> None:

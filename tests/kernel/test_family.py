@@ -59,6 +59,8 @@ def test_the_function_is_asked_when_a_kernel_is_wanted() -> None:
         family.kernel(a=3)
         family.kernel(a=3, b=1)
     assert asked == [12, 32, 31]
+    assert family.count == len(family.every()) == 8
+    assert family.every()[0] is family.kernel(a=1, b=1)
     assert repr(family) == "Family(scale: a: int, b: int)"
 
 

@@ -196,6 +196,19 @@ def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str
         )
 
 
+def nothing_replaced(report: Replaced) -> LinkError:
+    """What is said of a model in which no pattern is found, and that calls no kernel by itself."""
+    near = report.near_misses
+    return LinkError(
+        "No pattern is found in the model, and it calls no kernel.",
+        expected="a place or a call of a kernel: there is nothing to link",
+        next_step="correct the patterns where these places differ:"
+        if near
+        else "compile it with iree-compile, or give patterns of what it computes.",
+        log="\n".join(near_miss_lines(near)) if near else "",
+    )
+
+
 def wrong(
     kernel: Kernel, found: str, expected: str, next_step: str = "", log: str = ""
 ) -> DeclarationError:
