@@ -86,6 +86,9 @@ class StoredBuild:
         self._store = store
         self._may_make = True
         self._lock = threading.Lock()
+        # Threads that read PTX share the interpreter's lock. Turn by turn, not all at once, they
+        # fall out of step: then one reads while NVRTC or ptxas works for another.
+        self._reading = threading.Lock()
         self._pending: list[_Pending] = []
         self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
@@ -170,7 +173,7 @@ class StoredBuild:
 
         def check() -> Object:
             self._not_kept()
-            return validate(item, kernels, label, for_cpu=for_cpu, form=form)
+            return validate(item, kernels, label, for_cpu=for_cpu, form=form, reading=self._reading)
 
         if self._store is None:
             return check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from custom_dispatch.errors import PtxError
@@ -39,6 +39,7 @@ def validate(
     *,
     for_cpu: bool = False,
     form: Form = _AS_IT_IS,
+    reading: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
 ) -> Object:
     """Check an object against the kernels it is for; return it as it will be linked.
 
@@ -57,6 +58,8 @@ def validate(
         PTX.
     form
         What PTX becomes; for a fatbin a cubin, to be joined with the others later.
+    reading
+        Held while PTX is read, and not while it is assembled.
 
     Raises
     ------
@@ -65,7 +68,8 @@ def validate(
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":
-        return _validate_ptx(item, kernels, label, Form() if for_cpu else form, for_cpu=for_cpu)
+        form = Form() if for_cpu else form
+        return _validate_ptx(item, kernels, label, form, reading, for_cpu=for_cpu)
     for kernel in kernels:
         if not kernel.abi.is_irees:
             point = item.entry_point(kernel.entry)
@@ -117,9 +121,8 @@ def naming(kernel: Kernel, label: str) -> Iterator[None]:
         ) from error
 
 
-def _validate_ptx(
-    item: Object, kernels: Sequence[Kernel], label: str, form: Form, *, for_cpu: bool
-) -> Object:
+def _adapted(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
+    """The object, whose PTX was compared with the declarations, in IREE's form."""
     arch = item.target.cuda_arch
     module = _read(item, kernels[0], label)
     text = item.data.decode("utf-8")
@@ -140,7 +143,22 @@ def _validate_ptx(
         if kernel.max_registers is not None and entry is not None:
             with naming(kernel, label):
                 edits += limit_registers(entry, kernel.max_registers)
-    data = apply_edits(text, edits).encode("utf-8") if edits else item.data
+    return replace(item, data=apply_edits(text, edits).encode("utf-8")) if edits else item
+
+
+def _validate_ptx(
+    item: Object,
+    kernels: Sequence[Kernel],
+    label: str,
+    form: Form,
+    reading: AbstractContextManager[object],
+    *,
+    for_cpu: bool,
+) -> Object:
+    arch = item.target.cuda_arch
+    with reading:
+        item = _adapted(item, kernels, label)
+    data = item.data
     with naming(kernels[0], label):
         if form.ptx_version is None:
             assembly = assemble(data, arch)

@@ -288,3 +288,17 @@ def test_a_place_in_an_inlined_function_knows_where_it_was_called() -> None:
     callers = [[place.line for place in location.callers] for location in locations]
     assert callers[:4] == [[], [8], [5, 8], []]
     assert max(map(len, callers)) <= 65
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_afterwards_as_it_was_before(enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        read_module(SIMPLE)
+        assert gc.isenabled() is enabled
+        with pytest.raises(PtxError):
+            read_module("no PTX")
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
