@@ -28,25 +28,46 @@ def hide_constants(module: ir.Module, kernels: Mapping[str, Kernel]) -> None:
     """Put a barrier on an operand of every call whose operands may all be constants.
 
     The compiler would evaluate such a kernel itself, where no GPU is, and crashes. A call is safe
-    when an operand comes from an argument of a public function: nobody knows that one yet.
+    when an operand comes from an argument of a public function: nobody knows that one yet. What a
+    loop carries is hidden where it goes into the loop: of a barrier on a loop's own value, IREE
+    forgets that it has to wait for the turn before (docs/iree-notes.md).
     """
     for call in calls_of(module, set(kernels)):
         tensors = [v for v in call.operands if isinstance(v.type, ir.RankedTensorType)]
         if not tensors or any(_comes_from_outside(value, set()) for value in tensors):
             continue
-        value = tensors[0]
-        with ir.InsertionPoint(call):
+        op, values = call, tensors[:1]
+        while (loop := _loop_around(values[0])) is not None:
+            carried = [v for v in loop.operands if isinstance(v.type, ir.RankedTensorType)]
+            if not carried:
+                break
+            op, values = loop, carried
+        for value in values:
+            index = next(i for i, operand in enumerate(op.operands) if operand == value)
+            op.operands[index] = _hidden(op, value)
+
+
+def _loop_around(value: Any) -> ir.Operation | None:
+    """The loop whose turns get a value; None for one that is no loop's."""
+    if not isinstance(value.owner, ir.Block):
+        return None
+    owner = value.owner.owner.operation
+    return None if is_function(owner) else owner
+
+
+def _hidden(op: ir.Operation, value: Any) -> Any:
+    """A value that an operation takes, behind a barrier."""
+    with ir.InsertionPoint(op):
+        hidden = ir.Operation.create(
+            "util.optimization_barrier", results=[value.type], operands=[value]
+        ).result
+        sizes = [_size(value, axis) for axis in range(value.type.rank)
+                 if value.type.is_dynamic_dim(axis)]  # fmt: skip
+        if sizes:  # they are not seen through the barrier
             hidden = ir.Operation.create(
-                "util.optimization_barrier", results=[value.type], operands=[value]
+                "flow.tensor.tie_shape", results=[value.type], operands=[hidden, *sizes]
             ).result
-            sizes = [_size(value, axis) for axis in range(value.type.rank)
-                     if value.type.is_dynamic_dim(axis)]  # fmt: skip
-            if sizes:  # they are not seen through the barrier
-                hidden = ir.Operation.create(
-                    "flow.tensor.tie_shape", results=[value.type], operands=[hidden, *sizes]
-                ).result
-        index = next(i for i, operand in enumerate(call.operands) if operand == value)
-        call.operands[index] = hidden
+    return hidden
 
 
 def _size(value: Any, axis: int) -> Any:
@@ -61,8 +82,11 @@ def _size(value: Any, axis: int) -> Any:
 def _comes_from_outside(value: Any, seen: set[int]) -> bool:
     if isinstance(value.owner, ir.Block):
         owner = value.owner.owner.operation
-        return is_function(owner) and is_public(owner)
-    op = value.owner.operation if hasattr(value.owner, "operation") else value.owner
+        if is_function(owner):
+            return is_public(owner)
+        op = owner  # a loop, whose turns get what goes into it
+    else:
+        op = value.owner.operation if hasattr(value.owner, "operation") else value.owner
     if hash(op) in seen:
         return False
     seen.add(hash(op))
