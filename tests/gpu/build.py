@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from sample_kernels import (  # noqa: E402
+    choices,
     clusters,
     implementations,
     optional,
@@ -40,6 +41,7 @@ KERNELS = {
     "implementations": implementations.ALL,
     "scratch": scratch.ALL,
     "clusters": [clusters.swapped],
+    "choices": choices.ALL,
     "rms_norm": [rms_norm_f32, rms_norm_f16],
 }
 

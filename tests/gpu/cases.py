@@ -48,6 +48,7 @@ MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {
     "scratch": (None, "scratch", BEST, "compile"),
     "clusters": (None, "clusters", BEST, "compile"),
     "clusters_cubin": (None, "clusters", BEST, "compile image=cubin"),
+    "choices": ("choices.mlir", "choices", HOPPER, "compile"),
     "rms_norm": (None, "rms_norm", BEST, "compile"),
     "in_place": ("in_place.mlir", "simple_mul", BEST, "compile"),
     "calls": (None, "simple_mul", BEST, "compile"),
@@ -191,13 +192,54 @@ def _templates(module: str) -> list[Case]:
     return [Case(module, name, inputs, expected) for name, (inputs, expected) in TEMPLATES.items()]
 
 
+def _geometry(x: Array, arch: int, block: int, blocks: int) -> Array:
+    columns = (np.full(len(x), arch), block, blocks, x.astype(int))
+    return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
+
+
+def _backwards(x: Array) -> Array:
+    return np.concatenate([x[:0], *(x[i : i + 64][::-1] for i in range(0, len(x), 64))])
+
+
+def _choices(arch: int) -> list[Case]:
+    """Kernels chosen as a model runs, all but one over empty grids, and a loop of them."""
+
+    def chosen(x: Array) -> tuple[Array, Array]:
+        y, n = _backwards(x), len(x)
+        if n % 3 == 0:
+            block, blocks = (96, min(n, 7)) if arch == 901 else (32, -(-n // 32))
+        else:
+            block, blocks = (128, min(-(-n // 128), 5)) if arch == 901 else (64, -(-n // 64))
+        return y, _geometry(y, 901 if arch == 901 else 800, block, blocks)
+
+    def looped(x: Array, turns: int) -> Array:
+        for _ in range(turns):
+            x = _backwards(x) + np.float32(1)
+        return x
+
+    return [
+        *(
+            Case(
+                "choices", "choices", lambda rng, n=n: [rng.integers(0, 99, n).astype("f4")], chosen
+            )
+            for n in (1, 3, 64, 66, 999, 100_001)
+        ),
+        *(
+            Case(
+                "choices", "loop", lambda rng, n=n: [rng.standard_normal(n, np.float32), 5], looped
+            )
+            for n in (64, 1000)
+        ),
+    ]
+
+
 def _implementations(module: str, arch: int) -> list[Case]:
     """Kernels with an implementation for sm_90a: `arch` is 901 where that one must run."""
 
     def geometry(x: Array) -> Array:
-        block, blocks = (128, min(-(-len(x) // 128), 5)) if arch == 901 else (64, -(-len(x) // 64))
-        columns = (np.full(len(x), 901 if arch == 901 else 10 * arch), block, blocks, x.astype(int))
-        return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
+        if arch == 901:
+            return _geometry(x, 901, 128, min(-(-len(x) // 128), 5))
+        return _geometry(x, 10 * arch, 64, -(-len(x) // 64))
 
     return [
         *(
@@ -212,12 +254,8 @@ def _implementations(module: str, arch: int) -> list[Case]:
 
 def _scratch(module: str) -> list[Case]:
     """Kernels with memory of their own, which nobody else sees."""
-
-    def backwards(x: Array) -> Array:
-        return np.concatenate([x[:0], *(x[i : i + 64][::-1] for i in range(0, len(x), 64))])
-
     return [
-        *(Case(module, "reversed", f32(n), backwards) for n in (1, 64, 65, 100_003, 0)),
+        *(Case(module, "reversed", f32(n), _backwards) for n in (1, 64, 65, 100_003, 0)),
         *(Case(module, "incremented", f32(n), lambda x: x + np.float32(1)) for n in (1, 1000, 0)),
     ]
 
@@ -267,6 +305,7 @@ def cases(arch: int) -> list[Case]:
         *_rms_norm("rms_norm"),
         *_scratch("scratch"),
         *_clusters("clusters"),
+        *_choices(80 if arch == 80 else 901),
         *_implementations("implementations", 80 if arch == 80 else 901),
     ]
     if arch > 80:
