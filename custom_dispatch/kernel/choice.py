@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.family import Family, Static
+from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
 from custom_dispatch.kernel.operand import Operand, Scratch
 from custom_dispatch.kernel.sources import check_path, declaring_directory
+from custom_dispatch.kernel.static import Static
 from custom_dispatch.kernel.structure import check_structure
 from custom_dispatch.kernel.tuning import Measured
 

@@ -72,6 +72,8 @@ def test_values_that_a_name_or_an_option_cannot_have_are_refused() -> None:
     for value in ("a b", "-o", "a;b", "a__b", "_a", "", "é", float("nan"), float("inf")):
         said = text(lambda a: made(), a=[value])
         assert f"Family `scale`: `a` has the value {value!r}." in said
+    for values in ([2**63], range(10**30)):
+        assert "expected: integers of 64 bits" in text(lambda a: made(), a=values)
     assert text(lambda a=3: made(), a=[1, 2]) == (
         "Family `scale`: `a` has the default 3.\n"
         "  expected: one of 1, 2\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from custom_dispatch.frontends.arguments import argument_names
-from custom_dispatch.kernel.family import Static
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.static import Static
 
 
 def schema_of(kernel: Kernel, statics: Sequence[Static] = ()) -> str:
