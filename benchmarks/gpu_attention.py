@@ -86,7 +86,7 @@ def build(directory: Path) -> None:
                     "symbol": item.symbol(form.entry),
                 }
     (directory / "index.json").write_text(json.dumps(index, indent=1))
-    wanted = [attention.attention_f16_64, attention.attention_f16_128, attention.attention_bf16_128]
+    wanted = [attention.attention_f16_128, attention.attention_bf16_128]
     cached = [attention.cached_attention_bf16_128]
     cd.compile(None, [*wanted, *cached], ["cuda:sm_80", *TARGETS]).save(
         directory / "attention.vmfb"

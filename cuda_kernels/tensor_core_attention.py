@@ -1,6 +1,6 @@
 """Attention on tensor cores, for heads of 64 and 128 of 16 bits: many queries, and few.
 
-The declarations for `attention_sm80.cu` and `attention_decode.cu`. Who calls
+The declarations for `attention_sm80.cu`, `attention_sm90a.cu` and `attention_decode.cu`. Who calls
 them takes the choices of `attention.py`, which have the kernel for each size.
 """
 
@@ -24,6 +24,8 @@ from cuda_kernels.shared.attention import (
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.condition import Condition
 
+MULTIPROCESSORS = 132
+"""Of an H100 (SXM) and an H200: blocks that share the work of `attention_sm90a.cu`."""
 DECODED_ROWS = 16
 """Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
 
@@ -52,6 +54,29 @@ class Tiles:
 
 TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
 """By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
+
+
+@dataclass(frozen=True)
+class WarpgroupTiles:
+    """The same of `attention_sm90a.cu`."""
+
+    keys: int
+    consumers: int
+    """Warpgroups, each with 64 queries, beside the one that copies."""
+    stages: int
+
+    @property
+    def queries(self) -> int:
+        """Queries of a block."""
+        return 64 * self.consumers
+
+    def shared_bytes(self, dim: int) -> int:
+        """`Pipeline`: tiles, tensor maps, pointers to them and barriers, in whole 128 bytes."""
+        tiles = 2 * dim * (self.queries + 2 * self.stages * self.keys)
+        return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
+
+
+WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)}
 
 
 @dataclass(frozen=True)
@@ -98,6 +123,7 @@ def prefill(
     mask: str = "keys",
     *,
     tiles: Tiles | None = None,
+    warpgroup_tiles: WarpgroupTiles | None = None,
 ) -> cd.Kernel:
     """The kernel for any number of queries.
 
@@ -105,11 +131,14 @@ def prefill(
     ----------
     mask
         As of `shared.attention.operands`.
-    tiles
-        Others than the usual ones.
+    tiles, warpgroup_tiles
+        Others than the usual ones, before sm_90a and on it.
     """
     tiles = tiles or TILES[dim]
+    hopper = warpgroup_tiles or WARPGROUP_TILES[dim]
     numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
+    hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
+    work = cd.ceildiv(queries, hopper.queries) * heads * batch
     return cd.Kernel(
         f"{PREFIXES[mask]}prefill_attention_{dtype}_{dim}",
         source="attention_sm80.cu",
@@ -121,6 +150,15 @@ def prefill(
         requires=[heads % kv_heads == 0],
         reference=attend,
         flops=flops(dim),
+        implementations={
+            "cuda:sm_90a": cd.Implementation(
+                source="attention_sm90a.cu",
+                entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
+                block=128 * (hopper.consumers + 1),
+                grid=cd.minimum(work, MULTIPROCESSORS),
+                dynamic_shared_memory=hopper.shared_bytes(dim),
+            )
+        },
     )
 
 

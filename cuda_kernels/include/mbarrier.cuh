@@ -5,14 +5,11 @@
 // ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
 #pragma once
 
+#include "shared_address.cuh"
+
 namespace cuda_kernels {
 
 using Barrier = unsigned long long;
-
-// An address as instructions on shared memory take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 // Of one thread, before any other uses the barrier; `publish_barriers` follows.
 __device__ __forceinline__ void initialise(Barrier* barrier, int arrivals) {

@@ -9,12 +9,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-namespace cuda_kernels {
+#include "shared_address.cuh"
 
-// An address in shared memory, as instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+namespace cuda_kernels {
 
 // Begins a copy to Size bytes of shared memory, 4, 8 or 16, of which the first `bytes` are at `from` and the rest
 // are zeros; unless `really`, does nothing. Both addresses are multiples of Size; of no bytes, `from` may be anything.

@@ -43,7 +43,7 @@ def test_no_attention_on_tensor_cores_spills() -> None:
     from cuda_kernels.attention import attention_f16_64, attention_f16_128
 
     kernels = [attention_f16_64.kernels[-1], attention_f16_128.kernels[-1]]
-    report = cd.build(kernels, ["cuda:sm_80"], fail_on_spill=True).report()
+    report = cd.build(kernels, ["cuda:sm_80", "cuda:sm_90a"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 

@@ -1,0 +1,11 @@
+// Addresses in shared memory, to be included by kernels: #include "include/shared_address.cuh".
+#pragma once
+
+namespace cuda_kernels {
+
+// An address in shared memory, as instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+}  // namespace cuda_kernels
