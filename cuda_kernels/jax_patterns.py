@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import gelu as gelus
+from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import rotary as rotaries
@@ -143,6 +144,40 @@ def _attentions() -> Patterns:
     return tuple(found)
 
 
+def _matmul(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def _matmul_and_bias(a: Any, b: Any, bias: Any) -> Any:
+    return a @ b + bias
+
+
+def _matmul_and_sum(a: Any, b: Any, residual: Any) -> Any:
+    return residual + a @ b
+
+
+def _linear(a: Any, b: Any) -> Any:
+    return a @ b.T
+
+
+def _linear_and_bias(a: Any, b: Any, bias: Any) -> Any:
+    return a @ b.T + bias
+
+
+def _matmul_nt(a: Any, b: Any) -> Any:
+    return a @ jnp.swapaxes(b, -1, -2)
+
+
+def _activated(
+    activation: Callable[[Any], Any],
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any], Any]]:
+    """A product and its activation, without a bias and with one."""
+    return (
+        lambda a, b: activation(a @ b),
+        lambda a, b, bias: activation(a @ b + bias),
+    )
+
+
 rms_norm = _each(rms_norms, "rms_norm", _rms_norm, _rms_norm_of_square)
 add_rms_norm = _each(rms_norms, "add_rms_norm", _add_rms_norm)
 layer_norm = _each(layer_norms, "layer_norm", _layer_norm)
@@ -152,6 +187,18 @@ swiglu = _each(swiglus, "swiglu", _swiglu)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
 attention = _attentions()
+matmul = (  # those first that stand for more
+    *_each(gemms, "matmul_relu", *_activated(jax.nn.relu)),
+    *_each(gemms, "matmul_silu", *_activated(jax.nn.silu)),
+    *_each(gemms, "matmul_gelu_erf", *_activated(_gelu)),
+    *_each(gemms, "matmul_gelu_tanh", *_activated(_gelu_tanh)),
+    *_each(gemms, "matmul", _matmul_and_bias, _matmul_and_sum),
+    *_each(gemms, "linear", _linear_and_bias),
+    *_each(gemms, "linear", _linear),
+    *_each(gemms, "matmul", _matmul),
+    *_each(gemms, "batch_matmul_nt", _matmul_nt),
+    *_each(gemms, "batch_matmul", _matmul),
+)
 everything = (
     *layer_norm,  # first: its bias is no residual of a norm behind it
     *add_rms_norm,
@@ -161,5 +208,6 @@ everything = (
     *gelu,
     *swiglu,
     *rotary,
+    *matmul,
 )
 """All of them; the sum that a norm is of goes with the norm."""

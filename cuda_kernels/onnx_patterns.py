@@ -20,6 +20,7 @@ from onnx import GraphProto, NodeProto, helper, numpy_helper
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import gelu as gelus
+from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import softmax as softmaxes
@@ -204,6 +205,22 @@ def _attentions() -> Patterns:
 
 
 attention = _attentions()
+
+
+# -- products
+
+
+_WITH_BIAS = _graph(
+    [_node("MatMul", "a b", "product"), _node("Add", "product bias", "c")], "a b bias", "c"
+)
+matmul = (  # those first that stand for more
+    *_patterns(gemms, "matmul", _WITH_BIAS),
+    *_patterns(gemms, "matmul", _node("MatMul", "a b", "c"), _node("Gemm", "a b", "c")),
+    *_patterns(gemms, "matmul", _node("Gemm", "a b bias", "c")),
+    *_patterns(gemms, "linear", _node("Gemm", "a b", "c", transB=1)),
+    *_patterns(gemms, "linear", _node("Gemm", "a b bias", "c", transB=1)),
+    *_patterns(gemms, "batch_matmul", _node("MatMul", "a b", "c")),
+)
 everything = (
     *add_rms_norm,
     *rms_norm,
@@ -212,5 +229,6 @@ everything = (
     *softmax,
     *gelu,
     *swiglu,
+    *matmul,
 )
 """All of them; the sum that a norm is of goes with the norm."""

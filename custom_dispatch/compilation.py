@@ -30,6 +30,7 @@ from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_one_form
 
 if TYPE_CHECKING:
+    from custom_dispatch.frontends.mlir import PlacedModel
     from custom_dispatch.frontends.model import Model
 
 # The architectures IREE 3.13 generates code for; any other leaves it without a target
@@ -118,7 +119,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
     """
     patterns = as_list([replace] if isinstance(replace, Pattern) else list(replace))
     model, members = _members(model, kernels, bool(patterns))
-    library = _library(_with_replacing(members, patterns, model), targets, store, options)
+    placed: Model | PlacedModel | None = model
+    if patterns:
+        placed, members = _with_replacing(members, patterns, model)
+    library = _library(members, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
     given = [*ours, *flags]
@@ -146,15 +150,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
     from custom_dispatch.frontends.mlir import link
     from custom_dispatch.frontends.model import refers_to_files
 
+    assert placed is not None  # noqa: S101 - as the model is not
     with_files = refers_to_files(model)
-    linked = link(
-        model,
-        library,
-        embedded,
-        apart=not whole and not with_files,
-        flags=given,
-        replace=patterns,
-    )
+    linked = link(placed, library, embedded, apart=not whole and not with_files, flags=given)
     source = linked.bytecode
 
     def of_model() -> bytes:
@@ -208,16 +206,19 @@ def _with_replacing(
     kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     patterns: Sequence[Any],
     model: Model | None,
-) -> Kernel | Choice | Iterable[Kernel | Choice] | Library:
-    """The kernels that are given, and those that patterns put into the model."""
-    if not patterns:
-        return kernels
+) -> tuple[PlacedModel, list[Kernel | Choice] | Library]:
+    """The model with calls where patterns are found, and the kernels to build.
+
+    Those that are given, and those of patterns that are found.
+    """
     if model is None:
         raise DeclarationError(
             "replace is given without a model.",
             expected="a model, in which places are looked for",
             next_step="leave replace out, or pass the model first.",
         )
+    from custom_dispatch.frontends.mlir import place
+
     wanted = {id(p.item): p.item for p in patterns if hasattr(p, "item")}.values()
     if isinstance(kernels, Library):
         for kernel in wanted:
@@ -230,10 +231,14 @@ def _with_replacing(
                     expected="one that was built with the kernel",
                     next_step="build it with the kernel, or pass kernels and targets.",
                 )
-        return kernels
+        return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
     given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
     held = [kernel for item in given for kernel in kernels_of(item)]
-    return [*given, *(kernel for kernel in wanted if kernel not in held)]
+    placed = place(model, [*wanted, *given], patterns)
+    return placed, [
+        *given,
+        *(item for item in placed.called if item not in given and item not in held),
+    ]
 
 
 def compile_mlir(

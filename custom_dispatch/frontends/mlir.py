@@ -89,45 +89,42 @@ class LinkedModel:
         return buffer.getvalue()
 
 
-def link(
-    model: Model,
-    library: Library,
-    reference: ObjectReference,
-    form: str = "executable",
-    *,
-    apart: bool = False,
-    flags: Sequence[str] = (),
-    replace: Any = (),
-) -> LinkedModel:
-    """Put a library's kernels into a model.
+@dataclass(frozen=True, slots=True)
+class PlacedModel:
+    """A model that calls kernels by functions without a body, none of which is built yet."""
+
+    module: ir.Module
+    calls: Mapping[str, Kernel | Choice]
+    """The kernels that it calls, by symbol, but for those that it declares itself."""
+    called: tuple[Kernel | Choice, ...]
+    """All that it calls."""
+    replaced: Replaced | None
+    """What was replaced in it; None where nothing was asked for."""
+
+
+def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> PlacedModel:
+    """Find a model's calls of kernels, and put kernels where it computes what they do.
 
     Parameters
     ----------
     model
         It declares each kernel it calls as a private function without a body.
-    reference
-        How the IR refers to objects: `by_path` or `embedded`.
-    form
-        "executable" or "source".
-    apart
-        Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
-    flags
-        Those that `iree-compile` will be given, for the manifest.
+    given
+        The kernels that it may call by name.
     replace
-        Patterns: kernels of the library, and what they are to be put in the place of.
+        Patterns: kernels, and what they are to be put in the place of.
 
     Raises
     ------
     ModelError
         The model is not valid MLIR.
     LinkError
-        The model and the kernels do not fit together, or a pattern is found nowhere.
+        A call does not fit its kernel, or a pattern is found nowhere.
     DeclarationError
         A pattern is none.
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
-    given: list[Kernel | Choice] = [*library.kernels, *library.choices]
     by_name = {item.name: item for item in given}
     if is_torch(module):
         converted, calls = convert_torch(module, by_name)
@@ -147,8 +144,50 @@ def link(
             module = parse_content(converted, "The converted model")
             tidy_converted(module)
     declared = {name_of(op) for op in functions_of(module) if is_declaration(op)}
-    if replaced is not None and not calls and not declared & by_name.keys():
+    known = {item.name: item for item in calls.values()} | by_name
+    called = tuple(
+        item for name, item in known.items() if name in declared or item in calls.values()
+    )
+    if replaced is not None and not called:
         raise nothing_replaced(replaced)
+    return PlacedModel(module, calls, called, replaced)
+
+
+def link(
+    model: Model | PlacedModel,
+    library: Library,
+    reference: ObjectReference,
+    form: str = "executable",
+    *,
+    apart: bool = False,
+    flags: Sequence[str] = (),
+) -> LinkedModel:
+    """Put a library's kernels into a model.
+
+    Parameters
+    ----------
+    model
+        It declares each kernel it calls as a private function without a body; or what `place`
+        made of such a model, with the library's kernels.
+    reference
+        How the IR refers to objects: `by_path` or `embedded`.
+    form
+        "executable" or "source".
+    apart
+        Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
+    flags
+        Those that `iree-compile` will be given, for the manifest.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid MLIR.
+    LinkError
+        The model and the kernels do not fit together.
+    """
+    if not isinstance(model, PlacedModel):
+        model = place(model, [*library.kernels, *library.choices])
+    module, calls, replaced = model.module, model.calls, model.replaced
     with module.context, ir.Location.unknown():
         _check_model(module)
         functions = kernel_functions(module, library, calls)

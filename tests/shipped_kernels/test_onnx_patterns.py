@@ -23,6 +23,7 @@ from custom_dispatch.replaced import Replaced
 
 LATEST = 24
 SIZES = {"columns": 16, "heads": 4, "kv_heads": 2, "queries": 5, "keys": 5, "batch": 2}
+SIZES |= {"m": 5, "n": 24, "k": 16}
 random = numpy.random.default_rng(0)
 
 

@@ -167,7 +167,7 @@ def read_example(
         In the context of the model, and normalised.
     names
         The arguments of the kernel that the parameters stand for; None for all that are not fixed,
-        with or without the optional ones.
+        without as many of the optional ones, from the last on, as there are too few.
 
     Raises
     ------
@@ -188,10 +188,10 @@ def read_example(
     fixed = fixed_numbers(pattern)
     arguments = [item for item in kernel.arguments if item.name not in fixed]
     if names is None:
-        if len(block.arguments) != len(arguments):
-            arguments = [
-                item for item in arguments if not (isinstance(item, Buffer) and item.optional)
-            ]
+        optional = [item for item in arguments if isinstance(item, Buffer) and item.optional]
+        missing = max(len(arguments) - len(block.arguments), 0)
+        left_out = optional[len(optional) - missing :] if missing <= len(optional) else []
+        arguments = [item for item in arguments if item not in left_out]
     else:
         by_name = {item.name: item for item in arguments}
         arguments = [by_name[name] for name in names]

@@ -52,7 +52,7 @@ class Pattern:
     computes
         One or several modules as MLIR text, each with one public function. Its parameters are the
         kernel's operands in a call's order: tensors, and numbers for value-less scalars. Optional
-        operands may be left out, all of them. A size `?` stands for every size.
+        operands may be left out, the last ones first. A size `?` stands for every size.
     fixed
         Scalars with a value that the functions hold for, instead of a parameter:
         {"causal": True}.

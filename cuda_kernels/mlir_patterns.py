@@ -1,0 +1,136 @@
+"""What the kernels compute in MLIR's words, for `cd.compile(..., replace=...)`.
+
+Matrix products and softmax, in the dialects linalg and tensor; models of PyTorch, JAX and ONNX have
+modules of their own. Each name is a tuple of patterns, none of which has to be found. A product
+begins with a fill of zeros, and a bias may follow. It is a named operation or a generic one, with
+results of f32 or of the operands' own type, for which the kernels sum in f32 all the same.
+"""
+
+from __future__ import annotations
+
+import custom_dispatch as cd
+from cuda_kernels import gemm as gemms
+from cuda_kernels import softmax as softmaxes
+
+Patterns = tuple[cd.Pattern, ...]
+_TYPES = ("f32", "f16", "bf16")
+
+# By layout: the dims of the loops, and which of them a, b and the result have.
+_BATCH, _ROWS = "(b, i, j, l)", "(i, j, l)"
+_MAPS = {
+    "matmul": (_ROWS, "(i, l)", "(l, j)", "(i, j)"),
+    "linear": (_ROWS, "(i, l)", "(j, l)", "(i, j)"),
+    "batch_matmul": (_BATCH, "(b, i, l)", "(b, l, j)", "(b, i, j)"),
+    "batch_matmul_nt": (_BATCH, "(b, i, l)", "(b, j, l)", "(b, i, j)"),
+}
+
+
+def _dims(of: str) -> list[str]:
+    return of.strip("()").split(", ")
+
+
+def _product(layout: str, dtype: str, out: str, form: str, has_bias: bool = False) -> str:
+    """A product as text: `form` is "named", "generic" or "casting", which widens what it reads."""
+    every, *maps = _MAPS[layout]
+    ranks = [len(_dims(each)) for each in maps]
+    types = [
+        f"tensor<{'?x' * rank}{kind}>"
+        for rank, kind in zip(ranks, (dtype, dtype, out), strict=True)
+    ]
+    loops = ", ".join(['"parallel"'] * ranks[2])
+    lines, sizes = [], []
+    for index, dim in enumerate(_dims(maps[2])):
+        side = 0 if dim in _dims(maps[0]) else 1
+        lines.append(f"%at{index} = arith.constant {_dims(maps[side]).index(dim)} : index")
+        lines.append(f"%size{index} = tensor.dim %{'ab'[side]}, %at{index} : {types[side]}")
+        sizes.append(f"%size{index}")
+    lines += [
+        f"%zero = arith.constant 0.0 : {out}",
+        f"%empty = tensor.empty({', '.join(sizes)}) : {types[2]}",
+        f"%zeros = linalg.fill ins(%zero : {out}) outs(%empty : {types[2]}) -> {types[2]}",
+    ]
+    of_maps = ", ".join(f"affine_map<{every} -> {each}>" for each in maps)
+    operands = f"ins(%a, %b : {types[0]}, {types[1]}) outs(%zeros : {types[2]})"
+    if form == "named":
+        name = "batch_matmul" if layout.startswith("batch") else "matmul"
+        given = "" if layout == name else f" indexing_maps = [{of_maps}]"
+        lines.append(f"%c = linalg.{name}{given} {operands} -> {types[2]}")
+    else:
+        widen = form == "casting" and dtype != out
+        lines.append(
+            f"%c = linalg.generic {{indexing_maps = [{of_maps}], "
+            f'iterator_types = [{loops}, "reduction"]}} {operands} {{'
+        )
+        lines.append(f"^bb0(%x: {dtype}, %y: {dtype}, %sum: {out}):")
+        if widen:
+            lines += [f"%{v}w = arith.extf %{v} : {dtype} to {out}" for v in "xy"]
+        x, y = ("%xw", "%yw") if widen else ("%x", "%y")
+        lines += [
+            f"%p = arith.mulf {x}, {y} : {out}",
+            f"%s = arith.addf %sum, %p : {out}",
+            f"linalg.yield %s : {out}",
+            f"}} -> {types[2]}",
+        ]
+    operands, result = f"%a: {types[0]}, %b: {types[1]}", "%c"
+    if has_bias:
+        every, last = f"affine_map<{maps[2]} -> {maps[2]}>", f"affine_map<{maps[2]} -> (j)>"
+        operands, result = f"{operands}, %bias: tensor<?x{out}>", "%d"
+        lines += [
+            f"%d = linalg.generic {{indexing_maps = [{every}, {last}, {every}], "
+            f"iterator_types = [{loops}]}} "
+            f"ins(%c, %bias : {types[2]}, tensor<?x{out}>) outs(%empty : {types[2]}) {{",
+            f"^bb0(%x: {out}, %y: {out}, %old: {out}):",
+            f"%s = arith.addf %x, %y : {out}",
+            f"linalg.yield %s : {out}",
+            f"}} -> {types[2]}",
+        ]
+    body = "\n  ".join(lines)
+    return (
+        f"func.func @product({operands}) -> {types[2]} {{\n  {body}\n"
+        f"  return {result} : {types[2]}\n}}\n"
+    )
+
+
+def _products(layout: str) -> Patterns:
+    found = []
+    for dtype in _TYPES:
+        for out in dict.fromkeys((dtype, "f32")):
+            forms = ("named", "generic") if dtype == out else ("named", "casting")
+            name = f"{layout}_{dtype}" + ("" if dtype == out else f"_{out}")
+            for has_bias in (
+                (True, False) if dtype == out else (False,)
+            ):  # what stands for more first
+                texts = [_product(layout, dtype, out, form, has_bias) for form in forms]
+                found.append(cd.Pattern(getattr(gemms, name), texts, required=False))
+    return tuple(found)
+
+
+def _softmax(rank: int, dtype: str) -> str:
+    kind = f"tensor<{'?x' * rank}{dtype}>"
+    lines, sizes = [], []
+    for axis in range(rank):
+        lines.append(f"%at{axis} = arith.constant {axis} : index")
+        lines.append(f"%size{axis} = tensor.dim %x, %at{axis} : {kind}")
+        sizes.append(f"%size{axis}")
+    lines.append(f"%empty = tensor.empty({', '.join(sizes)}) : {kind}")
+    lines.append(
+        f"%y = linalg.softmax dimension({rank - 1}) ins(%x : {kind}) outs(%empty : {kind}) "
+        f"-> {kind}"
+    )
+    body = "\n  ".join(lines)
+    return f"func.func @softmax(%x: {kind}) -> {kind} {{\n  {body}\n  return %y : {kind}\n}}\n"
+
+
+matmul = _products("matmul")
+linear = _products("linear")
+batch_matmul = _products("batch_matmul") + _products("batch_matmul_nt")
+softmax = tuple(
+    cd.Pattern(
+        getattr(softmaxes, f"softmax_{dtype}"),
+        [_softmax(rank, dtype) for rank in (1, 2, 3, 4)],
+        required=False,
+    )
+    for dtype in _TYPES
+)
+everything = (*matmul, *linear, *batch_matmul, *softmax)
+"""All of them."""
