@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 import custom_dispatch as cd
-from cuda_kernels import attention, jax_patterns, rms_norm, rotary, swiglu
+from cuda_kernels import attention, gemm, jax_patterns, rms_norm, rotary, swiglu
 
 EPSILON = 1e-5
 _NAMES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
@@ -91,13 +91,15 @@ def layer_of_kernels(dtype: str, size: int) -> Callable[..., Any]:
     turn = cd.jax.call(getattr(rotary, f"rotary_{dtype}"))
     attend = cd.jax.call(getattr(attention, f"attention_{dtype}_{size}"))
     gated = cd.jax.call(getattr(swiglu, f"swiglu_{dtype}"))
+    times = cd.jax.call(getattr(gemm, f"matmul_{dtype}"))
 
     def layer(weights: Weights, x: Any, cos: Any, sin: Any) -> Any:
         y = norm(x, weights.norm, EPSILON)
-        q, k, v = (_split(y @ matrix, size) for matrix in (weights.q, weights.k, weights.v))
+        q, k, v = (_split(times(y, matrix), size) for matrix in (weights.q, weights.k, weights.v))
         y = attend(turn(q, cos, sin), turn(k, cos, sin), v, scale=size**-0.5, causal=True)
-        x, y = add_norm(x, _joined(y) @ weights.o, weights.second_norm, EPSILON)
-        return x + gated(y @ weights.gate, y @ weights.up) @ weights.down
+        x, y = add_norm(x, times(_joined(y), weights.o), weights.second_norm, EPSILON)
+        y = gated(times(y, weights.gate), times(y, weights.up))
+        return times(y, weights.down, residual=x)
 
     return layer
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 Arguments = tuple[torch.Tensor, ...]
+Targets = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -21,26 +21,37 @@ class Case:
     """PyTorch's, which says what is right, and has the weights."""
     calls: Callable[[Path], dict[str, Arguments]]
     """By what they are."""
-    compiled: Callable[[torch.nn.Module, dict[str, Arguments]], Any]
+    compiled: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any]
     """With kernels."""
-    alone: Callable[[torch.nn.Module, dict[str, Arguments]], Any] | None = None
+    alone: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any] | None = None
     """By IREE without kernels, with the same weights; None where another case has that."""
-    carried: bool = False
-    """Whether the weights are carried, and not written where the model runs."""
+    carried: str = ""
+    """The case whose weights are carried, and are this one's; empty if they are written anew."""
 
 
-def with_kernels(module: torch.nn.Module, arguments: Arguments, dynamic: Any) -> Any:
-    """A model of PyTorch with every kernel that ships."""
+def with_kernels(
+    module: torch.nn.Module,
+    arguments: Arguments,
+    dynamic: Any,
+    targets: Targets,
+    *,
+    products: bool = True,
+) -> Any:
+    """A model of PyTorch with every kernel that ships; those for matrix products only if asked."""
     import custom_dispatch as cd
-    from cuda_kernels.torch_patterns import everything
+    from cuda_kernels import torch_patterns
 
+    left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
+    patterns = [item for item in torch_patterns.everything if item not in left_out]
     return cd.torch.compile(
-        module, arguments, TARGETS, dynamic_shapes=dynamic, replace=everything, inline_bytes=0
+        module, arguments, targets, dynamic_shapes=dynamic, replace=patterns, inline_bytes=0
     )
 
 
-def without_kernels(module: torch.nn.Module, arguments: Arguments, dynamic: Any) -> Any:
-    """The same by IREE alone, for the same targets."""
+def without_kernels(
+    module: torch.nn.Module, arguments: Arguments, dynamic: Any, targets: Targets
+) -> Any:
+    """The same by IREE alone."""
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul
     from custom_dispatch.compilation import compile_mlir, device_flags
@@ -51,5 +62,5 @@ def without_kernels(module: torch.nn.Module, arguments: Arguments, dynamic: Any)
     program = export_model(module, arguments, dynamic)
     imported, parameters = import_program(program, "main", 0)
     source = convert_torch(imported, {})[0]
-    flags = device_flags(cd.build([simple_mul], TARGETS))
+    flags = device_flags(cd.build([simple_mul], targets))
     return CompiledModule(compile_mlir(source, flags), (), (), parameters)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.model_case import TARGETS, Arguments, Case, with_kernels, without_kernels
+from benchmarks.model_case import Arguments, Case, Targets, with_kernels, without_kernels
 
 WIDTH, HEADS, KV_HEADS, INNER, EPSILON = 4096, 32, 8, 14336, 1e-5
 STATIC = "512 positions"
@@ -79,12 +79,18 @@ def _dynamic() -> Any:
     return ({1: length},) * 3
 
 
-def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic())
+def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets)
 
 
-def _alone(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
-    return without_kernels(module, next(iter(calls.values())), _dynamic())
+def _without_products(
+    module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets
+) -> Any:
+    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets, products=False)
+
+
+def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return without_kernels(module, next(iter(calls.values())), _dynamic(), targets)
 
 
 # -- from JAX
@@ -113,18 +119,20 @@ def _weights_for_jax(module: torch.nn.Module) -> Any:
     )
 
 
-def _from_jax(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+def _from_jax(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     from benchmarks.llama_jax import compile_by_pattern
 
     shapes = [tuple(each.shape) for each in calls[STATIC]]
-    return compile_by_pattern(_weights_for_jax(module), shapes, TARGETS)
+    return compile_by_pattern(_weights_for_jax(module), shapes, targets)
 
 
-def _from_jax_of_any_length(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+def _from_jax_of_any_length(
+    module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets
+) -> Any:
     del calls
     from benchmarks.llama_jax import compile_by_name
 
-    return compile_by_name(_weights_for_jax(module), WIDTH // HEADS, TARGETS)
+    return compile_by_name(_weights_for_jax(module), WIDTH // HEADS, targets)
 
 
 def _static_calls(directory: Path) -> dict[str, Arguments]:
@@ -132,5 +140,6 @@ def _static_calls(directory: Path) -> dict[str, Arguments]:
 
 
 FROM_TORCH = Case(_model, _calls, _from_torch, _alone)
+WITHOUT_PRODUCTS = Case(_model, _calls, _without_products)
 FROM_JAX = Case(_model, _static_calls, _from_jax)
 FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import custom_dispatch as cd
-from benchmarks.model_case import TARGETS, Arguments, Case, with_kernels, without_kernels
+from benchmarks.model_case import Arguments, Case, Targets, with_kernels, without_kernels
 from benchmarks.model_weights import archived
 
 SENTENCES = (
@@ -101,15 +101,21 @@ def _dynamic() -> Any:
     return ({0: batch, 1: tokens}, {0: batch, 1: tokens})
 
 
-def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic())
+def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets)
 
 
-def _alone(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
-    return without_kernels(module, next(iter(calls.values())), _dynamic())
+def _without_products(
+    module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets
+) -> Any:
+    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets, products=False)
 
 
-def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
+def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return without_kernels(module, next(iter(calls.values())), _dynamic(), targets)
+
+
+def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     from cuda_kernels.onnx_patterns import everything
 
     program = torch.onnx.export(
@@ -120,8 +126,9 @@ def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments]) -> Any:
         dynamic_shapes=_dynamic(),
         verbose=False,
     )
-    return cd.onnx.compile(program.model_proto, TARGETS, replace=everything)
+    return cd.onnx.compile(program.model_proto, targets, replace=everything)
 
 
-FROM_TORCH = Case(_model, _calls, _from_torch, _alone, carried=True)
+FROM_TORCH = Case(_model, _calls, _from_torch, _alone, carried="minilm")
+WITHOUT_PRODUCTS = Case(_model, _calls, _without_products, carried="minilm")
 FROM_ONNX = Case(_model, _calls, _from_onnx)

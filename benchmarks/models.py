@@ -8,6 +8,7 @@ Two halves: `build DIRECTORY` on any machine (no GPU), then where PyTorch and tr
   weights, `minilm.irpa`, are carried from one machine to the other.
 - `llama`, `llama-jax`, `llama-jax-any-length`: a decoder layer of Llama 3 8B's shape from PyTorch,
   and from JAX with kernels by pattern and by name (`model_llama.py`). Its weights are made anew.
+- `...-without-products`: with the other kernels, and the matrix products those of IREE.
 
 Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; the layer's
 error to PyTorch in f32 is at most 1.2 times that of PyTorch in bf16. Then the time of a call with
@@ -21,7 +22,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,16 @@ from benchmarks import model_llama, model_minilm, model_weights
 from benchmarks.model_case import Arguments
 from benchmarks.report import interleaved, quartiles
 
+TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 COSINE_BAR, ERROR_BAR = 0.9999, 1.2
 BUDGET_S = 4.0
 """How long each call is timed, about."""
 CASES = {
     "minilm": model_minilm.FROM_TORCH,
+    "minilm-without-products": model_minilm.WITHOUT_PRODUCTS,
     "minilm-onnx": model_minilm.FROM_ONNX,
     "llama": model_llama.FROM_TORCH,
+    "llama-without-products": model_llama.WITHOUT_PRODUCTS,
     "llama-jax": model_llama.FROM_JAX,
     "llama-jax-any-length": model_llama.FROM_JAX_OF_ANY_LENGTH,
 }
@@ -50,30 +54,32 @@ CASES = {
 # -- the first half
 
 
-def build(directory: Path, names: list[str]) -> None:
-    """Compile every model with kernels, and without."""
+def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: bool) -> None:
+    """Compile every model with kernels, and without if asked."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
         case, about = CASES[name], {}
-        if case.carried:
+        if case.carried == name:
             (directory / f"{name}.irpa").unlink(missing_ok=True)
         module = case.make(directory)
         calls = case.calls(directory)
         start = time.perf_counter()
-        compiled = case.compiled(module, calls)
+        compiled = case.compiled(module, calls, targets)
         about["compiled in s"] = round(time.perf_counter() - start, 1)
         report = compiled.replaced or ()
         about["replaced"] = dict(Counter(item.kernel for item in report))
         about["kernels"] = list(compiled.kernels)
+        about["targets"] = list(targets)
         about["near misses"] = [str(item) for item in getattr(report, "near_misses", ())]
         compiled.save(directory / f"{name}.vmfb")
-        if case.alone is not None:
-            alone = case.alone(module, calls)
-            if alone.parameters.identity != compiled.parameters.identity:
+        if case.alone is not None and alone:
+            bare = case.alone(module, calls, targets)
+            if bare.parameters.identity != compiled.parameters.identity:
                 raise RuntimeError("the weights are not the same with kernels and without")
-            (directory / f"{name}.iree.vmfb").write_bytes(alone.bytes)
+            (directory / f"{name}.iree.vmfb").write_bytes(bare.bytes)
         if not case.carried:
             about["weights"] = model_weights.origins(compiled.parameters, module)
+        if case.carried != name:
             (directory / f"{name}.irpa").unlink()
         (directory / f"{name}.json").write_text(json.dumps(about, indent=1))
         size = (directory / f"{name}.vmfb").stat().st_size
@@ -93,12 +99,12 @@ def run(directory: Path, device: str, names: list[str]) -> list[dict[str, Any]]:
     for name in names:
         case = CASES[name]
         module = case.make(directory)
-        weights = directory / f"{name}.irpa"
+        weights = directory / f"{case.carried or name}.irpa"
         if not case.carried:
             about = json.loads((directory / f"{name}.json").read_text())
             model_weights.write(weights, about["weights"], module)
         programs = {"ours": cd.load(directory / f"{name}.vmfb", device, parameters=weights)}
-        if case.alone is not None:
+        if (directory / f"{name}.iree.vmfb").exists():
             alone = cd.load(directory / f"{name}.iree.vmfb", device, parameters=weights)
             programs["IREE alone"] = alone
         module.to(device)
@@ -173,7 +179,8 @@ def _save(file: Path, device: str, directory: Path, rows: list[dict[str, Any]]) 
     models = {}
     for name in {row["model"] for row in rows}:
         about = json.loads((directory / f"{name}.json").read_text())
-        models[name] = {key: about[key] for key in ("kernels", "replaced", "compiled in s")}
+        said = ("targets", "kernels", "replaced", "compiled in s")
+        models[name] = {key: about[key] for key in said if key in about}
     content = {
         "command": "python benchmarks/models.py build DIRECTORY (no GPU), then: run DIRECTORY "
         f"--device {device}",
@@ -194,11 +201,16 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--model", choices=tuple(CASES), action="append")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument(
+        "--target", action="append", help="to build for: cuda:sm_90a; again for each"
+    )
+    parser.add_argument("--without-alone", action="store_true", help="build nothing of IREE alone")
     parser.add_argument("--save", type=Path, help="the results' file")
     options = parser.parse_args()
     names = options.model or list(CASES)
     if options.half == "build":
-        build(options.directory, names)
+        targets = options.target or TARGETS
+        build(options.directory, names, targets, alone=not options.without_alone)
         return 0
     rows = run(options.directory, options.device, names)
     if options.save:

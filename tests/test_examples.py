@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import numpy
@@ -54,6 +57,23 @@ def test_jax_function(tmp_path: Path) -> None:
         "swiglu_f32 takes the place of 6 operations",
         "one module for all devices: (tensor<2x5x64xf32>) -> (tensor<2x5x64xf32>)",
     ]
+
+
+def test_plain_mlir() -> None:
+    """A shell script, which runs the programs of this environment."""
+    programs = sysconfig.get_path("scripts")
+    done = subprocess.run(
+        ["bash", EXAMPLES / "plain_mlir/run.sh"],
+        env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        cwd=EXAMPLES.parent,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    (numbers,) = re.findall(r"^1x64xf32=\[(.*)\]$", done.stdout, re.MULTILINE)
+    wanted = 0.125 + 1 / (1 + numpy.exp(-1.0))
+    numpy.testing.assert_allclose([float(item) for item in numbers.split()], [wanted] * 64, 1e-5)
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)

@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
+from cuda_kernels.gemm import matmul_f32
 from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError
@@ -68,6 +69,23 @@ def test_leading_dims_are_what_vmap_adds() -> None:
     each = jax.vmap(lambda x: norm(x, weight, 1e-5), in_axes=1, out_axes=1)
     agree(each(x), reference(x, weight, 1e-5))
     agree(jax.jit(each)(x), reference(x, weight, 1e-5))
+
+
+def test_an_operand_that_is_left_out_has_the_leading_dims_of_the_others() -> None:
+    """What stands for it in a model is compared with the declaration, too."""
+    times = cd.jax.call(matmul_f32)
+
+    def ranks(function: Any, *shapes: tuple[int, ...]) -> list[list[int]]:
+        traced = jax.make_jaxpr(function)(*(jnp.zeros(shape) for shape in shapes))
+        return [
+            [variable.aval.ndim for variable in equation.invars]
+            for equation in traced.eqns
+            if len(equation.invars) == 4
+        ]
+
+    assert ranks(times, (2, 3, 4), (4, 5)) == [[3, 2, 1, 3]]
+    assert ranks(times, (4,), (4, 5)) == [[1, 2, 1, 1]]
+    assert ranks(jax.vmap(times, (0, None)), (2, 3, 4), (4, 5)) == [[3, 2, 1, 3]]
 
 
 def test_vmap_that_the_kernel_cannot_take_is_refused() -> None:

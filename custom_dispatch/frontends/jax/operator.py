@@ -145,18 +145,29 @@ def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any],
     kernel = _kernel_for(item, values)
     arrays: list[Any] = []
     numbers: list[Any] = []
+    leading = _leading_count(kernel, values)
     for operand in kernel.inputs:
         value = values[operand.name]
         if isinstance(operand, Buffer):
             check_is_there(kernel.name, operand.name, operand.dtype)
             if value is None and operand.optional:
-                value = numpy.zeros((0,) * operand.rank, operand.dtype.to_numpy())
+                rank = operand.least_rank + leading if operand.batched else operand.rank
+                value = numpy.zeros((0,) * rank, operand.dtype.to_numpy())
             arrays.append(jax.numpy.asarray(value))
         elif isinstance(operand, Scalar):
             numbers.append(_number(kernel, operand.name, value))
         elif isinstance(operand, Struct):
             numbers += _fields(kernel, operand, value)
     return arrays, tuple(numbers)
+
+
+def _leading_count(kernel: Kernel, values: Mapping[str, Any]) -> int:
+    """How many leading dims a call has: those of the first array that may have some."""
+    for operand in _buffers(kernel):
+        value = values[operand.name]
+        if operand.batched and value is not None:
+            return max(numpy.ndim(value) - operand.least_rank, 0)
+    return 0
 
 
 def _kernel_for(item: Kernel | Choice, values: Mapping[str, Any]) -> Kernel:
@@ -355,7 +366,8 @@ def _batch(
     batched = []
     for item, array, axis in zip(_buffers(fitting), arrays, axes, strict=True):
         if item.optional and not array.size:
-            batched.append(array)
+            more = int(item.batched)
+            batched.append(jax.numpy.zeros((0,) * (array.ndim + more), array.dtype))
         elif item.batched:
             batched.append(batching.bdim_at_front(array, axis, size))
         elif axis is None:
