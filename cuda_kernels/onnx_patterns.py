@@ -210,10 +210,24 @@ attention = _attentions()
 # -- products
 
 
-_WITH_BIAS = _graph(
-    [_node("MatMul", "a b", "product"), _node("Add", "product bias", "c")], "a b bias", "c"
-)
+_PRODUCT = [_node("MatMul", "a b", "product"), _node("Add", "product bias", "sum")]
+_WITH_BIAS = _graph([_PRODUCT[0], _node("Add", "product bias", "c")], "a b bias", "c")
+_WITH_SUM = _graph([*_PRODUCT, _node("Add", "sum residual", "c")], "a b bias residual", "c")
+_ACTIVATIONS = {
+    "relu": [_node("Relu", "sum", "c")],
+    "silu": [_node("Sigmoid", "sum", "open"), _node("Mul", "sum open", "c")],
+    "gelu_erf": [_node("Gelu", "sum", "c")],
+    "gelu_tanh": [_node("Gelu", "sum", "c", approximate="tanh")],
+}
 matmul = (  # those first that stand for more
+    *(
+        pattern
+        for name, nodes in _ACTIVATIONS.items()
+        for pattern in _patterns(
+            gemms, f"matmul_{name}", _graph([*_PRODUCT, *nodes], "a b bias", "c")
+        )
+    ),
+    *_patterns(gemms, "matmul", _WITH_SUM),
     *_patterns(gemms, "matmul", _WITH_BIAS),
     *_patterns(gemms, "matmul", _node("MatMul", "a b", "c"), _node("Gemm", "a b", "c")),
     *_patterns(gemms, "matmul", _node("Gemm", "a b bias", "c")),
