@@ -201,9 +201,20 @@ class NativeLaunch:
         DeviceError
             The driver refuses a launch, or the kernel fails.
         """
-        for _ in range(0 if self._empty else times):
-            self._context.check("cuLaunchKernel", self._launch(*self._arguments))
+        for _ in range(times):
+            self.enqueue()
         self._context.check("cuCtxSynchronize", self._synchronize())
+
+    def enqueue(self) -> None:
+        """Launch it behind everything else in the default stream, and wait for nothing.
+
+        Raises
+        ------
+        DeviceError
+            The driver refuses the launch.
+        """
+        if not self._empty:
+            self._context.check("cuLaunchKernel", self._launch(*self._arguments))
 
     def kernel_seconds(self) -> float:
         """Launch it between two events; the seconds between them, on the GPU's clock."""

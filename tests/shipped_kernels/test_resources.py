@@ -15,7 +15,8 @@ MODULES = [
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
     if not item.ispkg
     and not item.name.endswith("_patterns")  # they declare no kernels
-    and item.name not in ("gemm", "tensor_core_attention")  # too many of them: below
+    # too many of them: below
+    and item.name not in ("gemm", "tensor_core_attention", "quantised")
 ]
 
 
@@ -44,6 +45,21 @@ def test_no_attention_on_tensor_cores_spills() -> None:
 
     kernels = [attention_f16_64.kernels[-1], attention_f16_128.kernels[-1]]
     report = cd.build(kernels, ["cuda:sm_80", "cuda:sm_90a"], fail_on_spill=True).report()
+    assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
+def test_no_quantised_product_spills() -> None:
+    """One of each layout, and of each number of rows."""
+    from cuda_kernels import quantised
+
+    kernels = [
+        quantised.q4_0_f16.kernels[0],
+        quantised.q4_1_bf16.kernels[1],
+        quantised.int4_zeros_f16.kernels[0],
+        quantised.int4_bf16.kernels[2],
+        quantised.fp8_bf16.kernels[0],
+    ]
+    report = cd.build(kernels, ["cuda:sm_80", "cuda:sm_90"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 

@@ -1,0 +1,372 @@
+"""The products of `cuda_kernels.quantised` on a GPU: correct first, then beside a copy and PyTorch.
+
+Two halves: `build DIRECTORY` on any machine, then where there are a GPU and PyTorch
+
+    python benchmarks/gpu_quantised.py check DIRECTORY
+    python benchmarks/gpu_quantised.py run DIRECTORY [--save FILE]
+
+`check` runs odd sizes, groups and addresses, small enough for compute-sanitizer, and compares with
+double precision.
+
+A product with 4096 x 14336 weights takes about as long as three launches. So 64 of them, of 8 sets
+of weights in turn, which no cache holds, are launched back to back, and what lies between two
+events around them is divided by 64: what a launch costs beyond the one before it is in the figures.
+
+Bar, of the issue: for one row of x, 80 % of the bandwidth of a copy of 512 MiB in the same run,
+counted in bytes of weights, scales, x and y, at 4096 x 14336.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import custom_dispatch as cd
+from cuda_kernels import quantised
+from custom_dispatch.kernel.target import Target
+
+BAR = 0.8
+TARGETS = ("cuda:sm_80", "cuda:sm_90")
+KINDS = ("f16", "bf16")
+SHAPES = ((4096, 14336), (14336, 4096))
+SETS, LAUNCHES = 8, 64
+ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
+GUARD = 64
+"""Elements behind every result that must stay as they were."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    kernel: str
+    n: int
+    k: int
+    batch: int
+    us: tuple[float, ...]
+    """Medians of the runs, on the GPU's clock."""
+    tb_per_s: float
+    of_copy: float
+    """The slower run's."""
+    torch_us: float
+    """PyTorch's product with the same weights in 16 bits."""
+    has_bar: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bar is met, where there is one."""
+        return not self.has_bar or self.of_copy >= BAR
+
+
+def choices() -> list[cd.Choice]:
+    """Every choice that is declared."""
+    return [value for value in vars(quantised).values() if isinstance(value, cd.Choice)]
+
+
+def build(directory: Path) -> None:
+    """Compile everything; cubins, which load at once."""
+    directory.mkdir(parents=True, exist_ok=True)
+    index: dict[str, dict[str, dict[str, str]]] = {target: {} for target in TARGETS}
+    kernels = [kernel for choice in choices() for kernel in choice.kernels]
+    library = cd.build(kernels, list(TARGETS), image="cubin")
+    for unit in library.units:
+        for item in unit.objects:
+            file = f"{unit.name}_{item.target.symbol}.cubin"
+            (directory / file).write_bytes(item.data)
+            for kernel in unit.kernels:
+                symbol = item.symbol(kernel.for_target(item.target).entry)
+                index[str(item.target)][kernel.name] = {"file": file, "symbol": symbol}
+    (directory / "index.json").write_text(json.dumps(index, indent=1))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Random weights as a kernel takes them."""
+
+    operands: tuple[Any, ...]
+    wide: Callable[[], Any]
+    """The same in double precision."""
+
+
+def weights_of(layout: str, kind: str, n: int, k: int, group: int = 32, offset: int = 0) -> Weights:
+    """Random ones, beginning `offset` elements after an aligned address."""
+    import torch
+
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+
+    def placed(value: Any) -> Any:
+        memory = torch.empty(value.numel() + offset, dtype=value.dtype, device="cuda")
+        memory[offset:].copy_(value.reshape(-1))
+        return memory[offset:].view(value.shape)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device="cuda")
+
+    if layout == "fp8":
+        eights, scales = random(n, k).to(torch.float8_e4m3fn), random(n).exp()
+        bits = placed(eights.view(torch.uint8))
+        return Weights((bits, scales), lambda: eights.double() * scales.double()[:, None])
+    if layout.startswith("int4"):
+        packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device="cuda")
+        scales, zeros = (
+            (random(n, k // group) * 0.02).to(dtype),
+            random(n, k // group).to(dtype) + 8,
+        )
+        numbers = torch.stack((packed & 15, packed >> 4), -1).view(n, -1, group)
+        middle = zeros.double()[..., None] if layout.endswith("zeros") else 8.0
+        operands = (packed, scales, zeros) if layout.endswith("zeros") else (packed, scales)
+        return Weights(
+            tuple(map(placed, operands)),
+            lambda: ((numbers.double() - middle) * scales.double()[..., None]).view(n, k),
+        )
+    packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device="cuda")
+    halves = (random(n, k // 32, 1 if layout == "q4_0" else 2) * 0.02).half()
+    numbers = torch.cat((packed & 15, packed >> 4), -1)
+
+    def wide() -> Any:
+        scale = halves.double()[..., :1]
+        if layout == "q4_0":
+            return ((numbers.double() - 8.0) * scale).view(n, k)
+        return (numbers.double() * scale + halves.double()[..., 1:]).view(n, k)
+
+    return Weights((placed(torch.cat((halves.view(torch.uint8), packed), -1)),), wide)
+
+
+class Launcher:
+    """The built kernels, launched through the driver."""
+
+    def __init__(self, directory: Path) -> None:
+        import torch
+
+        from custom_dispatch.runtime.native_launch import NativeContext
+
+        torch.cuda.init()
+        major, minor = torch.cuda.get_device_capability()
+        self._target = Target.parse(TARGETS[1] if major >= 9 else TARGETS[0])
+        self._capability = 10 * major + minor
+        self._directory = directory
+        self._index = json.loads((directory / "index.json").read_text())[str(self._target)]
+        self._context = NativeContext().__enter__()  # until the process ends
+        self.torch = torch
+
+    def launch(self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """A launch, its result, poisoned, and what lies behind it."""
+        from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+        from custom_dispatch.kernel.words import constants_of
+        from custom_dispatch.runtime.native_launch import NativeLaunch
+
+        given = dict(zip((item.name for item in kernel.inputs), (x, *weights), strict=True))
+        form = kernel.for_target(self._target)
+        dims = bind_dims(kernel, {name: tuple(value.shape) for name, value in given.items()})
+        (shape,) = output_shapes(kernel, dims).values()
+        size, torch = self.torch.Size(shape).numel(), self.torch
+        memory = torch.full((size + GUARD,), torch.nan, dtype=x.dtype, device="cuda")
+        addresses = {name: value.data_ptr() for name, value in given.items()}
+        addresses["y"] = memory.data_ptr()
+        found = self._index[kernel.name]
+        torch.cuda.synchronize()
+        launch = NativeLaunch(
+            self._context,
+            (self._directory / found["file"]).read_bytes(),
+            found["symbol"],
+            grid=grid_for(form, dims, capability=self._capability),
+            block=form.block,
+            shared_bytes=form.dynamic_shared_memory,
+            bindings=[ctypes.c_uint64(addresses[item.name]) for item in kernel.abi.bindings],
+            constants=constants_of(kernel, dims, {}),
+        )
+        return launch, memory[:size].view(shape), memory[size:]
+
+
+def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
+    """What is wrong with a result; empty if nothing.
+
+    A result may be off by one rounding to 16 bits, and by what adding up in f32 loses of the sum of
+    the products' magnitudes.
+    """
+    wide = weights.wide()
+    wanted = x.double() @ wide.T
+    allowed = wanted.abs() * ROUNDING[kind] + (x.double().abs() @ wide.abs().T) * 2**-20 + 1e-7
+    off = (result.double() - wanted).abs() / allowed
+    if not (off <= 1.0).all():
+        return f"{int((~(off <= 1.0)).sum())} of {off.numel()} elements are off"
+    return "" if guard.isnan().all() else "it wrote behind its result"
+
+
+def cases() -> Iterator[tuple[int, int, int, int]]:
+    """n, k, the group of weights and the offset of addresses."""
+    yield from (
+        (1, 32, 32, 0),
+        (7, 256, 64, 0),
+        (65, 288, 96, 0),
+        (65, 512, 32, 0),
+        (17, 2080, 32, 0),
+    )
+    yield from ((65, 512, 128, 1), (33, 768, 32, 2), (33, 1024, 64, 4), (129, 1536, 128, 0))
+    yield from ((40, 4352, 256, 0), (16, 9216, 32, 0))
+
+
+def check(directory: Path) -> int:
+    """Run the odd sizes."""
+    launcher, failures, count = Launcher(directory), 0, 0
+    torch = launcher.torch
+    for choice in choices():
+        layout, kind = choice.name.rsplit("_", 1)
+        dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+        for kernel in choice.kernels:
+            columns = int(kernel.name.rsplit("_", 1)[1])
+            for n, k, group, offset in cases():
+                for batch in {1: (1,), 8: (2, 8)}.get(columns, (1, columns, columns + 1)):
+                    weights = weights_of(layout, kind, n, k, group, offset)
+                    memory = torch.randn(batch * k + offset, device="cuda").to(dtype)
+                    x = memory[offset:].view(batch, k)
+                    launch, result, guard = launcher.launch(kernel, x, weights.operands)
+                    launch.run()
+                    count += 1
+                    problem = wrong(x, weights, result, guard, kind)
+                    if problem:
+                        failures += 1
+                        print(f"{kernel.name} {n} x {k}, batch {batch}: {problem}", flush=True)
+    print(f"{count} launches, {failures} wrong")
+    return int(failures > 0)
+
+
+def median_us(torch: Any, once: Callable[[int], None], count: int) -> float:
+    """The median of 9 times `count` launches between two events, in microseconds a launch."""
+    times: list[float] = []
+    for _ in range(11):
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+        # What is launched waits for this, so that the queue is full when the first one begins.
+        torch.cuda._sleep(400_000)
+        start.record()
+        for i in range(count):
+            once(i)
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e3 / count)
+    return statistics.median(times[2:])
+
+
+def copy_bandwidth(torch: Any) -> float:
+    """TB/s of a copy of 512 MiB, read and written."""
+    source = torch.randn(1 << 27, device="cuda")
+    target = torch.empty_like(source)
+
+    def once(_: int) -> None:
+        target.copy_(source)
+
+    return float(2 * source.nbytes / median_us(torch, once, 8) / 1e6)
+
+
+def plain_us(torch: Any, n: int, k: int, batch: int) -> float:
+    """PyTorch's product with weights of f16."""
+    weights = [torch.randn(n, k, device="cuda").half() for _ in range(3)]
+    x = torch.randn(batch, k, device="cuda").half()
+
+    def once(i: int) -> None:
+        torch.mm(x, weights[i % 3].T)
+
+    return median_us(torch, once, 16)
+
+
+def _in_turn(launches: Sequence[Any]) -> Callable[[int], None]:
+    def once(i: int) -> None:
+        launches[i % len(launches)].enqueue()
+
+    return once
+
+
+def run(directory: Path, only: str) -> tuple[list[Row], float]:
+    """Check and time the large cases."""
+    launcher = Launcher(directory)
+    torch, rows = launcher.torch, []
+    copy = copy_bandwidth(torch)
+    print(f"copy: {copy:.2f} TB/s")
+    for n, k in SHAPES:
+        beside = {batch: plain_us(torch, n, k, batch) for batch in (1, 8, 16)}
+        for choice in choices():
+            if only not in choice.name:
+                continue
+            layout, kind = choice.name.rsplit("_", 1)
+            dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+            sets = [weights_of(layout, kind, n, k) for _ in range(SETS)]
+            for batch in (1, 8, 16):
+                kernel = next(
+                    item
+                    for item in choice.kernels
+                    if batch <= int(item.name.rsplit("_", 1)[1]) or item is choice.kernels[-1]
+                )
+                launches: list[tuple[Any, Any]] = []
+                moved = 0
+                for weights in sets:
+                    x = torch.randn(batch, k, device="cuda").to(dtype)
+                    launch, result, guard = launcher.launch(kernel, x, weights.operands)
+                    launch.run()
+                    problem = wrong(x, weights, result, guard, kind) if not launches else ""
+                    if problem:
+                        sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
+                    launches.append((launch, (x, result)))  # which have to live
+                    moved = sum(item.nbytes for item in (x, *weights.operands, result))
+                once = _in_turn([launch for launch, _ in launches])
+                us = tuple(median_us(torch, once, LAUNCHES) for _ in range(2))
+                rate = moved / max(us) / 1e6
+                rows.append(
+                    Row(kernel.name, n, k, batch, us, rate, rate / copy, beside[batch], batch == 1)
+                )
+                print(line(rows[-1]), flush=True)
+            del sets
+    return rows, copy
+
+
+def line(row: Row) -> str:
+    """One line of the table."""
+    verdict = "" if not row.has_bar else "  ok" if row.holds else "  BELOW 80 %"
+    return (
+        f"{row.kernel:20} {row.n:5} x {row.k:5} batch {row.batch:2} {max(row.us):7.2f} us "
+        f"{row.tb_per_s:5.2f} TB/s {row.of_copy * 100:4.0f} % of a copy "
+        f"{row.torch_us / max(row.us):5.2f}x PyTorch in f16{verdict}"
+    )
+
+
+def main() -> int:
+    """Build, check or run."""
+    from benchmarks.gpu_kernels import _versions
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=("build", "check", "run"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--only", default="", help="choices whose name has this in it")
+    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
+    options = parser.parse_args()
+    if options.what == "build":
+        build(options.directory)
+        return 0
+    if options.what == "check":
+        return check(options.directory)
+    rows, copy = run(options.directory, options.only)
+    if options.save:
+        content = {
+            "command": "python benchmarks/gpu_quantised.py run",
+            "versions": _versions(),
+            "date": time.strftime("%Y-%m-%d"),
+            "copy_tb_per_s": copy,
+            "rows": [asdict(row) for row in rows],
+        }
+        options.save.write_text(json.dumps(content, indent=1) + "\n")
+    return 0 if all(row.holds for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

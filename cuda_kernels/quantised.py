@@ -1,0 +1,224 @@
+"""Products with quantised weights, y = x W^T: the declarations for `quantised_*.cu`.
+
+Each is for x of f16 or bf16, of any leading dims, and is fastest for few rows of it: a choice of
+three kernels, for a batch of one, of up to 8, and of any size, 16 rows at a time.
+`quantise_q4_0`, `quantise_q4_1`, `quantise_int4` and `quantise_fp8` pack weights for them. An
+infinity in x makes NaN or an infinity of a result; which one may differ from the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.quantisation import (
+    BLOCK,
+    dequantise_fp8,
+    dequantise_int4,
+    dequantise_q4_0,
+    dequantise_q4_1,
+    quantise_fp8,
+    quantise_int4,
+    quantise_q4_0,
+    quantise_q4_1,
+)
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Expr
+
+__all__ = ["quantise_fp8", "quantise_int4", "quantise_q4_0", "quantise_q4_1"]
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+SHARED_BYTES_SM_80 = 163 * 1024
+"""The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
+STEP = 256
+"""Elements of k that a warp takes at once."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel divides the work."""
+
+    columns: int
+    """Rows of x that it takes at once."""
+    warps: int
+    stages: int
+    """Steps that a warp has in shared memory at once."""
+    resident: int = 1
+    """Blocks that a multiprocessor has to hold, for the compiler."""
+    tiles: int = 1
+    """16 rows of weights each, that a block has at once."""
+    blocks: int = 1 << 20
+    """Most of a launch: each takes as many tiles as that needs."""
+
+    def arguments(self, *, rolled: bool) -> str:
+        """As template arguments; rolled, loops stay loops."""
+        numbers = self.tiles, self.columns, self.warps, self.stages, self.resident
+        return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
+
+    def shared_bytes(self, stride: int, padding: int) -> int:
+        """Shared memory of a block: slots, and twice what the warps find for a tile.
+
+        Parameters
+        ----------
+        stride
+            Bytes of a row of weights in a slot.
+        padding
+            Bytes after a row of x in a slot.
+        """
+        slot = 16 * self.tiles * stride + self.columns * (2 * STEP + padding)
+        found = 4 * 16 * self.tiles * self.columns
+        return self.warps * (self.stages * slot + 2 * found)
+
+
+MULTIPROCESSORS = 132
+"""Of an H200."""
+FEW = Shape(8, 8, 2, tiles=2, blocks=MULTIPROCESSORS)
+ANY = Shape(16, 4, 2, tiles=2, blocks=MULTIPROCESSORS)
+ONE_BY_SCALE = Shape(1, 8, 3, resident=3)
+ONE_BY_TWO_NUMBERS = Shape(1, 8, 3, resident=2)
+ONE_OF_BYTES = Shape(1, 8, 2, tiles=2, blocks=MULTIPROCESSORS)
+"""Those that were fastest on an H200: docs/kernels/quantised.md."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How weights lie in memory."""
+
+    name: str
+    source: str
+    entry: Callable[[str, str], str]
+    """For a type of C++ and the arguments of a shape."""
+    stride: int
+    padding: int
+    operands: Callable[[str], Sequence[cd.In]]
+    """Those of the weights, for an element type."""
+    sizes: Sequence[cd.Scalar]
+    """After batch and n."""
+    k: Expr
+    requires: Sequence[Condition]
+    dequantise: Callable[..., Array]
+    one: Shape
+    """The shape for one row of x."""
+
+
+n, blocks, k, halves, groups, parts = map(cd.dim, ("n", "blocks", "k", "halves", "groups", "parts"))
+
+
+def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Array]) -> Layout:
+    return Layout(
+        name,
+        "quantised_4bit.cu",
+        lambda kind, shape: f"quantised_blocks<{kind}, {has_minimum}, {shape}>",
+        stride=144 if size == 18 else 176,
+        padding=32,
+        operands=lambda _: [cd.In("weight", "u8", [n, blocks, size])],
+        sizes=[cd.Scalar("blocks", "i32", blocks)],
+        k=blocks * BLOCK,
+        requires=[],
+        dequantise=dequantise,
+        one=ONE_BY_SCALE if size == 18 else ONE_BY_TWO_NUMBERS,
+    )
+
+
+def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
+    return Layout(
+        name,
+        "quantised_4bit.cu",
+        lambda kind, shape: f"{entry}<{kind}, {shape}>",
+        stride=stride,
+        padding=64,
+        operands=lambda dtype: [
+            cd.In("weight", "u8", [n, halves]),
+            *(cd.In(each, dtype, [n, groups]) for each in numbers),
+        ],
+        sizes=[cd.Scalar("k", "i32", halves * 2), cd.Scalar("groups", "i32", groups)],
+        k=halves * 2,
+        requires=[halves * 2 % (groups * BLOCK) == 0],
+        dequantise=dequantise_int4,
+        one=ONE_BY_TWO_NUMBERS if len(numbers) == 2 else ONE_BY_SCALE,
+    )
+
+
+Q4_0 = _blocks("q4_0", 18, "false", dequantise_q4_0)
+Q4_1 = _blocks("q4_1", 20, "true", dequantise_q4_1)
+INT4 = _groups("int4", "quantised_groups", 144, "scales")
+INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zeros")
+FP8 = Layout(
+    "fp8",
+    "quantised_fp8.cu",
+    lambda kind, shape: f"quantised_fp8<{kind}, {shape}>",
+    stride=272,
+    padding=32,
+    operands=lambda _: [
+        cd.In("weight", "f8E4M3FN", [n, k]),
+        cd.In("scales", "f32", [parts]),
+    ],
+    sizes=[cd.Scalar("k", "i32", k), cd.Scalar("parts", "i32", parts)],
+    k=k,
+    requires=[k % BLOCK == 0, n % parts == 0],
+    dequantise=dequantise_fp8,
+    one=ONE_OF_BYTES,
+)
+
+
+def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
+    """The kernel for a layout, an element type of x and y, and a number of rows of x."""
+
+    def product(x: Array, *weights: Array) -> Array:
+        with numpy.errstate(invalid="ignore", over="ignore"):
+            wide = layout.dequantise(*weights)
+            result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
+        return result
+
+    def form(of: Shape, *, rolled: bool) -> dict[str, Any]:
+        return {
+            "entry": f"cuda_kernels::{layout.entry(C_TYPES[dtype], of.arguments(rolled=rolled))}",
+            "block": 32 * of.warps,
+            "dynamic_shared_memory": of.shared_bytes(layout.stride, layout.padding),
+        }
+
+    # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
+    is_large = shape.shared_bytes(layout.stride, layout.padding) > SHARED_BYTES_SM_80
+    small = replace(shape, warps=shape.warps // 2) if is_large else shape
+    return cd.Kernel(
+        f"{layout.name}_{dtype}_{shape.columns}",
+        source=layout.source,
+        operands=[
+            cd.In("x", dtype, [..., layout.k]),
+            *layout.operands(dtype),
+            cd.Out("y", dtype, [..., n]),
+            cd.Scalar("batch", "i32", cd.batch),
+            cd.Scalar("n", "i32", n),
+            *layout.sizes,
+        ],
+        grid=(
+            cd.minimum(cd.ceildiv(n, 16 * shape.tiles), shape.blocks),
+            cd.ceildiv(cd.batch, shape.columns),
+        ),
+        requires=[*layout.requires, *([cd.batch <= shape.columns] if shape.columns < 16 else [])],
+        implementations={
+            "cuda:sm_80": cd.Implementation(**form(small, rolled=False)),
+            "cuda:sm_90": cd.Implementation(**form(shape, rolled=False)),
+        },
+        reference=product,
+        **form(small, rolled=True),
+    )
+
+
+def declare(layout: Layout, dtype: str) -> cd.Choice:
+    """The choice for a layout and an element type of x and y."""
+    shapes = layout.one, FEW, ANY
+    kernels = [declare_kernel(layout, dtype, shape) for shape in shapes]
+    return cd.Choice(f"{layout.name}_{dtype}", kernels)
+
+
+q4_0_f16, q4_0_bf16 = declare(Q4_0, "f16"), declare(Q4_0, "bf16")
+q4_1_f16, q4_1_bf16 = declare(Q4_1, "f16"), declare(Q4_1, "bf16")
+int4_f16, int4_bf16 = declare(INT4, "f16"), declare(INT4, "bf16")
+int4_zeros_f16, int4_zeros_bf16 = declare(INT4_ZEROS, "f16"), declare(INT4_ZEROS, "bf16")
+fp8_f16, fp8_bf16 = declare(FP8, "f16"), declare(FP8, "bf16")

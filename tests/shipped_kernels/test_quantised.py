@@ -1,0 +1,188 @@
+"""Products with quantised weights against their references, on the CPU; packing; choices.
+
+The kernels are the declared ones' source with fewer warps and stages, which are compiled in less
+time, and whose tiles and turns are met at smaller sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped
+
+import custom_dispatch as cd
+from cuda_kernels import quantised
+from cuda_kernels.quantised import Shape
+from cuda_kernels.shared import quantisation
+
+Random = np.random.Generator
+SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
+ONE = Shape(1, 2, 3, blocks=2)
+EIGHT = Shape(8, 2, 2, tiles=2, blocks=2)
+ANY = Shape(16, 2, 2, blocks=2)
+# What the others have, these three have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
+KERNELS = (
+    (quantised.Q4_0, "f16", EIGHT),
+    (quantised.INT4_ZEROS, "bf16", ONE),
+    (quantised.FP8, "f16", ANY),
+)
+
+
+@pytest.fixture(scope="module")
+def products() -> Shipped:
+    return Shipped([quantised.declare_kernel(*each) for each in KERNELS])
+
+
+def packed(layout: str, kind: str, random: Random, n: int, k: int, group: int = 32) -> Any:
+    weights = random.standard_normal((n, k)).astype(np.float32)
+    if layout == "q4_0":
+        return (quantised.quantise_q4_0(weights),)
+    if layout == "q4_1":
+        return (quantised.quantise_q4_1(weights),)
+    if layout == "fp8":
+        return quantised.quantise_fp8(weights, by_row=n % 2 == 1)
+    zeros = layout == "int4_zeros"
+    return quantised.quantise_int4(weights, group, zeros=zeros, dtype=DTYPES[kind])
+
+
+def product(products: Shipped, name: str, x: Any, weights: Any) -> None:
+    """One product: off by a rounding, and by what adding up in f32 loses."""
+    got, want = products.both(name, x, *weights)
+    wide = np.abs(want.astype(np.float64))
+    rounding = 2.0**-11 if x.dtype == np.float16 else 2.0**-8
+    lost = 2.0**-18 * np.abs(x.astype(np.float64)).sum(-1, keepdims=True)
+    assert (
+        np.abs(got.astype(np.float64) - want.astype(np.float64)) <= 2 * wide * rounding + lost
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("layout", "kind", "shape"), KERNELS, ids=lambda item: getattr(item, "name", None)
+)
+def test_products(products: Shipped, random: Random, layout: Any, kind: str, shape: Shape) -> None:
+    name = f"{layout.name}_{kind}_{shape.columns}"
+    for n, k in SIZES:
+        for batch in {1: (1,), 8: (1, 3, 8)}.get(shape.columns, (1, 16, 19)):
+            x = random.standard_normal((batch, k)).astype(DTYPES[kind])
+            product(products, name, x, packed(layout.name, kind, random, n, k))
+
+
+@pytest.mark.parametrize("group", [64, 96, 128, 1152])
+def test_groups_of_other_sizes(products: Shipped, random: Random, group: int) -> None:
+    x = random.standard_normal((1, 1152)).astype(ml_dtypes.bfloat16)
+    weights = packed("int4_zeros", "bf16", random, 19, 1152, group)
+    product(products, "int4_zeros_bf16_1", x, weights)
+
+
+def test_leading_dims(products: Shipped, random: Random) -> None:
+    x = random.standard_normal((2, 3, 256)).astype(np.float16)
+    got, want = products.both("q4_0_f16_8", x, *packed("q4_0", "f16", random, 5, 256))
+    assert got.shape == want.shape == (2, 3, 5)
+
+
+def test_nan_and_infinity_spoil_their_own_rows_alone(products: Shipped, random: Random) -> None:
+    x = np.ones((3, 288), np.float16)
+    x[1, 200] = np.nan
+    (weights,) = packed("q4_0", "f16", random, 40, 288)
+    weights[7, 3, :2] = np.array([np.inf], np.float16).view(np.uint8)  # a scale
+    got = products.both("q4_0_f16_8", x, weights)[0]
+    assert np.isnan(got[1]).all()
+    assert not np.isfinite(got[:, 7]).any()
+    assert np.isfinite(np.delete(got, 7, axis=1)[[0, 2]]).all()
+    eights, scales = packed("fp8", "f16", random, 40, 288)
+    eights[9, 100] = np.nan
+    got = products.both("fp8_f16_16", np.ones((1, 288), np.float16), eights, scales)[0]
+    assert np.flatnonzero(np.isnan(got[0])).tolist() == [9]
+
+
+def test_fp8_takes_every_number(products: Shipped) -> None:
+    """A row for each byte, and an x that picks it out."""
+    eights = np.zeros((256, 32), np.uint8)
+    eights[:, 5] = np.arange(256)
+    weights, one = eights.view(ml_dtypes.float8_e4m3fn), np.ones(1, np.float32)
+    x = np.zeros((1, 32), np.float16)
+    x[0, 5] = 1
+    got = products.both("fp8_f16_16", x, weights, one)[0]
+    np.testing.assert_array_equal(got[0], weights[:, 5].astype(np.float16))
+
+
+def test_sizes_that_are_not_taken(products: Shipped, random: Random) -> None:
+    weights = packed("int4_zeros", "bf16", random, 4, 256, 64)
+    with pytest.raises(cd.CustomDispatchError, match="batch <= 1 is required, and does not hold"):
+        products.both("int4_zeros_bf16_1", np.zeros((2, 256), ml_dtypes.bfloat16), *weights)
+    with pytest.raises(
+        cd.CustomDispatchError, match="n % parts == 0 is required, and does not hold"
+    ):
+        products.both(
+            "fp8_f16_16",
+            np.zeros((1, 64), np.float16),
+            np.zeros((5, 64), ml_dtypes.float8_e4m3fn),
+            np.ones(2, np.float32),
+        )
+
+
+def test_a_choice_takes_rows_of_any_number() -> None:
+    for choice in (quantised.q4_0_f16, quantised.int4_zeros_bf16, quantised.fp8_bf16):
+        requires = [len(kernel.requires) for kernel in choice.kernels]
+        assert len(choice.kernels) == 3
+        assert requires[0] == requires[1] == requires[2] + 1
+
+
+def test_a_choice_is_an_operator_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    operator = cd.torch.register(quantised.q4_0_f16)
+    with FakeTensorMode():
+        x = torch.empty(2, 3, 64, dtype=torch.float16)
+        y = operator(x, torch.empty(5, 2, 18, dtype=torch.uint8))
+    assert (y.shape, y.dtype) == ((2, 3, 5), torch.float16)
+
+
+def test_blocks_are_ggmls() -> None:
+    """A block by hand, from `block_q4_0` and `block_q4_1` of ggml-common.h."""
+    weights = np.zeros((1, 32), np.float32)
+    weights[0, :3], weights[0, 16:18] = (-8.0, 7.0, 0.4), (1.0, -2.6)
+    block = quantisation.quantise_q4_0(weights)
+    assert block.shape == (1, 1, 18)
+    assert block[0, 0, :2].view(np.float16)[0] == 1.0
+    assert block[0, 0, 2:6].tolist() == [0x90, 0x5F, 0x88, 0x88]
+    block = quantisation.quantise_q4_1(weights)
+    assert block[0, 0, :4].view(np.float16).tolist() == [1.0, -8.0]
+    assert block[0, 0, 4:8].tolist() == [0x90, 0x5F, 0x88, 0x88]
+
+
+@pytest.mark.parametrize("layout", ["q4_0", "q4_1", "int4", "int4_zeros", "fp8"])
+def test_what_is_unpacked_is_near_what_was_packed(random: Random, layout: str) -> None:
+    weights = random.standard_normal((6, 256)).astype(np.float32)
+    weights[2] = 0
+    weights[3, :32] = 2.5
+    packs: dict[str, Callable[[], Any]] = {
+        "q4_0": lambda: (quantised.quantise_q4_0(weights),),
+        "q4_1": lambda: (quantised.quantise_q4_1(weights),),
+        "int4": lambda: quantised.quantise_int4(weights, 64),
+        "int4_zeros": lambda: quantised.quantise_int4(weights, 64, zeros=True),
+        "fp8": lambda: quantised.quantise_fp8(weights),
+    }
+    parts = packs[layout]()
+    unpacked = getattr(quantisation, f"dequantise_{layout.removesuffix('_zeros')}")(*parts)
+    largest = np.abs(weights).max()
+    assert np.abs(unpacked - weights).max() <= largest * (1 / 14 if layout == "fp8" else 1 / 7)
+    assert (unpacked[2] == 0).all()
+
+
+def test_weights_that_cannot_be_quantised() -> None:
+    for call, found in (
+        (lambda: quantised.quantise_q4_0(np.zeros((2, 40))), r"shape \[2, 40\] cannot .* of 32"),
+        (lambda: quantised.quantise_q4_1(np.zeros(64)), r"shape \[64\] cannot"),
+        (lambda: quantised.quantise_int4(np.zeros((2, 96)), 48), "in groups of 48"),
+        (lambda: quantised.quantise_fp8(np.full((1, 32), np.inf)), "infinities or NaN"),
+    ):
+        with pytest.raises(cd.CustomDispatchError, match=found) as caught:
+            call()
+        assert caught.value.expected
+        assert caught.value.next_step
