@@ -60,38 +60,84 @@ SMALL_F32 = TileF32(32, 32, 64, 4, 2, 2)
 
 @dataclass(frozen=True)
 class Form:
-    """One kernel of a choice: what its blocks compute, and how many tiles it is for."""
+    """One kernel of a choice: what its blocks compute, and for which sizes it is."""
 
     suffix: str
     how: Tile | Rows
     hopper: Warpgroups | Split | None = None
     """The same on sm_90a, if it is something else there."""
-    tile: tuple[int, int] = (0, 0)
-    least: int = 0
-    """A result has to have so many tiles of so many rows and columns; 0: no matter."""
+    when: Callable[[Sizes], list[Condition]] | None = None
 
     def requires(self, has_weights: bool, sizes: Sizes) -> list[Condition]:
-        """What this asks of the sizes; where tiles are counted, whole 16 bytes, too."""
-        if not self.least:
+        """What this asks of the sizes; where it asks for anything, whole 16 bytes, too."""
+        if self.when is None:
             return []
-        tiles = cd.ceildiv(sizes.m, self.tile[0]) * cd.ceildiv(sizes.n, self.tile[1])
-        whole = [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]
-        return [tiles * sizes.batch >= self.least, *whole]
+        return [
+            *self.when(sizes),
+            sizes.k % 8 == 0,
+            *([] if has_weights else [sizes.n % 8 == 0]),
+        ]
+
+
+_MULTIPROCESSORS = 132
+"""Of an H100 or H200; an A100 has 108."""
+
+
+def _at_least(count: int, rows: int, columns: int) -> Callable[[Sizes], list[Condition]]:
+    """A result has so many tiles of so many rows and columns."""
+    return lambda sizes: [_tiles(sizes, rows, columns) >= count]
+
+
+def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
+    return cd.ceildiv(sizes.m, rows) * cd.ceildiv(sizes.n, columns) * sizes.batch
+
+
+def _rounds(sizes: Sizes, rows: int, columns: int) -> Expr:
+    """How often each multiprocessor computes a tile of 128 rows, `rows` at a time."""
+    return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), _MULTIPROCESSORS)
+
+
+def _many(sizes: Sizes) -> list[Condition]:
+    """Tiles of 256 columns take the least time, by rounds and columns.
+
+    A sixteenth more is granted them, since they need the fewest bytes.
+    """
+    rounds = _rounds(sizes, 256, 256)
+    return [
+        sizes.m > 128,
+        _tiles(sizes, 256, 256) >= _MULTIPROCESSORS // 4 + 1,
+        rounds * 5 <= _rounds(sizes, 128, 192) * 4,
+        rounds * 15 <= _rounds(sizes, 256, 128) * 8,
+    ]
+
+
+def _wide(sizes: Sizes) -> list[Condition]:
+    """Tiles of 192 do."""
+    return [
+        sizes.m > 128,
+        _tiles(sizes, 128, 192) >= _MULTIPROCESSORS // 2 + 1,
+        _rounds(sizes, 128, 192) * 3 <= _rounds(sizes, 256, 128) * 2,
+    ]
+
+
+def _some(sizes: Sizes) -> list[Condition]:
+    return [sizes.m > 128, _tiles(sizes, 256, 128) >= _MULTIPROCESSORS // 4 + 1]
 
 
 FORMS = (
     Form("few", FEW),
-    Form("many", LARGE, Warpgroups(256, 4, 2), (128, 256), 132),
-    Form("half", MEDIUM, Warpgroups(256, 4, 1), (128, 256), 67),
-    Form("some", MEDIUM, Split(128, 6, 1), (128, 128), 67),
-    Form("little", SMALL, Split(128, 6, 2), (128, 128), 45),
+    Form("many", LARGE, Warpgroups(256, 4, 2), _many),
+    Form("wide", LARGE, Warpgroups(192, 4, 1), _wide),
+    Form("some", MEDIUM, Warpgroups(128, 6, 2), _some),
+    Form("half", MEDIUM, Warpgroups(256, 4, 1), _at_least(67, 128, 256)),
+    Form("little", SMALL, Split(96, 7, 2), _at_least(45, 128, 128)),
     Form("any", SMALL, Split(128, 6, 3)),
 )
-"""In the order in which they are chosen. An H100 or H200 has 132 multiprocessors (an A100 108), and
-fewer tiles leave some of them without work: then tiles are smaller, or blocks share k."""
+"""In the order in which they are chosen, measured on an H200. Fewer tiles than multiprocessors
+leave some of these without work: then tiles are smaller, or blocks share k."""
 FORMS_F32 = (
-    Form("many", LARGE_F32, tile=(128, 128), least=132),
-    Form("some", MEDIUM_F32, tile=(64, 64), least=132),
+    Form("many", LARGE_F32, when=_at_least(_MULTIPROCESSORS, 128, 128)),
+    Form("some", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
     Form("any", SMALL_F32),
 )
 

@@ -78,12 +78,15 @@ __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(kSplitThreads, 1)
     float sums[TileN / 2];
 #pragma unroll
     for (int i = 0; i < TileN / 2; ++i) sums[i] = 0.0f;
+    int last = 0;
     for (int i = first; i < end; ++i, ring.advance()) {
       wait(&pipeline.full[ring.stage], ring.parity);
       pipeline.template multiply<In, IsWeights>(sums, ring.stage, group, true);
-      warpgroup_wait<0>();
-      if (threadIdx.x % 128 == 0) arrive(&pipeline.empty[ring.stage]);
+      warpgroup_wait<1>();
+      if (i > first && threadIdx.x % 128 == 0) arrive(&pipeline.empty[last]);
+      last = ring.stage;
     }
+    warpgroup_wait<0>();
     // Both warpgroups are done with the stages, where the sums go now.
     asm volatile("bar.sync 1, %0;" ::"n"(128 * kConsumers) : "memory");
     const int warp_row = group * 64 + warp % 4 * 16;

@@ -38,8 +38,9 @@ struct Claim {
     place = (place * 4 + threadIdx.x / 32 % 4) % kTensorMapPlaces;
     ask();
   }
+  // Relaxed: nothing is read here that the last owner wrote, and what is written waits for the answer.
   __device__ __forceinline__ void ask() {
-    asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
+    asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;"
                  : "=r"(taken)
                  : "l"(&claimed_places[place])
                  : "memory");

@@ -134,6 +134,37 @@ __device__ __forceinline__ void warpgroup_wait() {
         "+f"(s[56]), "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63]) \
       : "l"(a), "l"(b), "r"(add), "n"(kAcrossA), "n"(kAcrossB))
 
+#define CUDA_KERNELS_MULTIPLY_192(TYPE) \
+  asm volatile( \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %98, 0;\n" \
+      "wgmma.mma_async.sync.aligned.m64n192k16.f32." TYPE "." TYPE " " \
+      "{%0, %1, %2, %3, %4, %5, %6, %7, " \
+      " %8, %9, %10, %11, %12, %13, %14, %15, " \
+      " %16, %17, %18, %19, %20, %21, %22, %23, " \
+      " %24, %25, %26, %27, %28, %29, %30, %31, " \
+      " %32, %33, %34, %35, %36, %37, %38, %39, " \
+      " %40, %41, %42, %43, %44, %45, %46, %47, " \
+      " %48, %49, %50, %51, %52, %53, %54, %55, " \
+      " %56, %57, %58, %59, %60, %61, %62, %63, " \
+      " %64, %65, %66, %67, %68, %69, %70, %71, " \
+      " %72, %73, %74, %75, %76, %77, %78, %79, " \
+      " %80, %81, %82, %83, %84, %85, %86, %87, " \
+      " %88, %89, %90, %91, %92, %93, %94, %95}, " \
+      "%96, %97, add, 1, 1, %99, %100;\n}" \
+      : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), "+f"(s[6]), "+f"(s[7]), \
+        "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]), \
+        "+f"(s[16]), "+f"(s[17]), "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]), \
+        "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), "+f"(s[30]), "+f"(s[31]), \
+        "+f"(s[32]), "+f"(s[33]), "+f"(s[34]), "+f"(s[35]), "+f"(s[36]), "+f"(s[37]), "+f"(s[38]), "+f"(s[39]), \
+        "+f"(s[40]), "+f"(s[41]), "+f"(s[42]), "+f"(s[43]), "+f"(s[44]), "+f"(s[45]), "+f"(s[46]), "+f"(s[47]), \
+        "+f"(s[48]), "+f"(s[49]), "+f"(s[50]), "+f"(s[51]), "+f"(s[52]), "+f"(s[53]), "+f"(s[54]), "+f"(s[55]), \
+        "+f"(s[56]), "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63]), \
+        "+f"(s[64]), "+f"(s[65]), "+f"(s[66]), "+f"(s[67]), "+f"(s[68]), "+f"(s[69]), "+f"(s[70]), "+f"(s[71]), \
+        "+f"(s[72]), "+f"(s[73]), "+f"(s[74]), "+f"(s[75]), "+f"(s[76]), "+f"(s[77]), "+f"(s[78]), "+f"(s[79]), \
+        "+f"(s[80]), "+f"(s[81]), "+f"(s[82]), "+f"(s[83]), "+f"(s[84]), "+f"(s[85]), "+f"(s[86]), "+f"(s[87]), \
+        "+f"(s[88]), "+f"(s[89]), "+f"(s[90]), "+f"(s[91]), "+f"(s[92]), "+f"(s[93]), "+f"(s[94]), "+f"(s[95]) \
+      : "l"(a), "l"(b), "r"(add), "n"(kAcrossA), "n"(kAcrossB))
+
 #define CUDA_KERNELS_MULTIPLY_256(TYPE) \
   asm volatile( \
       "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n" \
@@ -191,6 +222,7 @@ __device__ __forceinline__ void multiply(float (&s)[N / 2],
   CUDA_KERNELS_MULTIPLY(64)
   CUDA_KERNELS_MULTIPLY(96)
   CUDA_KERNELS_MULTIPLY(128)
+  CUDA_KERNELS_MULTIPLY(192)
   CUDA_KERNELS_MULTIPLY(256)
 #undef CUDA_KERNELS_MULTIPLY
 }
@@ -201,6 +233,7 @@ __device__ __forceinline__ void multiply(float (&s)[N / 2],
 #undef CUDA_KERNELS_MULTIPLY_64
 #undef CUDA_KERNELS_MULTIPLY_96
 #undef CUDA_KERNELS_MULTIPLY_128
+#undef CUDA_KERNELS_MULTIPLY_192
 #undef CUDA_KERNELS_MULTIPLY_256
 
 // Gives registers of this warpgroup up, or takes them, so that each thread has `Count`.

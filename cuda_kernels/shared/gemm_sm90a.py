@@ -65,7 +65,10 @@ class Warpgroups:
 
 @dataclass(frozen=True)
 class Split:
-    """A cluster of `gemm_split_sm90a.cu`: a tile of 128 x n, its blocks share k."""
+    """A cluster of `gemm_split_sm90a.cu`: a tile of 128 x n, its blocks share k.
+
+    Where b is [k, n], its tiles are made of 64 columns: then n is the next multiple of that.
+    """
 
     n: int
     stages: int
@@ -85,6 +88,9 @@ class Split:
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
         batch, m, n = sizes
+        if not has_weights and self.n % 64:
+            whole = Split(-(-self.n // 64) * 64, self.stages - 1, self.cluster)
+            return whole.implementation(dtype, out, activation, has_weights, sizes)
         tiles = cd.ceildiv(m, TILE_M) * cd.ceildiv(n, self.n) * batch
         return cd.Implementation(
             source=self.source,

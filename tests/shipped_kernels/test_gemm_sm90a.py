@@ -29,6 +29,17 @@ def test_no_product_spills() -> None:
     assert [item.resources.registers for item in report] == [168, 90]
 
 
+def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
+    entries = [
+        choice.kernels[5].for_target(Target.parse(HOPPER)).entry
+        for choice in (gemm.linear_f16, gemm.matmul_f16)
+    ]
+    assert [entry.rsplit("true, ")[-1].rsplit("false, ")[-1] for entry in entries] == [
+        "96, 7, 2>",
+        "128, 6, 2>",
+    ]
+
+
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
     forms = {form.hopper for form in gemm.FORMS if form.hopper is not None}
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
@@ -60,10 +71,16 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         (16, 4096, 14336, "few", None),
         (17, 4096, 4096, "any", Split(128, 6, 3)),
         (128, 4096, 14336, "any", Split(128, 6, 3)),
-        (128, 6144, 4096, "little", Split(128, 6, 2)),
+        (128, 6144, 4096, "little", Split(96, 7, 2)),
         (128, 28672, 4096, "half", Warpgroups(256, 4, 1)),
-        (512, 4096, 4096, "some", Split(128, 6, 1)),
+        (256, 4096, 4096, "little", Split(96, 7, 2)),
+        (256, 6144, 4096, "some", Warpgroups(128, 6, 2)),
+        (512, 4096, 4096, "some", Warpgroups(128, 6, 2)),
+        (512, 28672, 4096, "some", Warpgroups(128, 6, 2)),
+        (512, 6144, 4096, "wide", Warpgroups(192, 4, 1)),
+        (1024, 4096, 14336, "many", Warpgroups(256, 4, 2)),
         (4096, 4096, 4096, "many", Warpgroups(256, 4, 2)),
+        (4096, 28672, 4096, "many", Warpgroups(256, 4, 2)),
         (4096, 4096, 4090, "any", Split(128, 6, 3)),
     ],
 )
