@@ -16,7 +16,6 @@ from custom_dispatch.frontends.torch.replace import replace_places
 
 WIDTH, HIDDEN = 64, 96
 ROWS, TILE = gemm.Rows(1, 4, 2, 2), gemm.Tile(32, 32, 32, 2, 2, 1)
-TILE_F32 = gemm.TileF32(32, 32, 16, 2, 2, 1)
 
 
 class Block(torch.nn.Module):
@@ -105,18 +104,3 @@ def test_a_block_of_16_bits_takes_the_kernel_for_its_rows() -> None:
         x = torch.randn(2, count, WIDTH, dtype=torch.float16)
         found = torch.from_dlpack(program.main(x))
         torch.testing.assert_close(found, model(x), rtol=2e-3, atol=2e-3)
-
-
-def test_a_block_of_f32() -> None:
-    torch.manual_seed(4)
-    model, x = Block().eval(), torch.randn(3, 15, WIDTH)
-    patterns = [
-        cd.torch.Pattern(gemm.declare("linear", "f32", activation, how=TILE_F32), computes)
-        for activation, computes in (
-            ("", torch_patterns._linear_and_sum),
-            ("gelu_erf", torch_patterns._linear_gelu_erf),
-        )
-    ]
-    module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns)
-    found = torch.from_dlpack(cd.load(module, "cpu").main(x))
-    torch.testing.assert_close(found, model(x), rtol=1e-5, atol=1e-5)
