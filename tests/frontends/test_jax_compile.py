@@ -216,6 +216,36 @@ def refusal(kind: type[Exception], function: Any, *arguments: Any, **options: An
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (jnp.ones(3, jnp.complex64), "complex64"),
+        (jnp.ones(3, jnp.int4), "int4"),
+        (jax.random.key(0), "key<fry>"),
+    ],
+)
+def test_types_that_modules_do_not_have(value: Any, dtype: str) -> None:
+    wanted = (
+        f"is {dtype}, which modules do not take.\n"
+        "  expected: real numbers or bools, each of whole bytes\n"
+        "  next step: pass complex numbers as real ones (x.real, x.imag), and integers of fewer "
+        "than 8 bits as int8."
+    )
+    for function, arguments, what in (
+        (lambda x, y: norm(x), (X, value), "argument 1"),
+        (lambda x: (norm(x), value), (X,), "result 1"),
+    ):
+        text = refusal(ModelError, function, *arguments, replace=[NORM])
+        assert text == f"The function's {what} {wanted}"
+    if dtype.startswith("key"):
+        drawn = refusal(ModelError, lambda x: norm(x) + jax.random.normal(value), X, replace=[NORM])
+        assert drawn == (
+            f"The function holds an array of {dtype}, which is none of numpy's types.\n"
+            "  expected: arrays of numbers\n"
+            "  next step: make it in the function, from numbers: jax.random.wrap_key_data."
+        )
+
+
 def test_what_cannot_be_exported_is_refused() -> None:
     assert refusal(ModelError, 3) == (
         "The model is 3.\n"
@@ -229,12 +259,16 @@ def test_what_cannot_be_exported_is_refused() -> None:
         "  expected: a call of what cd.jax.call returns\n"
         "  next step: call it in the function, or give replace=[...] or kernels=[...]."
     )
-    text = refusal(ModelError, lambda x: x if x.sum() > 0 else -x, X, replace=[NORM])
-    assert text.startswith(
-        "JAX cannot export the function.\n"
-        "  next step: correct what JAX finds:\n"
-        "TracerBoolConversionError: "
-    )
+    for depends_on_data, what in (
+        (lambda x: x if x.sum() > 0 else -x, "TracerBoolConversionError"),
+        (lambda x: x[x > 0], "NonConcreteBooleanIndexError"),
+    ):
+        line = depends_on_data.__code__.co_firstlineno
+        text = refusal(ModelError, depends_on_data, X, replace=[NORM])
+        assert text.startswith(
+            f"JAX cannot export the function at {__file__}:{line}.\n"
+            f"  next step: correct what JAX finds:\n{what}: "
+        )
     assert refusal(LinkError, jnp.sin, X, replace=[NORM]) == (
         "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
         "  expected: at least one, since its pattern is required\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -83,8 +85,10 @@ def export_function(
         return jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
 
     specs = [_spec(item) for item in specs]
+    _check_types("argument", specs)
     closed = _tried(lambda: jax.make_jaxpr(flat)(*specs))
     kernels = _kernels_in(closed.jaxpr)
+    _check_types("result", closed.out_avals)
     held = [_Held(item) for item in closed.consts]
     outside = [item for item in held if item.array.nbytes > inline_bytes]
 
@@ -120,6 +124,18 @@ def _spec(item: Any) -> Any:
     return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
+def _check_types(what: str, items: Sequence[Any]) -> None:
+    for index, item in enumerate(items):
+        # JAX has types that are not numpy's, such as that of random keys.
+        if not isinstance(item.dtype, numpy.dtype) or element_type_of(item.dtype) is None:
+            raise ModelError(
+                f"The function's {what} {index} is {item.dtype}, which modules do not take.",
+                expected="real numbers or bools, each of whole bytes",
+                next_step="pass complex numbers as real ones (x.real, x.imag), and integers of "
+                "fewer than 8 bits as int8.",
+            )
+
+
 def _tried(work: Callable[[], Any]) -> Any:
     try:
         return work()
@@ -128,11 +144,22 @@ def _tried(work: Callable[[], Any]) -> Any:
     except Exception as error:  # any code of the model's runs here
         lines = f"{type(error).__name__}: {error}".splitlines()[:_MOST_LINES]
         raise ModelError(
-            "JAX cannot export the function.",
+            f"JAX cannot export the function{_place_in(error)}.",
             next_step="correct what JAX finds:",
             # A location in a message may be a whole stack.
             log="\n".join(line[:_LONGEST_LINE] for line in lines),
         ) from error
+
+
+def _place_in(error: Exception) -> str:
+    """The user's line that an error comes from: the last that is neither JAX's nor ours."""
+    roots = [str(path) for path in (Path(jax.__file__).parent, Path(__file__).parents[2])]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((*roots, "<"))
+    ]
+    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def _kernels_in(jaxpr: Jaxpr) -> tuple[Kernel, ...]:
@@ -215,6 +242,13 @@ class _Held:
     """An array that a function holds."""
 
     def __init__(self, value: Any) -> None:
+        kind = getattr(value, "dtype", numpy.dtype(object))
+        if jax.dtypes.issubdtype(kind, jax.dtypes.extended):
+            raise ModelError(
+                f"The function holds an array of {kind}, which is none of numpy's types.",
+                expected="arrays of numbers",
+                next_step="make it in the function, from numbers: jax.random.wrap_key_data.",
+            )
         self.value = value
         self.array = numpy.asarray(value)
 
