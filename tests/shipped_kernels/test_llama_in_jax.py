@@ -79,7 +79,13 @@ def test_it_computes_what_the_layer_of_transformers_does() -> None:
 def test_it_is_made_of_kernels() -> None:
     held, given = jax.tree.map(lambda x: jnp.asarray(x, "bfloat16"), (weights(), arguments()))
     exported = export_function(lambda *x: decoder_layer(held, *x), given, "main", 4096)
-    report = replace_places(exported.module, jax_patterns.everything, Callees([]))
+    # Those of its type and size: tracing all of them takes many seconds.
+    patterns = [
+        item
+        for item in jax_patterns.everything
+        if "bf16" in item.kernel.name and not item.kernel.name.endswith(("_64", "_128"))
+    ]
+    report = replace_places(exported.module, patterns, Callees([]))
     assert Counter(item.kernel for item in report) == {
         "rms_norm_bf16": 1,
         "add_rms_norm_bf16": 1,
