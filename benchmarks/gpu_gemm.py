@@ -217,7 +217,7 @@ def problem(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> str:
         return "NaN or infinity where it should not be, or not where it should"
     off, size = (got - want)[finite].norm(), want[finite].norm()
     kind = tensors["a"].dtype  # type: ignore[union-attr]
-    tolerance = {torch.bfloat16: 5e-3, torch.float16: 1e-3, torch.float32: 2e-6}[kind]
+    tolerance = {torch.bfloat16: 5e-3, torch.float16: 1e-3, torch.float32: 2e-5}[kind]
     return "" if off <= tolerance * size else f"{float(off / size):.2g} off"
 
 

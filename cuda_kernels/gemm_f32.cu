@@ -22,11 +22,13 @@
 
 namespace cuda_kernels {
 
-// What tensor cores see of a number, and the rest, which is none of infinity.
+// What tensor cores see of a number, and the rest. Where there is no rest it is not zero but next to it: infinity
+// times zero would be NaN, in the product of what is seen of infinity and the rest of a number that is seen in full.
 __device__ __forceinline__ void take_apart(unsigned bits, unsigned& seen, unsigned& rest) {
   seen = bits & 0xffffe000u;
   const float x = __uint_as_float(bits), high = __uint_as_float(seen);
-  rest = __float_as_uint(x == high ? 0.0f : x - high);
+  const unsigned none = fabsf(x) > 0x1p-100f ? (bits & 0x80000000u) | 0x00800000u : 0u;  // 2^-126
+  rest = x == high ? none : __float_as_uint(x - high);
 }
 
 template <class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN>

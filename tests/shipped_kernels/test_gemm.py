@@ -120,6 +120,29 @@ def test_nan_and_infinity_reach_their_row_alone(
     assert not np.isfinite(got[8]).any()
 
 
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 3.4e38])
+def test_infinity_times_numbers_of_few_bits_is_infinity(
+    products: Shipped, random: Random, bad: float
+) -> None:
+    """Of such the tensor cores see all, and nothing is left for the products with a rest."""
+    a = random.integers(-8, 8, (1, 20, 24)).astype(np.float32)
+    b = random.integers(1, 8, (1, 24, 40)).astype(np.float32) / 8
+    none = np.zeros(0, np.float32)
+    got, want = products.both("batch_matmul_f32_any", a, b, none, none.reshape(1, 20, 0))
+    np.testing.assert_array_equal(got, want)
+    a[0, 7, 3] = bad
+    got, want = products.both("batch_matmul_f32_any", a, b, none, none.reshape(1, 20, 0))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    got, want = products.both(
+        "batch_matmul_f32_any",
+        b.swapaxes(1, 2)[:, :20],
+        a.swapaxes(1, 2),
+        none,
+        np.zeros((1, 20, 0), np.float32),
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
 def test_nothing_to_sum_leaves_bias_and_residual(products: Shipped, random: Random) -> None:
     a, b, bias, residual = product(random, "f16", "linear", 5, 20, 8)
     got, _ = products.both("linear_f16_few", a[:, :0], b[:, :0], bias, residual)
