@@ -253,7 +253,6 @@ def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) 
         f"cd.build(kernel, {TARGETS}, jobs=2)"
     )
     command = [sys.executable, "-c", code]
-    header = Path(str(endless.source)).parent / "endless.h"
     ours = Path(nvrtc_helper.__file__).name.encode()
     building = subprocess.Popen(
         command,
@@ -272,24 +271,24 @@ def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) 
                 continue
         return found
 
-    def is_read() -> bool:
-        """Whether a compiler reads the header: then it can be opened to be written."""
+    def is_waiting(pid: int) -> bool:
+        """Whether it has loaded NVRTC and takes no time: it opens the pipe, which nobody writes."""
         try:
-            writer.append(os.open(header, os.O_WRONLY | os.O_NONBLOCK))
+            if b"libnvrtc" not in Path(f"/proc/{pid}/maps").read_bytes():
+                return False
+            before = Path(f"/proc/{pid}/stat").read_text().split()[13:15]
+            time.sleep(0.2)
+            return Path(f"/proc/{pid}/stat").read_text().split()[13:15] == before
         except OSError:
             return False
-        return True
 
-    writer: list[int] = []
     try:
-        wait_until(is_read)
+        wait_until(lambda: len(helpers_of_it()) == 2 and all(map(is_waiting, helpers_of_it())))
         pids = helpers_of_it()
         building.send_signal(how)
         _, err = building.communicate(timeout=20)
     finally:
         building.kill()
-        for descriptor in writer:
-            os.close(descriptor)
     assert pids
     wait_until(lambda: not any(map(is_running, pids)))
     if how == signal.SIGINT:
