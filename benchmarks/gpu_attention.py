@@ -20,21 +20,17 @@ decoding at 80 % of the bandwidth of a copy, counted in bytes of keys and values
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import json
-import math
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
+from benchmarks import gpu_command, gpu_objects
 from benchmarks.gpu_attention_cases import (
     DECODES,
     PREFILLS,
@@ -46,15 +42,16 @@ from benchmarks.gpu_attention_cases import (
     shape_text,
     wrong,
 )
+from benchmarks.gpu_timing import copy_bandwidth, with_events
 from cuda_kernels import attention
 from cuda_kernels import tensor_core_attention as tensor_core
 from cuda_kernels.shared.attention import PREFIXES
-from custom_dispatch.kernel.target import Target
+
+if TYPE_CHECKING:
+    from custom_dispatch.runtime.native_launch import NativeLaunch
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
-GUARD = 64
-"""Elements behind every result that must stay as they were."""
 
 
 def unbound() -> Iterator[cd.Kernel]:
@@ -71,21 +68,8 @@ def unbound() -> Iterator[cd.Kernel]:
 
 def build(directory: Path) -> None:
     """Compile everything: cubins, which load at once, and a module."""
-    directory.mkdir(parents=True, exist_ok=True)
     kernels = list(unbound())
-    index: dict[str, dict[str, dict[str, Any]]] = {}
-    for target in TARGETS:
-        for unit in cd.build(kernels, [target], image="cubin").units:
-            (item,) = unit.objects
-            file = f"{unit.name}_{item.target.symbol}.cubin"
-            (directory / file).write_bytes(item.data)
-            for kernel in unit.kernels:
-                form = kernel.for_target(Target.parse(target))
-                index.setdefault(target, {})[kernel.name] = {
-                    "file": file,
-                    "symbol": item.symbol(form.entry),
-                }
-    (directory / "index.json").write_text(json.dumps(index, indent=1))
+    gpu_objects.write(directory, [cd.build(kernels, [target], image="cubin") for target in TARGETS])
     wanted = [attention.attention_f16_128, attention.attention_bf16_128]
     cached = [attention.cached_attention_bf16_128]
     cd.compile(None, [*wanted, *cached], ["cuda:sm_80", *TARGETS]).save(
@@ -94,64 +78,19 @@ def build(directory: Path) -> None:
 
 
 class Launcher:
-    """The built kernels, launched through the driver."""
+    """The built kernels, by name."""
 
     def __init__(self, directory: Path) -> None:
-        import torch
-
-        from custom_dispatch.runtime.native_launch import NativeContext
-
-        torch.cuda.init()
-        self._directory = directory
-        self.index = json.loads((directory / "index.json").read_text())
+        self._objects = gpu_objects.Objects(directory)
         self._kernels = {kernel.name: kernel for kernel in unbound()}
-        self._context = NativeContext().__enter__()  # until the process ends
 
     def launch(
         self, target: str, name: str, given: Inputs, lengths: Any = None
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[NativeLaunch, Any, Any]:
         """A launch, its result, poisoned, and what lies behind it."""
-        import torch
-
-        from custom_dispatch.kernel.binding import bind_dims, grid_for
-        from custom_dispatch.kernel.operand import Buffer
-        from custom_dispatch.kernel.words import constants_of
-        from custom_dispatch.runtime.native_launch import NativeLaunch
-
-        kernel = self._kernels[name].for_target(Target.parse(target))
-        tensors = {"q": given.q, "k": given.k, "v": given.v, "mask": given.mask, "lengths": lengths}
-        buffers = [item for item in kernel.inputs if isinstance(item, Buffer)]
-        dims = bind_dims(
-            kernel,
-            {
-                item.name: (0,) * item.rank
-                if tensors[item.name] is None
-                else tensors[item.name].shape
-                for item in buffers
-            },
-        )
-        offset, size = given.q.storage_offset(), given.q.numel()
-        memory = torch.full((offset + size + GUARD,), math.nan, dtype=given.q.dtype, device="cuda")
-        out = memory[offset : offset + size].view(given.q.shape)
-        addresses = {"out": out.data_ptr()}
-        numbers: dict[str, Any] = {"scale": given.scale, "causal": given.causal}
-        for item in buffers:
-            tensor = tensors[item.name]
-            addresses[item.name] = (given.q if tensor is None else tensor).data_ptr()
-            numbers[item.name] = int(tensor is not None)
-        found = self.index[target][name]
-        torch.cuda.synchronize()
-        launch = NativeLaunch(
-            self._context,
-            (self._directory / found["file"]).read_bytes(),
-            found["symbol"],
-            grid=grid_for(kernel, dims, capability=90),
-            block=kernel.block,
-            shared_bytes=kernel.dynamic_shared_memory,
-            bindings=[ctypes.c_uint64(addresses[item.name]) for item in kernel.abi.bindings],
-            constants=constants_of(kernel, dims, numbers),
-        )
-        return launch, out, memory[offset + size :]
+        values = vars(given) | {"lengths": lengths}
+        launch = self._objects.launch(self._kernels[name], target, values, given.q.storage_offset())
+        return launch.native, launch.results[0], launch.guards[0]
 
 
 def check(directory: Path, few: bool) -> int:
@@ -241,8 +180,6 @@ def backends(given: Inputs) -> dict[str, Callable[[], float]]:
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.functional import scaled_dot_product_attention
 
-    from benchmarks.gpu_kernels import with_events
-
     found = {}
     for name in ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION"):
 
@@ -268,8 +205,6 @@ def backends(given: Inputs) -> dict[str, Callable[[], float]]:
 def run(directory: Path) -> tuple[list[Row], float]:
     """Check and time the large cases."""
     import torch
-
-    from benchmarks.gpu_kernels import copy_bandwidth
 
     launcher, rows = Launcher(directory), []
     copy = copy_bandwidth("f32")
@@ -338,31 +273,22 @@ def run(directory: Path) -> tuple[list[Row], float]:
 
 def main() -> int:
     """Build, check or run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("what", choices=("build", "check", "run"))
-    parser.add_argument("directory", type=Path)
+    parser = gpu_command.parser(__doc__)
     parser.add_argument("--few", action="store_true", help="sizes for compute-sanitizer")
-    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
     options = parser.parse_args()
     if options.what == "build":
         build(options.directory)
         return 0
     if options.what == "check":
         return check(options.directory, options.few)
-    from benchmarks.gpu_kernels import _versions
-
     rows, copy = run(options.directory)
     if options.save:
-        content = {
-            "command": "python benchmarks/gpu_attention.py run",
-            "versions": _versions(),
-            "date": time.strftime("%Y-%m-%d"),
-            "copy_tb_per_s": copy,
-            "rows": [asdict(row) for row in rows],
-        }
-        options.save.write_text(json.dumps(content, indent=1) + "\n")
+        gpu_command.save(
+            options.save,
+            "benchmarks/gpu_attention.py run",
+            copy_tb_per_s=copy,
+            rows=[asdict(row) for row in rows],
+        )
     return 0
 
 

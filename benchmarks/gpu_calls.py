@@ -12,14 +12,16 @@ kernel costs beside CuPy's is reported: IREE hands every call from thread to thr
 from __future__ import annotations
 
 import ctypes
-import json
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import gpu_command
 
 SMALL, LARGE = 1024, 1 << 28
 TYPE = "tensor<?xf32>"
@@ -278,26 +280,6 @@ def _chains(
     return rows
 
 
-def _versions() -> dict[str, str]:
-    import importlib.metadata
-    import platform
-
-    found = {"python": platform.python_version()}
-    for name in ("iree-base-runtime", "numpy", "torch", "cupy-cuda13x"):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    try:
-        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        found["gpu"] = subprocess.run(
-            query, capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        pass
-    return found
-
-
 def main() -> int:
     """Build or run."""
     if len(sys.argv) < 3 or sys.argv[1] not in ("build", "run"):
@@ -317,14 +299,12 @@ def main() -> int:
             verdict = f"  bar {bar}: {'met' if met else 'MISSED'}"
         print(f"{name:62} {middle:10.1f} us +-{spread:7.1f} {said}{verdict}")
     if len(sys.argv) > 4:
-        content = {
-            "command": "python benchmarks/gpu_calls.py run",
-            "versions": _versions(),
-            "date": time.strftime("%Y-%m-%d"),
-            "unit": "us a call: median, distance of quartiles",
-            "rows": [list(row) for row in rows],
-        }
-        Path(sys.argv[4]).write_text(json.dumps(content, indent=1) + "\n")
+        gpu_command.save(
+            Path(sys.argv[4]),
+            "benchmarks/gpu_calls.py run",
+            unit="us a call: median, distance of quartiles",
+            rows=[list(row) for row in rows],
+        )
     return int(missed)
 
 

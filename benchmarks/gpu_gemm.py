@@ -20,13 +20,10 @@ geometric mean over the weights of Llama 3 8B's layers, at 1, 16, 128 and 4096 r
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import itertools
-import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import prod
@@ -36,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
+from benchmarks import gpu_command, gpu_objects
 from cuda_kernels import gemm
 from custom_dispatch.errors import CallError
 
@@ -83,48 +81,32 @@ class Row:
 
 def build(directory: Path) -> None:
     """Compile every kernel of the choices, as cubins."""
-    directory.mkdir(parents=True, exist_ok=True)
-    index: dict[str, dict[str, dict[str, str]]] = {}
-    for choice, target in itertools.product((*CHOICES, *CHOICES_F32), TARGETS.values()):
-        image = "ptx" if target == PORTABLE else "cubin"
-        library = cd.build(list(choice.kernels), [target], image=image)
-        for unit in library.units:
-            for item in unit.objects:
-                file = f"{choice.name}_{unit.name}_{item.target.symbol}.{image}"
-                (directory / file).write_bytes(item.data)
-                for kernel in unit.kernels:
-                    symbol = item.symbol(kernel.for_target(item.target).entry)
-                    entry = {"file": file, "symbol": symbol}
-                    index.setdefault(str(item.target), {})[kernel.name] = entry
-    (directory / "index.json").write_text(json.dumps(index, indent=1))
+    gpu_objects.write(
+        directory,
+        [
+            cd.build(list(choice.kernels), [target], image="ptx" if target == PORTABLE else "cubin")
+            for choice, target in itertools.product((*CHOICES, *CHOICES_F32), TARGETS.values())
+        ],
+    )
 
 
 class Launcher:
     """The built kernels, launched through the driver on PyTorch's stream."""
 
     def __init__(self, directory: Path, target: str = "") -> None:
-        import torch
-
         from custom_dispatch.kernel.target import Target
-        from custom_dispatch.runtime.native_launch import NativeContext
 
-        torch.cuda.init()
-        torch.zeros(1, device="cuda")
-        major, _ = torch.cuda.get_device_capability()
-        name = target or TARGETS[max(known for known in TARGETS if known <= 10 * major)]
-        self.target = Target.parse(name)
-        self._directory = directory
-        self._index = json.loads((directory / "index.json").read_text())[name]
-        self._context = NativeContext().__enter__()  # until the process ends
+        self._objects = gpu_objects.Objects(directory)
+        self.target = Target.parse(target or self._objects.best(TARGETS))
         self._functions: dict[str, ctypes.c_void_p] = {}
 
     def _function(self, name: str, shared_bytes: int) -> ctypes.c_void_p:
         if name not in self._functions:
-            found, function = self._index[name], ctypes.c_void_p()
-            module = self._context.load((self._directory / found["file"]).read_bytes())
-            symbol = found["symbol"].encode()
-            self._context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol)
-            self._context.call("cuFuncSetAttribute", function, 8, shared_bytes)
+            context, function = self._objects.context, ctypes.c_void_p()
+            image, symbol = self._objects.code(str(self.target), name)
+            module = context.load(image)
+            context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
+            context.call("cuFuncSetAttribute", function, 8, shared_bytes)
             self._functions[name] = function
         return self._functions[name]
 
@@ -162,12 +144,13 @@ class Launcher:
         block = (*form.block, 1, 1)[:3]
         sizes = [ctypes.c_uint(size) for size in (*grid_for(form, dims), *block)]
         sizes.append(ctypes.c_uint(form.dynamic_shared_memory))
-        start, kept = self._context.function("cuLaunchKernel"), values
+        context, kept = self._objects.context, values
+        start = context.function("cuLaunchKernel")
 
         def run() -> None:
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
             assert kept
-            self._context.check("cuLaunchKernel", start(function, *sizes, stream, pointers, None))
+            context.check("cuLaunchKernel", start(function, *sizes, stream, pointers, None))
 
         return kernel.name, run
 
@@ -315,8 +298,6 @@ def line(row: Row) -> str:
 
 def run(directory: Path, target: str, save: Path | None) -> int:
     """Time everything; 1 if a bar is not met."""
-    from benchmarks.gpu_kernels import _versions
-
     launcher = Launcher(directory, target)
     rows, verdicts = [], []
     for size, choice in itertools.product(SQUARES, CHOICES):
@@ -341,28 +322,20 @@ def run(directory: Path, target: str, save: Path | None) -> int:
         verdict = "ok" if ratio >= bar else "NOT MET"
         print(f"{what:36} {ratio:6.3f} of PyTorch's speed (bar {bar}) {verdict}")
     if save:
-        content = {
-            "command": "python benchmarks/gpu_gemm.py run"
-            + (f" --target {target}" if target else ""),
-            "versions": _versions(),
-            "date": time.strftime("%Y-%m-%d"),
-            "target": str(launcher.target),
-            "rows": [asdict(row) | {"of_torch": row.of_torch} for row in rows],
-            "bars": [{"what": w, "of_torch": ratio, "bar": bar} for w, ratio, bar in verdicts],
-        }
-        save.write_text(json.dumps(content, indent=1) + "\n")
+        gpu_command.save(
+            save,
+            "benchmarks/gpu_gemm.py run" + (f" --target {target}" if target else ""),
+            target=str(launcher.target),
+            rows=[asdict(row) | {"of_torch": row.of_torch} for row in rows],
+            bars=[{"what": w, "of_torch": ratio, "bar": bar} for w, ratio, bar in verdicts],
+        )
     return int(any(ratio < bar for _, ratio, bar in verdicts))
 
 
 def main() -> int:
     """Build, check or run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("what", choices=("build", "check", "run"))
-    parser.add_argument("directory", type=Path)
+    parser = gpu_command.parser(__doc__)
     parser.add_argument("--target", choices=tuple(TARGETS.values()), default="")
-    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
     options = parser.parse_args()
     if options.what == "build":
         build(options.directory)

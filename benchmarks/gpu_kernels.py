@@ -7,7 +7,7 @@ iree-base-runtime and PyTorch
     python benchmarks/gpu_kernels.py run DIRECTORY [--save FILE]
 
 `check` runs odd sizes at aligned and misaligned addresses, small enough for compute-sanitizer.
-`--variants`, of both `build` and `run`, times other shapes of blocks than the declared ones, too.
+`--variants`, of all three, takes other shapes of blocks than the declared ones, too.
 
 The objects are those that modules hold, launched through the CUDA driver and timed with events, as
 PyTorch's operators are. Each is run once before, into poisoned memory, and compared with double
@@ -19,14 +19,8 @@ MiB (f32) in the same run, at 16384 x 8192.
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import json
-import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,19 +28,19 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
+from benchmarks import gpu_command, gpu_objects
+from benchmarks.gpu_timing import copy_bandwidth, median_us, with_events
 from cuda_kernels import attention, gelu, layer_norm, rms_norm, rotary, softmax, swiglu
 
 if TYPE_CHECKING:
     from benchmarks.gpu_kernel_cases import Case
 
 BAR = 0.8
-TARGETS = ("cuda:sm_80", "cuda:sm_90")
+TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
 LENGTHS = (64, 384, 1000, 1024, 4095, 4096, 16384, 32768, 131072)
 KINDS = ("f32", "f16", "bf16")
 MODULES = (softmax, layer_norm, rms_norm, gelu, swiglu, rotary, attention)
 TOLERANCES = {"f32": 1e-5, "f16": 1e-3, "bf16": 8e-3}
-GUARD = 64
-"""Elements behind every result that must stay as they were."""
 
 
 @dataclass(frozen=True)
@@ -88,101 +82,45 @@ def variants() -> dict[str, list[cd.Kernel]]:
 
 def build(directory: Path, with_variants: bool) -> None:
     """Compile everything; cubins, which load at once."""
-    directory.mkdir(parents=True, exist_ok=True)
-    index: dict[str, dict[str, dict[str, str]]] = {}
-    sets = {"": kernels(), **(variants() if with_variants else {})}
-    for number, (label, members) in enumerate(sets.items()):
-        targets = TARGETS if not label else TARGETS[1:]
-        library = cd.build(members, list(targets), image="cubin")
-        for unit in library.units:
-            for item in unit.objects:
-                file = f"{number}_{unit.name}_{item.target.symbol}.cubin"
-                (directory / file).write_bytes(item.data)
-                for kernel in unit.kernels:
-                    entry = {"file": file, "symbol": item.symbol(kernel.entry)}
-                    index.setdefault(label, {}).setdefault(str(item.target), {})
-                    index[label][str(item.target)][kernel.name] = entry
-    (directory / "index.json").write_text(json.dumps(index, indent=1))
+    library = cd.build(kernels(), list(TARGETS.values()), image="cubin")
+    gpu_objects.write(directory, [library])
+    for label, members in variants().items() if with_variants else ():
+        library = cd.build(members, [TARGETS[90]], image="cubin")
+        gpu_objects.write(directory / label.replace(" ", ""), [library])
     few = [softmax.softmax_f32, layer_norm.layer_norm_f32, attention.attention_f16_128]
-    cd.compile(None, few, list(TARGETS)).save(directory / "kernels.vmfb")
+    cd.compile(None, few, list(TARGETS.values())).save(directory / "kernels.vmfb")
 
 
 class Launcher:
-    """The built kernels, launched through the driver."""
+    """The built kernels, as declared and in other shapes of blocks."""
 
-    def __init__(self, directory: Path) -> None:
-        import torch
-
-        from custom_dispatch.runtime.native_launch import NativeContext
-
-        torch.cuda.init()
-        major, minor = torch.cuda.get_device_capability()
-        self.capability = 10 * major + minor
-        self._directory = directory
-        index = json.loads((directory / "index.json").read_text())
-        target = TARGETS[1] if self.capability >= 90 else TARGETS[0]
-        self._index = {label: found[target] for label, found in index.items() if target in found}
+    def __init__(self, directory: Path, with_variants: bool) -> None:
+        self._objects = {"": gpu_objects.Objects(directory)}
+        self._target = self._objects[""].best(TARGETS)
         self._declared = {("", kernel.name): kernel for kernel in kernels()}
-        for label, members in variants().items():
+        for label, members in variants().items() if with_variants else ():
+            self._objects[label] = gpu_objects.Objects(directory / label.replace(" ", ""))
             self._declared |= {(label, kernel.name): kernel for kernel in members}
-        self._context = NativeContext().__enter__()  # until the process ends
 
     def labels(self, case: Case) -> list[str]:
         """The variants that there are of a case's kernel; the declared one first."""
-        return [label for label, found in self._index.items() if case.kernel in found]
+        return [
+            label
+            for label, objects in self._objects.items()
+            if objects.has(self._target, case.kernel)
+        ]
 
-    def launch(self, case: Case, label: str = "") -> tuple[Any, list[Any], list[Any]]:
-        """A launch, its results, poisoned, and what lies behind them."""
+    def launch(self, case: Case, label: str = "") -> gpu_objects.Launch:
+        """A launch, whose results are as misaligned as the inputs are."""
         import torch
 
-        from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
-        from custom_dispatch.kernel.operand import Buffer
-        from custom_dispatch.kernel.words import constants_of
-        from custom_dispatch.runtime.native_launch import NativeLaunch
-
-        kernel = self._declared[label, case.kernel]
-        given = dict(zip((item.name for item in kernel.inputs), case.arguments, strict=True))
-        shapes = {
-            item.name: tuple(given[item.name].shape)
-            if given[item.name] is not None
-            else (0,) * item.rank
-            for item in kernel.inputs
-            if isinstance(item, Buffer)
-        }
-        dims = bind_dims(kernel, shapes)
-        like = next(value for value in given.values() if isinstance(value, torch.Tensor))
-        addresses, results, guards = {}, [], []
-        for name, shape in output_shapes(kernel, dims).items():
-            size = torch.Size(shape).numel()
-            # As misaligned as the inputs are.
-            offset = like.storage_offset()
-            memory = torch.full(
-                (offset + size + GUARD,), torch.nan, dtype=like.dtype, device="cuda"
-            )
-            guards.append(memory[offset + size :])
-            results.append(memory[offset : offset + size].view(shape))
-            addresses[name] = results[-1].data_ptr()
-        numbers: dict[str, Any] = {}
-        for name, value in given.items():
-            if isinstance(value, torch.Tensor):
-                addresses[name], numbers[name] = value.data_ptr(), 1
-            elif value is None:
-                addresses[name], numbers[name] = like.data_ptr(), 0
-            else:
-                numbers[name] = value
-        found = self._index[label][case.kernel]
-        torch.cuda.synchronize()
-        launch = NativeLaunch(
-            self._context,
-            (self._directory / found["file"]).read_bytes(),
-            found["symbol"],
-            grid=grid_for(kernel, dims, capability=self.capability),
-            block=kernel.block,
-            shared_bytes=kernel.dynamic_shared_memory,
-            bindings=[ctypes.c_uint64(addresses[item.name]) for item in kernel.abi.bindings],
-            constants=constants_of(kernel, dims, numbers),
+        first = next(value for value in case.arguments if isinstance(value, torch.Tensor))
+        return self._objects[label].launch(
+            self._declared[label, case.kernel],
+            self._target,
+            case.arguments,
+            first.storage_offset(),
         )
-        return launch, results, guards
 
 
 def wrong(case: Case, results: list[Any], guards: list[Any]) -> str:
@@ -208,17 +146,17 @@ def wrong(case: Case, results: list[Any], guards: list[Any]) -> str:
     return ""
 
 
-def check(directory: Path) -> int:
+def check(directory: Path, with_variants: bool) -> int:
     """Run the odd sizes."""
     from benchmarks.gpu_kernel_cases import small_cases
 
-    launcher, failures, count = Launcher(directory), 0, 0
+    launcher, failures, count = Launcher(directory, with_variants), 0, 0
     for make in small_cases():
         case = make()
         for label in launcher.labels(case):
-            launch, results, guards = launcher.launch(case, label)
-            launch.run()
-            problem = wrong(case, results, guards)
+            launch = launcher.launch(case, label)
+            launch.native.run()
+            problem = wrong(case, launch.results, launch.guards)
             count += 1
             if problem:
                 failures += 1
@@ -227,50 +165,13 @@ def check(directory: Path) -> int:
     return int(failures > 0)
 
 
-def median_us(once: Callable[[], float], budget_s: float = 0.25) -> float:
-    """The median of at least 7 launches, in microseconds."""
-    for _ in range(2):
-        once()
-    times: list[float] = []
-    start = time.perf_counter()
-    while len(times) < 7 or (len(times) < 50 and time.perf_counter() - start < budget_s):
-        times.append(once())
-    return statistics.median(times) * 1e6
-
-
-def with_events(operator: Callable[[], Any]) -> Callable[[], float]:
-    """PyTorch's operator, timed as a launch is."""
-    import torch
-
-    def once() -> float:
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
-        start.record()
-        operator()
-        stop.record()
-        stop.synchronize()
-        return float(start.elapsed_time(stop)) / 1e3
-
-    return once
-
-
-def copy_bandwidth(kind: str) -> float:
-    """TB/s of a copy of 16384 x 8192 elements, read and written."""
-    import torch
-
-    from benchmarks.gpu_kernel_cases import Inputs
-
-    x = Inputs(kind)(16384, 8192)
-    y = torch.empty_like(x)
-    return 2 * x.nbytes / median_us(with_events(lambda: y.copy_(x)), 1.0) / 1e6
-
-
-def run(directory: Path, only: str) -> tuple[list[Row], dict[str, float]]:
+def run(directory: Path, only: str, with_variants: bool) -> tuple[list[Row], dict[str, float]]:
     """Check and time the large cases."""
     import torch
 
     from benchmarks.gpu_kernel_cases import large_cases
 
-    launcher, rows = Launcher(directory), []
+    launcher, rows = Launcher(directory, with_variants), []
     copies = {kind: copy_bandwidth(kind) for kind in KINDS}
     print("copy: " + ", ".join(f"{kind} {rate:.2f} TB/s" for kind, rate in copies.items()))
     for make in large_cases(LENGTHS, KINDS):
@@ -279,16 +180,16 @@ def run(directory: Path, only: str) -> tuple[list[Row], dict[str, float]]:
             continue
         beside: tuple[float, ...] = ()
         for label in launcher.labels(case):
-            launch, results, guards = launcher.launch(case, label)
-            launch.run()
-            problem = wrong(case, results, guards)
+            launch = launcher.launch(case, label)
+            launch.native.run()
+            problem = wrong(case, launch.results, launch.guards)
             if problem:
                 sys.exit(f"{case.kernel} [{label}] {case.what}: {problem}")
             tensors = [value for value in case.arguments if isinstance(value, torch.Tensor)]
-            moved = sum(tensor.nbytes for tensor in [*tensors, *results])
+            moved = sum(tensor.nbytes for tensor in [*tensors, *launch.results])
             ours: tuple[float, ...] = ()
             for _ in range(2):
-                ours += (median_us(launch.kernel_seconds),)
+                ours += (median_us(launch.native.kernel_seconds),)
                 if not label:
                     beside += (median_us(with_events(case.beside)),)
             rate = (case.flops or moved) / max(ours) / 1e6
@@ -347,53 +248,31 @@ def line(row: Row) -> str:
     )
 
 
-def _versions() -> dict[str, str]:
-    import importlib.metadata
-    import platform
-
-    found = {"python": platform.python_version()}
-    for name in ("iree-base-runtime", "torch"):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True, check=False)
-    return found | {"gpu": done.stdout.strip()}
-
-
 def main() -> int:
     """Build, check or run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("what", choices=("build", "check", "run"))
-    parser.add_argument("directory", type=Path)
+    parser = gpu_command.parser(__doc__)
     parser.add_argument("--variants", action="store_true", help="other shapes of blocks, too")
     parser.add_argument("--only", default="", help="kernels whose name has this in it")
-    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
     options = parser.parse_args()
     if options.what == "build":
         build(options.directory, options.variants)
         return 0
     if options.what == "check":
-        return check(options.directory)
-    rows, copies = run(options.directory, options.only)
+        return check(options.directory, options.variants)
+    rows, copies = run(options.directory, options.only, options.variants)
     calls = [] if options.only else through_iree(options.directory)
     print("\nAt 16384 x 8192, and attention:")
     for row in rows:
         if "[" not in row.kernel and (row.has_bar or row.of_copy is None):
             print(line(row))
     if options.save:
-        content = {
-            "command": "python benchmarks/gpu_kernels.py run",
-            "versions": _versions(),
-            "date": time.strftime("%Y-%m-%d"),
-            "copy_tb_per_s": copies,
-            "rows": [asdict(row) for row in rows],
-            "calls_through_iree": calls,
-        }
-        options.save.write_text(json.dumps(content, indent=1) + "\n")
+        gpu_command.save(
+            options.save,
+            "benchmarks/gpu_kernels.py run",
+            copy_tb_per_s=copies,
+            rows=[asdict(row) for row in rows],
+            calls_through_iree=calls,
+        )
     return 0 if all(row.holds for row in rows) else 1
 
 

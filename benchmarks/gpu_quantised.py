@@ -18,31 +18,28 @@ counted in bytes of weights, scales, x and y, at 4096 x 14336.
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import json
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
+from benchmarks import gpu_command, gpu_objects
 from cuda_kernels import quantised
-from custom_dispatch.kernel.target import Target
+
+if TYPE_CHECKING:
+    from custom_dispatch.runtime.native_launch import NativeLaunch
 
 BAR = 0.8
-TARGETS = ("cuda:sm_80", "cuda:sm_90")
+TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
 KINDS = ("f16", "bf16")
 SHAPES = ((4096, 14336), (14336, 4096))
 SETS, LAUNCHES = 8, 64
 ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
-GUARD = 64
-"""Elements behind every result that must stay as they were."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +72,9 @@ def choices() -> list[cd.Choice]:
 
 def build(directory: Path) -> None:
     """Compile everything; cubins, which load at once."""
-    directory.mkdir(parents=True, exist_ok=True)
-    index: dict[str, dict[str, dict[str, str]]] = {target: {} for target in TARGETS}
     kernels = [kernel for choice in choices() for kernel in choice.kernels]
-    library = cd.build(kernels, list(TARGETS), image="cubin")
-    for unit in library.units:
-        for item in unit.objects:
-            file = f"{unit.name}_{item.target.symbol}.cubin"
-            (directory / file).write_bytes(item.data)
-            for kernel in unit.kernels:
-                symbol = item.symbol(kernel.for_target(item.target).entry)
-                index[str(item.target)][kernel.name] = {"file": file, "symbol": symbol}
-    (directory / "index.json").write_text(json.dumps(index, indent=1))
+    library = cd.build(kernels, list(TARGETS.values()), image="cubin")
+    gpu_objects.write(directory, [library])
 
 
 @dataclass(frozen=True)
@@ -143,49 +131,21 @@ def weights_of(layout: str, kind: str, n: int, k: int, group: int = 32, offset: 
 
 
 class Launcher:
-    """The built kernels, launched through the driver."""
+    """The built kernels, for this GPU."""
 
     def __init__(self, directory: Path) -> None:
         import torch
 
-        from custom_dispatch.runtime.native_launch import NativeContext
-
-        torch.cuda.init()
-        major, minor = torch.cuda.get_device_capability()
-        self._target = Target.parse(TARGETS[1] if major >= 9 else TARGETS[0])
-        self._capability = 10 * major + minor
-        self._directory = directory
-        self._index = json.loads((directory / "index.json").read_text())[str(self._target)]
-        self._context = NativeContext().__enter__()  # until the process ends
+        self._objects = gpu_objects.Objects(directory)
+        self._target = self._objects.best(TARGETS)
         self.torch = torch
 
-    def launch(self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]) -> tuple[Any, Any, Any]:
+    def launch(
+        self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]
+    ) -> tuple[NativeLaunch, Any, Any]:
         """A launch, its result, poisoned, and what lies behind it."""
-        from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
-        from custom_dispatch.kernel.words import constants_of
-        from custom_dispatch.runtime.native_launch import NativeLaunch
-
-        given = dict(zip((item.name for item in kernel.inputs), (x, *weights), strict=True))
-        form = kernel.for_target(self._target)
-        dims = bind_dims(kernel, {name: tuple(value.shape) for name, value in given.items()})
-        (shape,) = output_shapes(kernel, dims).values()
-        size, torch = self.torch.Size(shape).numel(), self.torch
-        memory = torch.full((size + GUARD,), torch.nan, dtype=x.dtype, device="cuda")
-        addresses = {name: value.data_ptr() for name, value in given.items()}
-        addresses["y"] = memory.data_ptr()
-        found = self._index[kernel.name]
-        torch.cuda.synchronize()
-        launch = NativeLaunch(
-            self._context,
-            (self._directory / found["file"]).read_bytes(),
-            found["symbol"],
-            grid=grid_for(form, dims, capability=self._capability),
-            block=form.block,
-            shared_bytes=form.dynamic_shared_memory,
-            bindings=[ctypes.c_uint64(addresses[item.name]) for item in kernel.abi.bindings],
-            constants=constants_of(kernel, dims, {}),
-        )
-        return launch, memory[:size].view(shape), memory[size:]
+        launch = self._objects.launch(kernel, self._target, (x, *weights))
+        return launch.native, launch.results[0], launch.guards[0]
 
 
 def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
@@ -340,15 +300,8 @@ def line(row: Row) -> str:
 
 def main() -> int:
     """Build, check or run."""
-    from benchmarks.gpu_kernels import _versions
-
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("what", choices=("build", "check", "run"))
-    parser.add_argument("directory", type=Path)
+    parser = gpu_command.parser(__doc__)
     parser.add_argument("--only", default="", help="choices whose name has this in it")
-    parser.add_argument("--save", type=Path, help="a JSON file for the figures")
     options = parser.parse_args()
     if options.what == "build":
         build(options.directory)
@@ -357,14 +310,12 @@ def main() -> int:
         return check(options.directory)
     rows, copy = run(options.directory, options.only)
     if options.save:
-        content = {
-            "command": "python benchmarks/gpu_quantised.py run",
-            "versions": _versions(),
-            "date": time.strftime("%Y-%m-%d"),
-            "copy_tb_per_s": copy,
-            "rows": [asdict(row) for row in rows],
-        }
-        options.save.write_text(json.dumps(content, indent=1) + "\n")
+        gpu_command.save(
+            options.save,
+            "benchmarks/gpu_quantised.py run",
+            copy_tb_per_s=copy,
+            rows=[asdict(row) for row in rows],
+        )
     return 0 if all(row.holds for row in rows) else 1
 
 

@@ -10,7 +10,6 @@ The bar: a call with eight under way takes at most 1.1 times the other kernel's,
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import time
@@ -18,6 +17,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import gpu_command
 
 SIZES = (1024, 1 << 20, 1 << 24)
 KERNELS = ("without", "with_scratch")
@@ -121,18 +124,7 @@ def main() -> int:
             f"{ours:8.1f} with ({ours / least:.2f})"
         )
     if len(sys.argv) > 3:
-        import platform
-
-        import iree.runtime as rt
-
-        about = {
-            "command": "python benchmarks/gpu_scratch.py build DIRECTORY (no GPU), then: "
-            "python benchmarks/gpu_scratch.py run DIRECTORY FILE.json",
-            "date": time.strftime("%Y-%m-%d"),
-            "gpu": str(rt.get_driver("cuda").query_available_devices()[0]["name"]),
-            "python": platform.python_version(),
-        }
-        Path(sys.argv[3]).write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+        gpu_command.save(Path(sys.argv[3]), "benchmarks/gpu_scratch.py run", rows=rows)
     return 0 if met else 1
 
 
