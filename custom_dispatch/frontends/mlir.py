@@ -16,6 +16,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.frontends.barriers import hide_constants
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
@@ -44,8 +45,8 @@ from custom_dispatch.frontends.symbols import (
 )
 from custom_dispatch.frontends.torch_converted import tidy_converted
 from custom_dispatch.frontends.torch_dialect import convert_torch, is_torch
+from custom_dispatch.frontends.updates import keep_arguments, updated_arguments
 from custom_dispatch.frontends.usage import kernel_uses
-from custom_dispatch.frontends.values import hide_constants, keep_arguments, updated_arguments
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
     MANIFEST_KEY,
