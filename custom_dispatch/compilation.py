@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import DeclarationError, LinkError, ModelError
 from custom_dispatch.files import check_output, write_atomically
-from custom_dispatch.frontends.patterns.pattern import Pattern, as_list
+from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
@@ -117,7 +117,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    patterns = as_list([replace] if isinstance(replace, Pattern) else list(replace))
+    patterns = as_list(replace)
     model, members = _members(model, kernels, bool(patterns))
     placed: Model | PlacedModel | None = model
     if patterns:
@@ -218,8 +218,10 @@ def _with_replacing(
             next_step="leave replace out, or pass the model first.",
         )
     from custom_dispatch.frontends.mlir import place
+    from custom_dispatch.frontends.patterns.replace import patterns_of
 
-    wanted = {id(p.item): p.item for p in patterns if hasattr(p, "item")}.values()
+    patterns = patterns_of(patterns)
+    wanted = {id(pattern.item): pattern.item for pattern in patterns}.values()
     if isinstance(kernels, Library):
         for kernel in wanted:
             # A choice by measurements may lack some of its kernels.

@@ -237,7 +237,8 @@ def end_all() -> None:
     wait for them: it is raised in the main thread alone.
     """
     for process in tuple(_running):
-        _signal_group(process)
+        if process.returncode is None:  # else its number may be another's by now
+            _signal_group(process)
 
 
 def _signal_group(process: subprocess.Popen[bytes]) -> None:

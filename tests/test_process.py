@@ -55,6 +55,19 @@ def test_a_program_that_does_not_read_its_input_is_no_error() -> None:
     assert run([sys.executable, "-c", ""], stdin=b"x" * 1_000_000).returncode == 0
 
 
+def test_one_that_has_ended_is_not_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program may have its number by then."""
+    ended: list[int] = []
+    monkeypatch.setattr("custom_dispatch.process.os.killpg", lambda pid, _: ended.append(pid))
+    started = start([sys.executable, "-c", ""])
+    end_all()
+    assert len(ended) == 1
+    assert started._process.wait() == 0
+    end_all()
+    assert len(ended) == 1
+    started.end()
+
+
 def test_arguments_go_through_no_shell(tmp_path: Path) -> None:
     words = ["$(touch made)", "; touch made", "a b", "`touch made`", "*"]
     script = "import sys; print(sys.argv[1:])"

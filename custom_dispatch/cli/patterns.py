@@ -7,15 +7,10 @@ from typing import Any
 
 from custom_dispatch.cli.kernels import import_named
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import type_name
 
 _EVERYTHING = "everything"
-_ROOM = "custom_dispatch.frontends."
-_NAMES = {
-    f"{_ROOM}patterns.pattern": "cd.Pattern",
-    f"{_ROOM}jax.pattern": "cd.jax.Pattern",
-    f"{_ROOM}onnx.pattern": "cd.onnx.Pattern",
-    f"{_ROOM}torch.pattern": "cd.torch.Pattern",
-}
+_KINDS = ("cd.Pattern", "cd.jax.Pattern", "cd.onnx.Pattern", "cd.torch.Pattern")
 
 
 def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
@@ -37,7 +32,7 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     found: dict[int, Any] = {}
     for name in names:
         held = vars(import_named(name, "patterns"))
-        every = list(_patterns(list(held.get(_EVERYTHING, held.values()))))
+        every = list(_patterns([held[_EVERYTHING]] if _EVERYTHING in held else held.values()))
         fitting = [item for item in every if _kind(item) in kinds]
         if not fitting:
             others = sorted({_kind(item) for item in every})
@@ -53,8 +48,8 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
 
 def _kind(value: Any) -> str:
     """What a pattern is called; empty for anything else. No front end is loaded for that."""
-    kind = type(value)
-    return _NAMES.get(kind.__module__, "") if kind.__name__ == "Pattern" else ""
+    name = type_name(value)
+    return name if name in _KINDS else ""
 
 
 def _patterns(values: Any) -> Iterator[Any]:

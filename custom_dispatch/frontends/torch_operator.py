@@ -119,8 +119,8 @@ class _Replacement:
         owner = value.owner
         if not isinstance(owner, ir.Block) and owner.name in _CONSTANTS:
             return self._constant(scalar, owner.attributes["value"])
-        cast, plain = NUMBERS[kind]
-        number = create(f"torch_c.to_{cast}", ir.Type.parse(plain), value)
+        conversion, plain = NUMBERS[kind]
+        number = create(f"torch_c.to_{conversion}", ir.Type.parse(plain), value)
         if str(wanted) == plain:
             return number
         if kind == "!torch.float" and scalar.dtype.is_float:

@@ -88,8 +88,9 @@ class Choice:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kernels", tuple(kernels))
         directory = declaring_directory()
-        path = None if tuning is None else check_path(name, "tuning", tuning, directory)
-        object.__setattr__(self, "tuning", path)
+        if tuning is not None:
+            tuning = check_path(name, "tuning", tuning, directory, of="Choice")
+        object.__setattr__(self, "tuning", tuning)
         object.__setattr__(self, "measured", None)
 
     @property

@@ -83,7 +83,7 @@ class Family:
     @property
     def count(self) -> int:
         """How many kernels it has."""
-        return math.prod(len(item.values) for item in self.statics)
+        return math.prod(item.count for item in self.statics)
 
     def every(self) -> list[Kernel]:
         """The kernels for all combinations of values."""

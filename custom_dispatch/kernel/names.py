@@ -12,6 +12,7 @@ from custom_dispatch.errors import DeclarationError
 # time, so such a kernel would compile and never be found (iree/compiler/.../sanitizeSymbolName).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_SHOWN = 80
+_FRAMEWORKS = ("torch", "jax", "onnx")
 MAX_NAME_LENGTH = 200
 """Characters: with an architecture and a suffix the file name stays below the 255 bytes that file
 systems allow."""
@@ -80,9 +81,19 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - any code may stand behind `repr`
-        return f"a value of type {type(value).__name__}"
+        return f"a value of type {type_name(value)}"
     if len(text) <= _MAX_SHOWN and "\n" not in text:
         return text
     if isinstance(value, str | bytes):
         return f"{text[:40]}... ({len(value)} long)"
-    return f"a value of type {type(value).__name__}"
+    return f"a value of type {type_name(value)}"
+
+
+def type_name(value: object) -> str:
+    """A type's name; of this package's as users write it: "cd.torch.Pattern"."""
+    kind = type(value)
+    package, *inside = kind.__module__.split(".")
+    if package != __name__.partition(".")[0]:
+        return kind.__name__
+    framework = [part for part in inside if part in _FRAMEWORKS][:1]
+    return ".".join(["cd", *framework, kind.__name__])

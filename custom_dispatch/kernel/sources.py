@@ -19,7 +19,9 @@ def declaring_directory() -> Path:
     return Path(file).resolve().parent if isinstance(file, str) else Path.cwd()
 
 
-def check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path) -> Path:
+def check_path(
+    kernel: str, what: str, path: str | os.PathLike[str], base: Path, *, of: str = "Kernel"
+) -> Path:
     """A file's or directory's path, relative to the declaring file's directory.
 
     Parameters
@@ -28,6 +30,8 @@ def check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path)
         What it is, for errors: "source".
     base
         The directory that it is relative to.
+    of
+        What it is a part of, if that is no kernel.
 
     Raises
     ------
@@ -40,9 +44,9 @@ def check_path(kernel: str, what: str, path: str | os.PathLike[str], base: Path)
         text = ""
     if not isinstance(text, str) or not text:
         raise DeclarationError(
-            f"Kernel `{kernel}`: {what} is given as {shown(path)}.",
+            f"{of} `{kernel}`: {what} is given as {shown(path)}.",
             expected="a file's path, as text or a pathlib.Path",
-            next_step="name the file, relative to the one that declares the kernel.",
+            next_step=f"name the file, relative to the one that declares the {of.lower()}.",
         )
     return base / text
 

@@ -35,6 +35,13 @@ class Static:
     default: Value | None
     """What it is where a call does not give it, or gives None; None where a call has to."""
 
+    @property
+    def count(self) -> int:
+        """How many values it may have."""
+        if isinstance(self.values, range):  # Python's `len` stops at 2**63 - 1
+            return (self.values[-1] - self.values[0]) // self.values.step + 1
+        return len(self.values)
+
     def read(self, value: object) -> Value:
         """The value that a call gives.
 
@@ -170,7 +177,13 @@ def _plain(value: object) -> Any:
         if isinstance(value, kind):
             return kind(value)
     number = as_integer(value)
-    return number if number is not None else getattr(value, "item", lambda: value)()
+    if number is not None:
+        return number
+    item = getattr(value, "item", None)
+    try:
+        return value if item is None else item()
+    except (TypeError, ValueError, RuntimeError):  # an array or tensor of several, or a type
+        return value
 
 
 def _as_f32(value: Value) -> Value:

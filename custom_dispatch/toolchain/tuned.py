@@ -14,7 +14,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import TuningTable, read_table
+from custom_dispatch.kernel.tuning import Measured, TuningTable, read_table
 
 
 def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
@@ -32,12 +32,7 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     measured = None if table is None else table.for_targets(targets)
     if measured is None:
         return choice
-    stale = [
-        kernel.name
-        for kernel in choice.kernels
-        if kernel.name in measured.digests
-        and measured.digests[kernel.name] != digest_of(kernel, measured.target)
-    ]
+    stale = [kernel.name for kernel in choice.kernels if _is_other(kernel, measured)]
     if stale:
         warnings.warn(
             f"choice `{choice.name}`: `{'`, `'.join(stale)}` changed after the table "
@@ -49,6 +44,18 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     return choice.with_measured(measured.without(stale))
 
 
+def _is_other(kernel: Kernel, measured: Measured) -> bool:
+    """Whether a kernel was measured, and is another now.
+
+    Where only objects that were built elsewhere are here, and no source, nothing tells.
+    """
+    known = measured.digests.get(kernel.name)
+    try:
+        return known is not None and known != digest_of(kernel, measured.target)
+    except SourceError:
+        return False  # whoever compiles it says that it is missing
+
+
 def table_of(choice: Choice) -> TuningTable | None:
     """The table of a choice; None where it declares none, or the file is not there.
 
@@ -58,8 +65,14 @@ def table_of(choice: Choice) -> TuningTable | None:
         The file is no table of this choice.
     """
     path = choice.tuning
-    if path is None or not path.exists():
+    if path is None:
         return None
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character
+        return None
+    except OSError:
+        pass  # reading it says what is wrong
     content = read_bytes(path, "The table", DeclarationError)
     return read_table(content.decode("utf-8", "replace"), path.name, choice.name)
 

@@ -101,8 +101,10 @@ def test_a_module_may_say_which_patterns_are_its_own(patterns: Path, cli: Comman
 
 def test_mistakes_are_refused(patterns: Path, cli: CommandLine) -> None:
     (patterns / "none.py").write_text("x = 1\n")
+    (patterns / "number.py").write_text("everything = 3\n")
     for words, said in (
         (("-r", "none.py"), "`none.py` has no pattern for this model."),
+        (("-r", "number.py"), "`number.py` has no pattern for this model."),
         (("-r", "missing.py"), "The patterns' file `missing.py` does not exist."),
         (("-r", "no_such_module"), "There is no Python module `no_such_module`."),
         ((), "Missing option '--kernels' / '-k' or '--replace' / '-r'."),
@@ -128,8 +130,14 @@ def test_mistakes_are_refused(patterns: Path, cli: CommandLine) -> None:
     cli("compile", "no.onnx", "-r", "my_patterns.py", *CPU).refused(
         "`no.onnx` cannot be read: No such file or directory."
     )
-    with pytest.raises(cd.CustomDispatchError, match="replace has a value of type Pattern in it"):
-        cd.compile(MODEL, [], ["cpu"], replace=[cd.onnx.Pattern(_kernel(), "Mul")])
+    for given, shown in (
+        (cd.onnx.Pattern(_kernel(), "Mul"), "a value of type cd.onnx.Pattern"),
+        (_kernel(), "a value of type cd.Kernel"),
+        (None, "None"),
+        ([[3]], "3"),
+    ):
+        with pytest.raises(cd.CustomDispatchError, match=f"replace has {shown} in it"):
+            cd.compile(MODEL, [], ["cpu"], replace=given)
 
 
 def _kernel() -> cd.Kernel:

@@ -276,6 +276,14 @@ def test_what_cannot_be_exported_is_refused() -> None:
     )
 
 
+def test_a_file_beside_the_package_of_jax_is_the_users() -> None:
+    file = f"{Path(jax.__file__).parent}_demo/model.py"
+    names: dict[str, Any] = {}
+    exec(compile("def model(x):\n  return x[x > 0]\n", file, "exec"), names)  # noqa: S102
+    text = refusal(ModelError, names["model"], X, replace=[NORM])
+    assert text.startswith(f"JAX cannot export the function at {file}:2.\n")
+
+
 @pytest.mark.parametrize(
     ("function", "options", "expected"),
     [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import CallError, DeclarationError
 
 Declare = Callable[..., cd.Kernel]
 n = cd.dim("n")
@@ -65,9 +66,9 @@ def test_the_function_is_asked_when_a_kernel_is_wanted() -> None:
 
 
 def test_values_that_a_name_or_an_option_cannot_have_are_refused() -> None:
-    for values in ([], "ab", 4, {1, 2}, range(0)):
+    for values in ([], "ab", 4, {1, 2}, range(0), numpy.array([1, 2])):
         assert "Family `scale`: `a` has the values" in text(lambda a: made(), a=values)
-    for values in ([1, "b"], [True, 1], [1, 1], [None], [[1]]):
+    for values in ([1, "b"], [True, 1], [1, 1], [None], [[1]], [numpy.ones(2)], [numpy.int32]):
         assert "expected: values of one kind, each once" in text(lambda a: made(), a=values)
     for value in ("a b", "-o", "a;b", "a__b", "_a", "", "é", float("nan"), float("inf")):
         said = text(lambda a: made(), a=[value])
@@ -79,6 +80,26 @@ def test_values_that_a_name_or_an_option_cannot_have_are_refused() -> None:
         "  expected: one of 1, 2\n"
         "  next step: correct the function's default, or add the value."
     )
+
+
+def test_numbers_of_numpy_are_values_and_arrays_of_several_are_none() -> None:
+    family = cd.Family("scale", lambda width: made(), width=[2, 4])
+    for four in (4, numpy.int8(4), numpy.array(4), numpy.array([4])):
+        assert family.kernel(width=four).name == "scale__width_4"  # type: ignore[arg-type]
+    for value in (numpy.ones(3), numpy.float32, "4", 4.0, True):
+        with pytest.raises(CallError) as caught:
+            family.kernel(width=value)  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            f"Family `scale`: the compile-time argument `width` is {value!r}.\n"
+            "  expected: one of 2, 4\n"
+            "  next step: pass one of these, or add the value to the family."
+        )
+
+
+def test_a_family_of_more_kernels_than_python_counts() -> None:
+    family = cd.Family("scale", lambda width: made(), width=range(-(2**62), 2**62, 1))
+    assert family.count == 2**63
+    assert family.kernel(width=-(2**62)).name == f"scale__width_m{2**62}"
 
 
 def test_functions_that_are_none_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -153,7 +154,8 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def _place_in(error: Exception) -> str:
     """The user's line that an error comes from: the last that is neither JAX's nor ours."""
-    roots = [str(path) for path in (Path(jax.__file__).parent, Path(__file__).parents[2])]
+    packages = (Path(jax.__file__).parent, Path(__file__).parents[2])
+    roots = [f"{path}{os.sep}" for path in packages]
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -162,8 +162,8 @@ def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:
 
 
 def as_list(items: Any) -> list[Any]:
-    """`replace=` as a list, of items that may be in lists."""
-    if isinstance(items, list | tuple):
+    """`replace=` as a list, of items that may be in lists or come one by one."""
+    if isinstance(items, Iterable) and not isinstance(items, str | bytes):
         return [inner for item in items for inner in as_list(item)]
     return [items]
 

@@ -1,0 +1,68 @@
+"""Tables of choices, where what they were measured of is not here, or they cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import custom_dispatch as cd
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result, TuningTable
+
+n = cd.dim("n")
+SOURCE = """
+extern "C" __global__ void doubled(const float *x, float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2 * x[i];
+}
+"""
+
+
+def choice(directory: Path, tuning: object = "doubled.tuning.json") -> cd.Choice:
+    kernels = [
+        cd.Kernel(
+            f"by_{threads}",
+            entry="doubled",
+            source=directory / "doubled.cu",
+            operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)],
+            block=threads,
+            grid=cd.ceildiv(n, threads),
+        )
+        for threads in (64, 128)
+    ]
+    path = directory / tuning if isinstance(tuning, str) else tuning
+    return cd.Choice("doubled", kernels, tuning=path)  # type: ignore[arg-type]
+
+
+def test_a_table_holds_where_only_objects_are_here(tmp_path: Path) -> None:
+    """What ships objects without sources ships its table for a reason."""
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    made = choice(tmp_path)
+    built = cd.build(made.kernels[1], ["cuda:sm_80"])
+    (written,) = built.write(tmp_path / "objects")
+    written.rename(tmp_path / "objects" / "doubled_sm_80.ptx")
+    (tmp_path / "doubled.cu").unlink()
+    sizes = MeasuredSizes({"n": 64}, (Result("by_64", 2e-6), Result("by_128", 1e-6)))
+    target = Target.parse("cuda:sm_80")
+    measured = Measured(
+        target, "GPU", "NVRTC", "2026-11-21", {"by_64": "0", "by_128": "0"}, (sizes,)
+    )
+    (tmp_path / "doubled.tuning.json").write_text(TuningTable("doubled", (measured,)).text())
+    library = cd.build(made, ["cuda:sm_80"], objects=tmp_path / "objects")
+    assert [kernel.name for kernel in library.kernels] == ["by_128"]
+
+
+def test_tables_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        choice(tmp_path, 3)
+    assert str(caught.value) == (
+        "Choice `doubled`: tuning is given as 3.\n"
+        "  expected: a file's path, as text or a pathlib.Path\n"
+        "  next step: name the file, relative to the one that declares the choice."
+    )
+    with pytest.raises(DeclarationError, match=r"The table .* cannot be read: File name too long"):
+        cd.build(choice(tmp_path, "x" * 300), ["cuda:sm_80"])
+    with pytest.raises(DeclarationError, match=r"The table .* is a directory"):
+        cd.build(choice(tmp_path, "."), ["cuda:sm_80"])
