@@ -7,7 +7,8 @@ act(a b + bias + residual), where bias [n] and residual may be absent. The name 
 - `batch_matmul`: [..., k, n], one for each a [..., m, k].
 - `batch_matmul_nt`: [..., n, k], likewise.
 
-Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles.
+Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles. On CPUs all are
+`gemm_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.shared.gemm_cpu import on_cpu
 from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
 from cuda_kernels.shared.products import Rows, Tile, TileF32
 from custom_dispatch.kernel.condition import Condition
@@ -83,6 +85,10 @@ _MULTIPROCESSORS = 132
 """Of an H100 or H200; an A100 has 108."""
 
 
+def _few(sizes: Sizes) -> list[Condition]:
+    return [sizes.m <= 16]
+
+
 def _at_least(count: int, rows: int, columns: int) -> Callable[[Sizes], list[Condition]]:
     """A result has so many tiles of so many rows and columns."""
     return lambda sizes: [_tiles(sizes, rows, columns) >= count]
@@ -136,6 +142,7 @@ FORMS = (
 """In the order in which they are chosen, measured on an H200. Fewer tiles than multiprocessors
 leave some of these without work: then tiles are smaller, or blocks share k."""
 FORMS_F32 = (
+    Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
     Form("many", LARGE_F32, when=_at_least(_MULTIPROCESSORS, 128, 128)),
     Form("some", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
     Form("any", SMALL_F32),
@@ -212,6 +219,10 @@ def declare(
     lead, of_b = [..., m] if is_batch else [...], [n, k] if has_weights else [k, n]
     of_rows = [sizes.m <= 16 * how.rows] if isinstance(how, Rows) else []
     function = f"cuda_kernels::{ACTIVATIONS[activation]}"
+    described = (dtype, out, function, has_weights, (sizes.batch, sizes.m, n))
+    others = {"cpu": on_cpu(*described, few=suffix == "few")}
+    if hopper is not None:
+        others["cuda:sm_90a"] = hopper.implementation(*described)
     return cd.Kernel(
         f"{_name(layout, dtype, activation, out)}_{suffix}",
         source=how.source,
@@ -230,13 +241,7 @@ def declare(
         block=how.threads,
         grid=how.blocks(sizes.m, n) * sizes.batch,
         dynamic_shared_memory=how.shared_bytes,
-        implementations=None
-        if hopper is None
-        else {
-            "cuda:sm_90a": hopper.implementation(
-                dtype, out, function, has_weights, (sizes.batch, sizes.m, n)
-            )
-        },
+        implementations=others,
         requires=[*of_rows, *(requires(sizes) if requires else ())],
         reference=_reference(layout, activation, out),
         flops=2 * cd.batch * n * k * (m if is_batch else 1),

@@ -203,7 +203,7 @@ def link(
                 function.kernels,
                 function.signature,
                 tuple(entry_points(executables, kernel, form) for kernel in function.kernels),
-                with_grid=library.cpu_target is not None,
+                cpu=library.cpu_target,
                 conditional=conditional_kernels(library),
             )
             for symbol, function in functions.items()

@@ -67,9 +67,7 @@ def candidates(name: str, kernels: Sequence[Kernel], signature: Signature) -> tu
     LinkError
         There is none.
     """
-    bodies = [
-        WrapperBody(kernel, signature, "", with_grid=False, checked=False) for kernel in kernels
-    ]
+    bodies = [WrapperBody(kernel, signature, "", cpu=None, checked=False) for kernel in kernels]
     return tuple(body.kernel for body, _ in _candidates(name, bodies)[0])
 
 

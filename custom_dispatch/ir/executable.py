@@ -17,7 +17,7 @@ from custom_dispatch.ir.findings import write_findings_export, write_findings_fu
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import EMBEDDED, Arch
+from custom_dispatch.kernel.target import EMBEDDED, EVERY_CPU, Arch
 from custom_dispatch.toolchain.object import Object
 
 CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
@@ -63,6 +63,10 @@ class Executable:
         cuda = tuple(item.target.symbol for item in self.objects)
         return cuda if self.cpu is None else (*cuda, self.cpu.symbol)
 
+    def on_cpu(self, kernel: Kernel) -> Kernel:
+        """A kernel as the CPU variant has it."""
+        return kernel.own if self.checked else kernel.for_target(EVERY_CPU)
+
     def without_code(self) -> Executable:
         """The same with an empty CPU variant: what the host's code has to know of it."""
         if self.cpu is None:
@@ -76,7 +80,7 @@ class Executable:
         """
         symbols = [entry_symbol(item, kernel) for item in self.objects]
         if self.cpu is not None:
-            symbols.append(self.cpu.ptx.symbol(kernel.own.entry))
+            symbols.append(self.cpu.ptx.symbol(self.on_cpu(kernel).entry))
         points = comma(
             f"@{self.symbol}::@{variant}::@{symbol}"
             for variant, symbol in zip(self.variants, symbols, strict=True)
@@ -213,7 +217,7 @@ def _write_exports(
     out: Emitter, executable: Executable, item: Object, cpu: CpuVariant | None = None
 ) -> None:
     for ordinal, kernel in enumerate(executable.kernels):
-        form = kernel.for_target(item.target if cpu is None else None)
+        form = kernel.for_target(item.target) if cpu is None else executable.on_cpu(kernel)
         body = out.nested()
         inner = Emitter(body.indent + 1)
         inner.reserve("device")

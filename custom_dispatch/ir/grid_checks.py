@@ -22,8 +22,8 @@ Outputs = Sequence[tuple[Buffer, Tensor]]
 
 def check_grids(
     kernel: Kernel, body: Emitter, arithmetic: Arithmetic, outputs: Outputs, require: Require
-) -> str:
-    """Check every grid that a kernel has on some target; return the x size of its own.
+) -> dict[Kernel, str]:
+    """Check every grid that a kernel has on some target; return the x size of each of its forms.
 
     Parameters
     ----------
@@ -38,15 +38,12 @@ def check_grids(
         The sizes are known, and a grid of them cannot be launched.
     """
     checks = _GridChecks(kernel, body, arithmetic, outputs, require)
-    checked: list[Grid] = []
-    own_blocks = ""
-    for form in kernel.forms:  # its own first
-        if not any(_is_same(form.grid, other) for other in checked):
-            blocks = checks.grid(form.grid)
-            own_blocks = own_blocks or blocks
-            checked.append(form.grid)
+    found: dict[Kernel, str] = {}
+    for form in kernel.forms:
+        same = next((other for other in found if _is_same(form.grid, other.grid)), None)
+        found[form] = checks.grid(form.grid) if same is None else found[same]
         checks.clusters(form)
-    return own_blocks
+    return found
 
 
 def _is_same(one: Grid, other: Grid) -> bool:

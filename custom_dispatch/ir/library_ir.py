@@ -50,8 +50,8 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
     for unit in library.units:
         used = tuple(kernel for kernel in unit.kernels if kernel in kernels)
         if used:
-            own = tuple(kernel.own for kernel in used)
-            cpu = None if cpu_target is None else _cpu_variant(unit, own, cpu_target)
+            forms = tuple(kernel.for_target(cpu_target) for kernel in used)
+            cpu = None if cpu_target is None else _cpu_variant(unit, forms, cpu_target)
             symbol = SYMBOL_PREFIX + unit.name
             while symbol in names:  # a kernel may have that name
                 symbol += "_"
@@ -90,7 +90,8 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 f"Kernel `{kernel.name}` is launched in clusters of {kernel.cluster} blocks.",
                 expected="blocks that know nothing of each other: on the CPU each runs by itself",
                 next_step="give the clusters to an implementation for a GPU alone, "
-                'implementations={"cuda:sm_90": cd.Implementation(cluster=...)}.',
+                'implementations={"cuda:sm_90": cd.Implementation(cluster=...)}, or the CPU one of '
+                "its own.",
             )
     module = read_module(unit.cpu_ptx.data.decode("utf-8"))
     described = cpu_executable_target(target)

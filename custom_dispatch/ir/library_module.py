@@ -94,7 +94,7 @@ def _write_module(
             members,
             common_signature(members),
             tuple(entry_points(executables, kernel, form) for kernel in members),
-            with_grid=library.cpu_target is not None,
+            cpu=library.cpu_target,
             conditional=conditional,
             alone=True,
         )

@@ -20,6 +20,7 @@ from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.signature import Signature, input_types
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
 
 
 class Part(Enum):
@@ -42,8 +43,8 @@ class Wrapper:
     """The function's tensor types."""
     entry_points: tuple[str, ...]
     """The dispatch's entry points, for each kernel: `Executable.entry_points`, or one symbol."""
-    with_grid: bool
-    """Pass the grid's x size as one more constant; see `layout_of`."""
+    cpu: Target | None
+    """The CPU target, for which the grid's x size is one more constant; see `layout_of`."""
     conditional: frozenset[str] = frozenset()
     """The kernels whose grids are computed from one number more: `Executable.conditional`."""
     alone: bool = False
@@ -90,7 +91,7 @@ class Wrapper:
                 kernel,
                 self.signature,
                 points,
-                with_grid=self.with_grid,
+                cpu=self.cpu,
                 checked=part is not Part.DISPATCH,
                 conditional=kernel.name in self.conditional,
                 alone=self.alone,

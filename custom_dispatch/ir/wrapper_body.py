@@ -25,6 +25,7 @@ from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Scratch, Struct
+from custom_dispatch.kernel.target import Target
 
 _INVALID_ARGUMENT = 3
 """IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
@@ -37,7 +38,7 @@ class WrapperBody:
 
     Parameters
     ----------
-    kernel, signature, entry_points, with_grid
+    kernel, signature, entry_points, cpu
         As of a `Wrapper`.
     checked
         Whether the checks are in it.
@@ -55,7 +56,7 @@ class WrapperBody:
         signature: Signature,
         entry_points: str,
         *,
-        with_grid: bool,
+        cpu: Target | None,
         checked: bool,
         conditional: bool = False,
         alone: bool = False,
@@ -65,7 +66,7 @@ class WrapperBody:
         self.kernel = kernel
         self.signature = signature
         self.entry_points = entry_points
-        self.with_grid = with_grid
+        self.cpu = cpu
         self.body = body or Emitter(1)
         self.arguments = arguments or {
             operand.name: self.body.fresh(operand.name) for operand in self.kernel.arguments
@@ -116,8 +117,9 @@ class WrapperBody:
         self._written = self._results()
         outputs = self._outputs(self._written)
         blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self._require)
-        if self.with_grid:
-            narrow = f"arith.index_castui {blocks} : index to i32"
+        if self.cpu is not None:
+            of_cpu = blocks[self.kernel.for_target(self.cpu)]
+            narrow = f"arith.index_castui {of_cpu} : index to i32"
             self.grid_x = self.body.pure(narrow, "grid_x")
         self._scratches = {item.name: self._scratch_size(item) for item in self.kernel.scratches}
         return self._wanted()

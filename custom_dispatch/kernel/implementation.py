@@ -13,12 +13,15 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.sources import check_include_dirs, check_path
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import EVERY_CPU, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Implementation:
     """Another code for a kernel, on one target: `implementations={"cuda:sm_90a": ...}`.
+
+    That for `cpu` is what every CPU runs: the PTX of another source, say, without tensor cores.
+    `cpu:checked` keeps to the kernel's own code, whose mistakes it is for.
 
     What is given takes the place of the kernel's own; what is left out stays. Operands, and so the
     C signature, are the same everywhere, as are the reference and what the kernel requires.
@@ -59,7 +62,8 @@ def check_implementations(
     Raises
     ------
     DeclarationError
-        One is none, or replaces nothing; or its target is no architecture of a GPU, or given twice.
+        One is none, or replaces nothing; or its target is neither an architecture of a GPU nor
+        `cpu`, or given twice.
     """
     if given is None:
         return ()
@@ -72,14 +76,14 @@ def check_implementations(
     found: dict[Target, Implementation] = {}
     for name, item in given.items():
         target = Target.parse(name)
-        if not target.is_cuda or target in found:
+        if not (target.is_cuda or target == EVERY_CPU) or target in found:
             raise DeclarationError(
                 f"Kernel `{kernel}`: "
                 + ("two implementations are" if target in found else "an implementation is")
                 + f" given for target {target}.",
                 expected="one for each cuda:sm_XX target that needs another than the kernel's own, "
-                "which the CPU takes",
-                next_step="drop one of them." if target in found else "drop it.",
+                "and one for cpu, which is every CPU",
+                next_step="drop one of them." if target in found else "give it for cpu.",
             )
         if not isinstance(item, Implementation) or not item.given:
             said = "replaces nothing" if isinstance(item, Implementation) else f"is {shown(item)}"
@@ -91,7 +95,9 @@ def check_implementations(
             )
         with naming(kernel, target):
             found[target] = _located(kernel, item, base)
-    return tuple(sorted(found.items(), key=lambda pair: pair[0].cuda_arch, reverse=True))
+    on_gpus = [(target, item) for target, item in found.items() if target.is_cuda]
+    on_gpus.sort(key=lambda pair: pair[0].cuda_arch, reverse=True)
+    return (*on_gpus, *((target, item) for target, item in found.items() if not target.is_cuda))
 
 
 def _located(kernel: str, item: Implementation, base: Path) -> Implementation:

@@ -106,8 +106,8 @@ class Kernel:
         `custom-dispatch bench` reads it, for FLOP/s.
     implementations
         Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. A target
-        takes its own where exactly that one is asked for; every other, and the CPU, the kernel's.
-        A call has to fit the grids of all.
+        takes its own where exactly that one is asked for, "cpu" on every CPU; all others, and
+        "cpu:checked", the kernel's. A call has to fit the grids of all.
 
     Raises
     ------
@@ -225,15 +225,17 @@ class Kernel:
 
     @cached_property
     def own(self) -> Kernel:
-        """The kernel as it is wherever it has no other implementation, as on the CPU."""
+        """The kernel as it is wherever it has no other implementation."""
         return self._again(implementations=None) if self.implementations else self
 
     def for_target(self, target: Target | None) -> Kernel:
         """The kernel as it is on a target: one without implementations of other targets.
 
-        On the CPU, and where there is no target, that is its own form.
+        Where there is no target, that is its own form. Every CPU takes the implementation for
+        `cpu`, but for `cpu:checked`.
         """
-        return next((kernel for other, kernel in self.variants if other == target), self.own)
+        wanted = None if target is None else target.implemented
+        return next((kernel for other, kernel in self.variants if other == wanted), self.own)
 
     @property
     def forms(self) -> tuple[Kernel, ...]:

@@ -229,6 +229,14 @@ class Target:
         return "x86_64" if _X86_64.fullmatch(self.cpu) else host_architecture()
 
     @property
+    def implemented(self) -> Target:
+        """The target under whose name a kernel has an implementation of its own for this one.
+
+        `cpu` for every CPU, except that `cpu:checked` looks for mistakes in what GPUs run.
+        """
+        return self if self.is_cuda or self.checked else EVERY_CPU
+
+    @property
     def symbol(self) -> str:
         """A name for this target that is safe in IR and in file names: `sm_90a`, `cpu`."""
         if self.arch is not None:
@@ -236,3 +244,7 @@ class Target:
         if self.checked:
             return "cpu_checked"
         return "cpu" if self.cpu == "generic" else "cpu_" + re.sub(r"\W", "_", self.cpu)
+
+
+EVERY_CPU = Target("cpu", cpu="generic")
+"""`cpu`: code for every CPU of an architecture, and the name of implementations for all of them."""

@@ -370,7 +370,7 @@ def _fitting(kernel: Kernel) -> list[Arch]:
     """
     declared = [item.cuda_arch for item, _ in kernel.objects]
     known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
-    more = [item.cuda_arch for item, form in kernel.variants if form.source is not None]
+    more = [item.arch for item, form in kernel.variants if item.arch and form.source is not None]
     return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability())]
 
 

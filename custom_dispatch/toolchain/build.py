@@ -126,6 +126,7 @@ def build(
     stored = StoredBuild(open_store() if store else None)
     directories = check_include_dirs(include_dirs)
     with_lines = any(target.checked for target in wanted)
+    cpu = next((target for target in wanted if not target.is_cuda), None)
     from_source = _Sources(stored, form, compiler, directories, with_lines=with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
@@ -153,13 +154,17 @@ def build(
                 work.append(_Work(plan, there, target, source_of(there)))
             else:
                 work.append(_Work(plan, own, target, source))
-        if len(needed) < len(wanted):
+        if cpu is not None and cpu.implemented in plan.replaced:
+            there = plan.for_target(cpu)
+            source = source_of(there)
+            extra = source.cpu_target(())
+            work += [_Work(plan, there, extra, source, for_cpu=True)] if extra is not None else []
+        elif cpu is not None:
             extra = source.cpu_target([item for item in needed if item not in plan.replaced])
             work += [_Work(plan, own, extra, source, for_cpu=True)] if extra is not None else []
     made = list(zip(work, _build_all(work, workers, stored), strict=True))
-    with_cpu = len(needed) < len(wanted)
     units = [
-        _unit(plan, [(job, item) for job, item in made if job.unit is plan], with_cpu=with_cpu)
+        _unit(plan, [(job, item) for job, item in made if job.unit is plan], with_cpu=bool(cpu))
         for plan in plans
     ]
     if form.image == "fatbin" and needed:
@@ -448,7 +453,8 @@ def _build(work: _Work) -> Object:
 def _unit(plan: Plan, built: Sequence[tuple[_Work, Object]], *, with_cpu: bool) -> Unit:
     cpu_ptx = None
     if with_cpu:
-        own = [item for job, item in built if job.for_cpu or job.target not in plan.replaced]
+        own = [item for job, item in built if job.for_cpu]
+        own = own or [item for job, item in built if job.target not in plan.replaced]
         candidates = [item.ptx for item in own if _plain(item.target) and item.ptx is not None]
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
     objects = [item for job, item in built if not job.for_cpu]
@@ -464,7 +470,7 @@ def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[UnitSou
     found = []
     for plan, of_plan in jobs.items():
         source = of_plan[0].source.describe(plan)
-        targets = tuple(str(job.target) for job in of_plan if not job.for_cpu)
+        targets = tuple("cpu" if job.for_cpu else str(job.target) for job in of_plan)
         if source is not None:
             found.append(replace(source, targets=targets if unit.replaced else ()))
     return tuple(found)

@@ -28,7 +28,7 @@ class UnitSource:
     options: tuple[str, ...]
     """The compiler's, in nvcc's spelling, with every macro."""
     targets: tuple[str, ...] = ()
-    """The CUDA targets that take it, where others take another source or other options."""
+    """The targets that take it, where others take another source or other options."""
 
     def as_data(self) -> dict[str, object]:
         """As plain data, for a manifest."""
@@ -119,7 +119,7 @@ class Library:
         rewritten to that. `build(..., objects=directory)` finds them there again, and tells by the
         names of an entry's parameters which form it has; behind machine code these stand in
         remarks. The PTX that the CPU runs is one of them, unless no plain CUDA target was asked
-        for.
+        for; where the CPU has an implementation of its own, it is NAME_cpu_sm_80.ptx.
 
         Raises
         ------
@@ -132,7 +132,10 @@ class Library:
                 expected="a directory",
                 next_step="name one; it is made where it is missing.",
             )
-        return tuple(item.write(Path(directory)) for item in self.objects)
+        on_cpu = [unit.cpu_ptx for unit in self.units if unit.cpu_ptx is not None]
+        names = {unit.name for unit in self.units}
+        apart = [item for item in on_cpu if item.name not in names]
+        return tuple(item.write(Path(directory)) for item in (*self.objects, *apart))
 
 
 def _report(kernel: Kernel, item: Object, resources: KernelResources) -> KernelReport:

@@ -42,6 +42,11 @@ class Plan:
         forms = tuple(kernel.for_target(target) for kernel in self.kernels)
         names = self.object_names
         source = forms[0].source
+        if target is not None and not target.is_cuda and target.implemented in self.replaced:
+            # Its PTX is for an architecture, too, and must not be taken for that of a GPU.
+            name = f"{self.name}_{target.implemented.symbol}"
+            stem = () if source is None or source == self.source else (source.stem,)
+            return Plan(name, (name, *stem), forms)
         if source is not None and source != self.source:
             # Files are named after the source; what `Library.write` wrote, after the unit.
             names = tuple(dict.fromkeys((_identifier(source.stem), source.stem, *names)))

@@ -48,6 +48,19 @@ def test_what_is_given_takes_the_place_of_the_kernels_own(declare: Declare) -> N
     assert grids_for(kernel, {"n": 1000}) == ((16, 1, 1), (4, 1, 1))
 
 
+def test_every_cpu_takes_that_for_cpu_but_the_one_that_looks_for_mistakes(
+    declare: Declare,
+) -> None:
+    plain = cd.Implementation(source="plain.cu", block=32)
+    kernel = declare(implementations={"cpu": plain, "cuda:sm_90a": HOPPER})
+    assert [str(target) for target, _ in kernel.variants] == ["cuda:sm_90a", "cpu"]
+    for name in ("cpu", "cpu:host", "cpu:x86-64-v3", "cpu:aarch64"):
+        assert kernel.for_target(Target.parse(name)).block == (32, 1, 1)
+    for name in ("cpu:checked", "cuda:sm_80"):
+        assert kernel.for_target(Target.parse(name)) is kernel.own
+    assert describe(read_description(describe(kernel))) == describe(kernel)
+
+
 def test_a_kernel_without_any_is_its_own_form(declare: Declare) -> None:
     kernel = declare()
     assert kernel.for_target(SM_90A) is kernel
@@ -85,7 +98,7 @@ def test_a_description_says_how_each_is_launched(declare: Declare) -> None:
     ("given", "found"),
     [
         ([HOPPER], "Kernel `scale`: implementations is given as"),
-        ({"cpu": HOPPER}, "Kernel `scale`: an implementation is given for target cpu."),
+        ({"cpu:host": HOPPER}, "Kernel `scale`: an implementation is given for target cpu:host."),
         (
             {"cuda:sm_90a": HOPPER, SM_90A: HOPPER},
             "Kernel `scale`: two implementations are given for target cuda:sm_90a.",

@@ -1,6 +1,6 @@
 """Matrix products against numpy, on the CPU.
 
-They are the declared kernels' sources with smaller tiles, which are compiled in less time.
+What GPUs run, with smaller tiles, which are compiled in less time; and what CPUs do.
 """
 
 from __future__ import annotations
@@ -30,22 +30,21 @@ SIZES = (
     (127, 16, 8),
     (3, 129, 64),
 )
-UNALIGNED = ((5, 7, 9), (33, 66, 35), (2, 40, 1))
+UNALIGNED = ((5, 7, 9), (33, 66, 35), (2, 40, 1), (129, 35, 65))
 """Rows that do not begin at multiples of 16 bytes."""
 
 
-@pytest.fixture(scope="module")
-def products() -> Shipped:
-    return Shipped(
-        [
-            gemm.declare("linear", "bf16", "gelu_erf", how=TILE),
-            gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
-            gemm.declare("linear", "f16", how=ROWS, suffix="few"),
-            gemm.declare("batch_matmul", "bf16", "relu", how=ROWS, suffix="few"),
-            gemm.declare("linear", "f32", "gelu_tanh", how=TILE_F32),
-            gemm.declare("batch_matmul", "f32", how=TILE_F32),
-        ]
-    )
+@pytest.fixture(scope="module", params=["tensor cores", "cpu"])
+def products(request: pytest.FixtureRequest) -> Shipped:
+    kernels = [
+        gemm.declare("linear", "bf16", "gelu_erf", how=TILE),
+        gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
+        gemm.declare("linear", "f16", how=ROWS, suffix="few"),
+        gemm.declare("batch_matmul", "bf16", "relu", how=ROWS, suffix="few"),
+        gemm.declare("linear", "f32", "gelu_tanh", how=TILE_F32),
+        gemm.declare("batch_matmul", "f32", how=TILE_F32),
+    ]
+    return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
 
 def product(random: Random, dtype: str, layout: str, *sizes: int, batch: Any = ()) -> Any:

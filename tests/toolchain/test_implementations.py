@@ -183,3 +183,76 @@ def test_a_call_has_to_fit_every_grid() -> None:
     with pytest.raises(CallError, match=r"grid.y = n is over CUDA's limit of 65535"):
         module.doubled(x)
     assert module.doubled(x[:100]).shape == (100,)
+
+
+TWICE = """
+extern "C" __global__ void twice(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+ON_CPU = """
+extern "C" __global__ void twice_on_cpu(const float* x, float* y, int n) {
+  for (int i = blockIdx.x * 8; i < min(n, blockIdx.x * 8 + 8); ++i) y[i] = x[i] + x[i] + 0.5f;
+}
+"""
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> cd.Kernel:
+    """What the CPU computes is half more, to tell."""
+    (tmp_path / "twice.cu").write_text(TWICE)
+    (tmp_path / "on_cpu.cu").write_text(ON_CPU)
+    return cd.Kernel(
+        "twice",
+        source=tmp_path / "twice.cu",
+        operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)],
+        block=64,
+        grid=cd.ceildiv(n, 64),
+        implementations={
+            "cpu": cd.Implementation(
+                source=tmp_path / "on_cpu.cu",
+                entry="twice_on_cpu",
+                block=1,
+                grid=cd.ceildiv(n, 8),
+            )
+        },
+    )
+
+
+def test_the_cpu_takes_code_and_a_launch_of_its_own(twice: cd.Kernel) -> None:
+    library = cd.build(twice, ["cuda:sm_80", "cpu"])
+    (unit,) = library.units
+    assert [item.name for item in unit.objects] == ["twice"]
+    assert unit.cpu_ptx is not None
+    assert b".entry twice_on_cpu(" in unit.cpu_ptx.data
+    assert [(source.file, source.targets) for source in unit.sources] == [
+        ("twice.cu", ("cuda:sm_80",)),
+        ("on_cpu.cu", ("cpu",)),
+    ]
+    x = np.arange(1001, dtype=np.float32)  # more blocks than on a GPU
+    program = cd.load(cd.compile(None, library), "cpu")
+    assert np.array_equal(program.twice(x), 2 * x + 0.5)
+    assert np.array_equal(twice.on("cpu")(x), 2 * x + 0.5)
+    assert np.array_equal(cd.load(cd.compile(None, twice, ["cpu"])).twice(x), 2 * x + 0.5)
+
+
+def test_what_gpus_run_runs_on_the_cpu_if_that_is_asked_for(twice: cd.Kernel) -> None:
+    x = np.arange(1001, dtype=np.float32)
+    assert np.array_equal(twice.own.on("cpu")(x), 2 * x)
+    assert np.array_equal(twice.on("cpu:checked")(x), 2 * x)
+
+
+def test_the_cpus_own_object_is_written_and_found_again(twice: cd.Kernel, tmp_path: Path) -> None:
+    library = cd.build(twice, ["cuda:sm_80", "cpu"])
+    files = library.write(tmp_path / "objects")
+    assert [path.name for path in files] == ["twice_sm_80.ptx", "twice_cpu_sm_80.ptx"]
+    again = cd.build(twice, ["cuda:sm_80", "cpu"], objects=tmp_path / "objects")
+    assert [item.data for item in again.objects] == [item.data for item in library.objects]
+    x = np.arange(100, dtype=np.float32)
+    assert np.array_equal(cd.load(cd.compile(None, again), "cpu").twice(x), 2 * x + 0.5)
+    files[1].unlink()
+    with pytest.raises(DeclarationError) as caught:
+        cd.build(twice, ["cuda:sm_80", "cpu"], objects=tmp_path / "objects")
+    assert "holds no PTX of `twice_cpu` for the target cpu." in caught.value.found
+    assert "`twice_cpu_sm_80.ptx`" in caught.value.expected
