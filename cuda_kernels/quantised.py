@@ -203,7 +203,9 @@ def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
         requires=[*layout.requires, *([cd.batch <= shape.columns] if shape.columns < 16 else [])],
         implementations={
             "cuda:sm_80": cd.Implementation(**form(small, rolled=False)),
-            "cuda:sm_90": cd.Implementation(**form(shape, rolled=False)),
+            **dict.fromkeys(
+                ("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape, rolled=False))
+            ),
         },
         reference=product,
         **form(small, rolled=True),

@@ -16,6 +16,28 @@ DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 # What f32 loses on the way; it may tip the rounding to 16 bits over to the neighbour.
 TOLERANCES = {"float32": 2e-6, "float16": 2**-10, "bfloat16": 2**-7}
 
+ODD = (1, 7, 8, 63, 65, 4095)
+"""Sizes beside those of packs, warps, tiles and parts."""
+
+
+def unaligned(array: Array) -> Array:
+    """The same in a view that begins one element behind an address that all would take."""
+    memory = np.zeros(64 + array.itemsize + array.nbytes, np.uint8)
+    start = -memory.ctypes.data % 64 + array.itemsize
+    view = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+def spoiled(
+    random: np.random.Generator, array: Array, infinities: Sequence[float] = (-np.inf, np.inf)
+) -> Array:
+    """A copy with a NaN and one of some infinities at random places, which may be the same."""
+    copy = array.copy()
+    copy.flat[random.integers(array.size)] = np.nan
+    copy.flat[random.integers(array.size)] = random.choice(infinities)
+    return copy
+
 
 def assert_close(got: Array, want: Array, scale: float = 1.0) -> None:
     """Compare, NaNs and infinities included, relative to each element and to `scale`."""
@@ -39,7 +61,8 @@ class Shipped:
         kernel = self._kernels[name]
         assert kernel.reference is not None
         got = getattr(self._program, name)(*arguments)
-        want = kernel.reference(*arguments)
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is NaN, as it should be
+            want = kernel.reference(*arguments)
         typed = [
             np.asarray(each).view(operand.dtype.to_numpy())
             for each, operand in zip(

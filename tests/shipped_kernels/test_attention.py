@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped, assert_close
+from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 from cuda_kernels import attention
 from custom_dispatch.errors import CallError
@@ -115,3 +115,18 @@ def test_heads_that_cannot_be_grouped_are_refused(random: Random) -> None:
     q, k, v = operands(random, "f32", (1, 3, 2, 4, 4))
     with pytest.raises(CallError, match="requires heads % kv_heads == 0, which does not hold"):
         attention.attention_f32_32(q, k, v, None, 1.0, False)
+
+
+def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
+    attentions: Shipped, random: Random
+) -> None:
+    none = np.zeros((1, 1, 1, 0), np.float32)
+    for size in ODD:
+        for queries, keys in ((size, 7), (7, size)):
+            q, k, v = map(unaligned, operands(random, "f32", (1, 1, 1, queries, keys)))
+            for causal in (0, 1):
+                attentions.check("attention_f32_32", q, k, v, none, 0.2, causal)
+            bad = [unaligned(spoiled(random, each)) for each in (q, k, v)]
+            for turn in range(3):
+                given = [*(q, k, v)[:turn], bad[turn], *(q, k, v)[turn + 1 :]]
+                attentions.check("attention_f32_32", *given, none, 0.2, 0)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped, assert_close
+from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
+import custom_dispatch as cd
 from cuda_kernels import gelu, rotary, swiglu
 from custom_dispatch.errors import CallError
 
@@ -91,3 +92,38 @@ def test_rotary_refuses_what_it_has_no_halves_or_tables_for(
     x, table = values(random, "f32", *size[:4]), values(random, "f32", tables, length, dim)
     with pytest.raises(CallError, match=said):
         rotary.rotary_f32(x, table, table)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
+    gelus: Shipped, swiglus: Shipped, rotaries: Shipped, random: Random, kind: str
+) -> None:
+    for size in ODD:
+        x, y = (unaligned(spoiled(random, values(random, kind, 3, size))) for _ in "xy")
+        # In 16 bits it has its limit at -inf, 0, where the definition has -inf * 0.
+        limits = np.where(x == -np.inf, 0, x).astype(x.dtype) if kind != "f32" else x
+        got, _ = gelus.both(f"gelu_erf_{kind}", x)
+        assert_close(got, gelus.both(f"gelu_erf_{kind}", limits)[1])
+        gelus.check(f"gelu_tanh_{kind}", x)
+        swiglus.check(f"swiglu_{kind}", x, y)
+        x = unaligned(spoiled(random, values(random, kind, 1, 3, 2, 2 * size)))
+        cos, sin = (unaligned(values(random, kind, 1, 2, 2 * size)) for _ in "cs")
+        rotaries.check(f"rotary_{kind}", x, cos, sin, scale=16)
+
+
+def test_a_part_of_a_model_s_tensor_may_begin_anywhere(random: Random) -> None:
+    """Kernels read 16 bytes at once where they can: not one element behind such an address."""
+    model = """
+    func.func private @swiglu_f32(tensor<4095xf32>, tensor<4095xf32>) -> tensor<4095xf32>
+    func.func @main(%x: tensor<8191xf32>) -> tensor<4095xf32> {
+      %gate = tensor.extract_slice %x[1] [4095] [1] : tensor<8191xf32> to tensor<4095xf32>
+      %up = tensor.extract_slice %x[4096] [4095] [1] : tensor<8191xf32> to tensor<4095xf32>
+      %y = call @swiglu_f32(%gate, %up)
+        : (tensor<4095xf32>, tensor<4095xf32>) -> tensor<4095xf32>
+      return %y : tensor<4095xf32>
+    }"""
+    kernel = swiglu.declare("f32", 256, 2)
+    program = cd.load(cd.compile(model, [kernel], ["cpu"]).bytes, "cpu")
+    x = values(random, "f32", 8191)
+    assert kernel.reference is not None
+    assert_close(np.asarray(program.main(x)), kernel.reference(x[1:4096], x[4096:]))

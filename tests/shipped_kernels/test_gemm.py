@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped
+from shipped import DTYPES, ODD, Shipped, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
@@ -160,3 +160,24 @@ def test_every_size_has_a_kernel() -> None:
     for item in vars(gemm).values():
         if isinstance(item, cd.Choice):
             assert item.kernels[-1].requires == ()
+
+
+def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
+    products: Shipped, random: Random
+) -> None:
+    """Every size as that of rows, of columns and of k."""
+    for size in ODD:
+        for m, n, k in ((size, 7, 8), (7, size, 9), (7, 9, size)):
+            for name, kind in (
+                ("linear_gelu_erf_bf16_any", "bf16"),
+                ("linear_gelu_tanh_f32_any", "f32"),
+                ("linear_f16_few", "f16"),
+            ):
+                rows = min(m, 16) if name.endswith("few") else m
+                given = product(random, kind, "linear", rows, n, k)
+                products.check(name, *map(unaligned, given))
+                for turn in range(4):
+                    # Of -inf GELU in 16 bits is 0, its limit: test_elementwise.py.
+                    values = (np.nan,) if kind == "bf16" else (-np.inf, np.inf)
+                    bad = spoiled(random, given[turn], values)
+                    products.check(name, *map(unaligned, [*given[:turn], bad, *given[turn + 1 :]]))

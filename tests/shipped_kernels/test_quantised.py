@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped
+from shipped import DTYPES, ODD, Shipped, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import quantised
@@ -132,6 +132,15 @@ def test_a_choice_takes_rows_of_any_number() -> None:
         assert requires[0] == requires[1] == requires[2] + 1
 
 
+def test_every_target_of_a_gpu_has_unrolled_loops() -> None:
+    """Also `cuda:sm_90a`, which does not take what `cuda:sm_90` has."""
+    for kernel in quantised.int4_f16.kernels:
+        forms = {str(target): form for target, form in kernel.variants}
+        assert set(forms) == {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"}
+        assert all(form.entry.endswith("false>") for form in forms.values())
+        assert forms["cuda:sm_90a"].entry == forms["cuda:sm_90"].entry
+
+
 def test_a_choice_is_an_operator_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -186,3 +195,15 @@ def test_weights_that_cannot_be_quantised() -> None:
             call()
         assert caught.value.expected
         assert caught.value.next_step
+
+
+def test_odd_sizes_in_unaligned_views(products: Shipped, random: Random) -> None:
+    """Every size as that of columns and, where there may be so many, of rows of x."""
+    for layout, kind, shape in KERNELS:
+        name = f"{layout.name}_{kind}_{shape.columns}"
+        for size in ODD:
+            rows = size if shape.columns == 16 else min(size, shape.columns)
+            for batch, n, k in ((rows, 7, 64), (1, size, 96)):
+                x = random.standard_normal((batch, k)).astype(DTYPES[kind])
+                weights = packed(layout.name, kind, random, n, k)
+                product(products, name, unaligned(x), [unaligned(each) for each in weights])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped, assert_close
+from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import layer_norm, rms_norm, softmax
@@ -123,3 +123,17 @@ def test_a_nan_spoils_its_own_row_alone(layer_norms: Shipped, rms_norms: Shipped
     ):
         assert np.isnan(result).all(axis=1).tolist() == [False, True, False]
         assert np.isnan(result).any(axis=1).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
+    softmaxes: Shipped, layer_norms: Shipped, rms_norms: Shipped, random: Random, kind: str
+) -> None:
+    for size in ODD:
+        x, residual = (spoiled(random, values(random, kind, 3, size)) for _ in "xr")
+        weight, bias = (unaligned(values(random, kind, size)) for _ in "wb")
+        x, residual = unaligned(x), unaligned(residual)
+        softmaxes.check(f"softmax_{kind}", x)
+        layer_norms.check(f"layer_norm_{kind}", x, weight, bias, 1e-5, scale=16)
+        rms_norms.check(f"rms_norm_{kind}", x, weight, 1e-5, scale=16)
+        rms_norms.check(f"add_rms_norm_{kind}", x, residual, weight, 1e-5, scale=16)

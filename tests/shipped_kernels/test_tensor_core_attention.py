@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shipped import DTYPES, Shipped, assert_close
+from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import attention
@@ -189,3 +189,22 @@ def test_the_choice_is_by_size() -> None:
             if all(holds(condition, sizes) for condition in kernel.requires)
         ]
         assert fitting[0] == name
+
+
+def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
+    attentions: Shipped, random: Random
+) -> None:
+    none = np.zeros((1, 1, 1, 0), np.float16)
+    for size in ODD:
+        few = min(size, 8)
+        for name, queries, keys in (
+            ("prefill_attention_f16_64", size, 7),
+            ("prefill_attention_f16_64", 7, size),
+            ("decode_attention_f16_64", few, size),
+        ):
+            q, k, v = map(unaligned, operands(random, "f16", 64, (1, 1, 1, queries, keys)))
+            check(attentions, name, q, k, v, none, 0.125, 1)
+            bad = [unaligned(spoiled(random, each)) for each in (q, k, v)]
+            for turn in range(3):
+                given = [*(q, k, v)[:turn], bad[turn], *(q, k, v)[turn + 1 :]]
+                check(attentions, name, *given, none, 0.125, 0)
