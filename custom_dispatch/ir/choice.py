@@ -120,7 +120,7 @@ def _decide(name: str, possible: Sequence[tuple[WrapperBody, list[str]]], certai
     if certain:
         return
     check = Check(taken, f"no kernel takes these sizes: {_said(possible)}")
-    possible[0][0].require(check, f"choice `{name}`", always=True)
+    possible[0][0].guards.write(check, f"choice `{name}`", always=True)
 
 
 def _said(possible: Sequence[tuple[WrapperBody, list[str]]]) -> str:

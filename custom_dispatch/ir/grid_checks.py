@@ -6,22 +6,22 @@ module that is compiled for one more target takes no calls less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter
+from custom_dispatch.ir.guards import Guards
 from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut
 
-Require = Callable[[Check], None]
 Outputs = Sequence[tuple[Buffer, Tensor]]
 
 
 def check_grids(
-    kernel: Kernel, body: Emitter, arithmetic: Arithmetic, outputs: Outputs, require: Require
+    kernel: Kernel, body: Emitter, arithmetic: Arithmetic, outputs: Outputs, guards: Guards
 ) -> dict[Kernel, str]:
     """Check every grid that a kernel has on some target; return the x size of each of its forms.
 
@@ -29,15 +29,15 @@ def check_grids(
     ----------
     outputs
         The results, which nothing would write where nothing is launched.
-    require
-        Called with each condition that is to hold.
+    guards
+        What lets a call fail.
 
     Raises
     ------
     LinkError
         The sizes are known, and a grid of them cannot be launched.
     """
-    checks = _GridChecks(kernel, body, arithmetic, outputs, require)
+    checks = _GridChecks(kernel, body, arithmetic, outputs, guards)
     found: dict[Kernel, str] = {}
     for form in kernel.forms:
         same = next((other for other in found if _is_same(form.grid, other.grid)), None)
@@ -57,21 +57,18 @@ class _GridChecks:
         body: Emitter,
         arithmetic: Arithmetic,
         outputs: Outputs,
-        require: Require,
+        guards: Guards,
     ) -> None:
         self._kernel = kernel
         self._body = body
         self._arithmetic = arithmetic
         self._outputs = outputs
-        self._require = require
+        self._guards = guards
 
     def grid(self, exprs: Grid) -> str:
         """Check one grid; return its x size."""
         known = [self._arithmetic.known(size) for size in exprs]
-        grid = [self._arithmetic.value(size) for size in exprs]
-        for check in self._arithmetic.checks:
-            self._require(check)
-        self._arithmetic.checks.clear()
+        grid = [self._guards.value(size) for size in exprs]
         sizes = zip("xyz", known, grid, MAX_GRID, exprs, strict=True)
         for axis, size, value, limit, expr in sizes:
             if size is not None:
@@ -86,7 +83,7 @@ class _GridChecks:
             most = self._body.index(limit)
             holds = self._body.pure(f"arith.cmpi ule, {value}, {most} : index")
             message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
-            self._require(Check(holds, message))
+            self._guards.require(Check(holds, message))
         zero = self._body.index(0)
         runs = ""
         for size, value in zip(known, grid, strict=True):
@@ -115,7 +112,7 @@ class _GridChecks:
             rest = self._body.pure(f"arith.remui {value}, {self._body.index(blocks)} : index")
             holds = self._body.pure(f"arith.cmpi eq, {rest}, {self._body.index(0)} : index")
             message = f"grid.{axis} = {expr} is no multiple of the cluster's {blocks} blocks"
-            self._require(Check(holds, message))
+            self._guards.require(Check(holds, message))
 
     def _nothing_unwritten(self, runs: str) -> None:
         """Without a launch nothing writes an Out, so it must have no elements."""
@@ -129,4 +126,4 @@ class _GridChecks:
                 empty = self._body.pure(f"arith.cmpi eq, {value}, {zero} : index")
                 holds = self._body.pure(f"arith.ori {holds}, {empty} : i1")
             message = f"the grid is empty, so nothing would write `{operand.name}`"
-            self._require(Check(holds, f"{message}, which has elements"))
+            self._guards.require(Check(holds, f"{message}, which has elements"))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
-from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import workload_of
 from custom_dispatch.ir.grid_checks import check_grids
-from custom_dispatch.ir.leading import Leading, SameSizes, fold, fold_sizes, is_folded, unfold
+from custom_dispatch.ir.guards import Guards
+from custom_dispatch.ir.leading import Leading, fold, fold_sizes, is_folded, unfold
 from custom_dispatch.ir.packing import (
     Words,
     argument_words,
@@ -21,14 +21,11 @@ from custom_dispatch.ir.packing import (
 )
 from custom_dispatch.ir.scratch import new_scratch
 from custom_dispatch.ir.signature import Signature, tensor_type
-from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
+from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Scratch, Struct
 from custom_dispatch.kernel.target import Target
 
-_INVALID_ARGUMENT = 3
-"""IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
 _INDEX_BITS = 64
 """Sizes and what is computed from them stay below 2**63, which larger types hold."""
 
@@ -79,11 +76,11 @@ class WrapperBody:
         self.words: dict[str, Words] = {}
         self.grid_x = ""
         self.arithmetic = Arithmetic(self.body, self.dims)
-        self._checked = checked
+        self.guards = Guards(
+            self.kernel, self.body, self.arithmetic, self.dim_sources, written=checked
+        )
         self._conditional = conditional
         self._alone = alone
-        self._conditions: list[str] | None = None
-        self._runs = ""
         self._written: list[Tensor] = []
         self._scratches: dict[str, str | int] = {}
 
@@ -101,22 +98,20 @@ class WrapperBody:
         LinkError
             It certainly does not.
         """
-        found: list[str] = []
-        self._conditions = found
-        self._check_fit()
-        self._conditions = None
+        with self.guards.gathered() as found:
+            self._check_fit()
         return found
 
     def run_if(self, chosen: str) -> None:
         """Make everything that follows matter only where an i1 value says so."""
-        self._runs = chosen
+        self.guards.only_if = chosen
 
     def prepare(self) -> list[Tensor]:
         """All that comes before the dispatch; the results as the model has them, without values."""
         self._read_scalars()
         self._written = self._results()
         outputs = self._outputs(self._written)
-        blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self._require)
+        blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self.guards)
         if self.cpu is not None:
             of_cpu = blocks[self.kernel.for_target(self.cpu)]
             narrow = f"arith.index_castui {of_cpu} : index to i32"
@@ -155,7 +150,7 @@ class WrapperBody:
         self._read_operands()
         self._check_leading()
         self._check_operands()
-        self._check_requirements()
+        self.guards.require_conditions(self.dims)
 
     def keep_updated_operands(self) -> None:
         """Use the operands of in-place updates once more."""
@@ -210,22 +205,7 @@ class WrapperBody:
         for operand in sorted(buffers, key=lambda item: item.optional):
             sizes = self.given[operand.name].sizes
             for pair in self.leading.compare(operand, sizes):
-                self._require_same(pair, unless=self._absent(operand))
-
-    def _require_same(self, pair: SameSizes, *, unless: str | bool = False) -> None:
-        if unless is True or pair.actual == pair.wanted:
-            return
-        if not unless:
-            pair.check_known(self.kernel)
-        left, right = (
-            self.body.index(size) if isinstance(size, int) else size
-            for size in (pair.actual, pair.wanted)
-        )
-        holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
-        if unless:
-            holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
-        message = f"{pair.source} and {pair.what} disagree, which are leading dims"
-        self._require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
+                self.guards.require_same(pair, unless=self._absent(operand))
 
     def _buffers(self) -> list[Buffer]:
         return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
@@ -238,27 +218,7 @@ class WrapperBody:
                     continue  # dim by dim, as leading ones
                 actual = self.tensors[operand.name].sizes[axis]
                 what = self._said(operand, axis)
-                self._require_equal(actual, size, what, unless=self._absent(operand))
-
-    def _check_requirements(self) -> None:
-        """Require what the kernel requires: now where it is known, else at run time."""
-        for condition in self.kernel.requires:
-            dims = dims_of(condition.left, condition.right)
-            known = self.arithmetic.known_to_hold(condition)
-            if known is False:
-                values = {dim.name: cast(int, self.dims[dim.name]) for dim in dims}
-                raise LinkError(
-                    f"Kernel `{self.kernel.name}` requires {condition}, which does not hold"
-                    f"{for_values(condition, values)}, as the model's sizes are.",
-                    expected=comma(map(str, self.kernel.requires)),
-                    next_step="use other sizes, or put a kernel that takes these beside it, in a "
-                    "cd.Choice.",
-                )
-            if known is None:
-                holds = self.arithmetic.holds(condition)
-                self._emit_checks()
-                where = comma(f"{dim} is {self.dim_sources[dim.name]}" for dim in dims)
-                self._require(Check(holds, f"{condition} is required, and does not hold: {where}"))
+                self.guards.require_equal(actual, size, what, unless=self._absent(operand))
 
     def _absent(self, operand: Buffer) -> str | bool:
         """Whether an optional operand has no elements: known, or an i1 value."""
@@ -274,83 +234,6 @@ class WrapperBody:
                 empty = self.body.pure(f"arith.cmpi eq, {size}, {zero} : index")
                 absent = self.body.pure(f"arith.ori {absent}, {empty} : i1") if absent else empty
         return absent or False
-
-    def _require_equal(
-        self, actual: str | int, size: Expr, what: str, *, unless: str | bool = False
-    ) -> None:
-        """Require a size to be as declared: now if both are known, else at run time.
-
-        Parameters
-        ----------
-        unless
-            What makes it hold all the same: known, or an i1 value.
-        """
-        if unless is True:
-            return
-        wanted = self.arithmetic.known(size)
-        if isinstance(actual, int) and wanted is not None and not unless:
-            if actual != wanted:
-                said = str(wanted) if isinstance(size, Constant) else f"{size} = {wanted}"
-                raise LinkError(
-                    f"Kernel `{self.kernel.name}`: the model gives {what} = {actual}.",
-                    expected=f"{said}, as the other operands and the declaration have it: "
-                    f"{declared_shapes(self.kernel)}",
-                    next_step="correct the sizes in the model's declaration of the kernel.",
-                )
-            return
-        left = self.body.index(actual) if isinstance(actual, int) else actual
-        right = self.arithmetic.value(size)
-        if left != right:
-            holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
-            if unless:
-                holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
-            if isinstance(size, Dim):
-                message = f"{self.dim_sources[size.name]} and {what} disagree on dim {size}"
-            else:
-                message = f"{what} is not {size}"
-            self._require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
-
-    def _require(self, check: Check) -> None:
-        if self._conditions is not None:
-            self._conditions.append(check.holds)
-        else:
-            self.require(check, f"kernel `{self.kernel.name}`")
-
-    def require(self, check: Check, who: str, *, always: bool = False) -> None:
-        """Let a call fail where a condition does not hold.
-
-        Parameters
-        ----------
-        who
-            What the message begins with.
-        always
-            Whether it has to hold also where the kernel does not run.
-        """
-        if not self._checked:
-            return
-        true = self.body.pure("arith.constant true", "true")
-        fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
-        if self._runs and not always:
-            fails = self.body.pure(f"arith.andi {fails}, {self._runs} : i1")
-        message = quote(f"{who}: {check.message}")
-        inner = self.body.nested()
-        self.body.line(f"scf.if {fails} {{")
-        status = inner.i32(_INVALID_ARGUMENT)
-        inner.line(f"util.status.check_ok {status}, {message}")
-        self.body.absorb(inner)
-        self.body.line("}")
-
-    def _index(self, expr: Expr) -> str:
-        """An expression's value, its checks emitted."""
-        value = self.arithmetic.value(expr)
-        self._emit_checks()
-        return value
-
-    def _emit_checks(self) -> None:
-        """What the arithmetic so far takes for granted."""
-        for check in self.arithmetic.checks:
-            self._require(check)
-        self.arithmetic.checks.clear()
 
     def _read_scalars(self) -> None:
         """Every scalar, struct and absence as the 32-bit words that IREE passes."""
@@ -369,11 +252,11 @@ class WrapperBody:
             known = self.arithmetic.known(operand.value)
             what = f"scalar `{operand.name}` = {operand.value}"
             if known is None:
-                value = self._index(operand.value)
+                value = self.guards.value(operand.value)
                 if operand.dtype.bits < _INDEX_BITS:
                     limit = self.body.index(most)
                     holds = self.body.pure(f"arith.cmpi ule, {value}, {limit} : index")
-                    self._require(Check(holds, f"{what} does not fit {operand.dtype}"))
+                    self.guards.require(Check(holds, f"{what} does not fit {operand.dtype}"))
                 words = index_words(self.body, value, operand.dtype, operand.name)
                 self.words[operand.name] = words
             elif known <= most:
@@ -405,13 +288,13 @@ class WrapperBody:
             actual: list[str | int] = []
             if operand.batched:
                 for pair in self.leading.compare(operand, sizes):
-                    self._require_same(pair)
+                    self.guards.require_same(pair)
             sizes = fold_sizes(operand, sizes)
             for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
                 if size is None:
-                    actual.append(self._index(expr))
+                    actual.append(self.guards.value(expr))
                 else:
-                    self._require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
+                    self.guards.require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
                     actual.append(size)
             kind = tensor_type(operand.dtype, sizes)
             results.append(Tensor("", kind, tuple(actual)))
@@ -420,12 +303,12 @@ class WrapperBody:
     def _scratch_size(self, operand: Scratch) -> str | int:
         """A scratch's bytes; where the kernel does not run, only one."""
         known = self.arithmetic.known(operand.size_bytes)
-        if known is not None and not self._runs:
+        if known is not None and not self.guards.only_if:
             return known
-        size = self._index(operand.size_bytes)
-        if self._runs:
+        size = self.guards.value(operand.size_bytes)
+        if self.guards.only_if:
             one = self.body.index(1)
-            size = self.body.pure(f"arith.select {self._runs}, {size}, {one} : index")
+            size = self.body.pure(f"arith.select {self.guards.only_if}, {size}, {one} : index")
         return size
 
     def _outputs(self, results: list[Tensor]) -> list[tuple[Buffer, Tensor]]:
@@ -480,8 +363,8 @@ class WrapperBody:
         if self._conditional:
             one = self.body.index(1)
             zero = self.body.index(0)
-            chosen = f"arith.select {self._runs}, {one}, {zero} : index"
-            workload.append(self.body.pure(chosen, "runs") if self._runs else one)
+            chosen = f"arith.select {self.guards.only_if}, {one}, {zero} : index"
+            workload.append(self.body.pure(chosen, "runs") if self.guards.only_if else one)
         for name, scratch in self._scratches.items():
             self.tensors[name] = new_scratch(self.body, name, scratch, alone=self._alone)
         dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
