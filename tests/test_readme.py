@@ -166,21 +166,34 @@ def test_what_is_checked(mistake: str, tmp_path: Path, monkeypatch: pytest.Monke
 # -- the rest of the documentation
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
-    ],
-)
-def test_links_lead_to_files(document: str) -> None:
-    path = ROOT / document
-    links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
-    for link in links:
-        if not link.startswith("https://"):
-            assert (path.parent / link).exists(), link
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+def headings(path: Path) -> set[str]:
+    """What links call a page's headings: their words in lower case, with hyphens between."""
+    lines = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if link.startswith("https://"):
+            continue
+        name, _, heading = link.partition("#")
+        there = path.parent / name if name else path
+        assert there.exists(), link
+        assert not heading or heading in headings(there), link
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_are_named_are_there(path: Path) -> None:
+    folders = "benchmarks|cmake|cuda_kernels|docs|examples|mlir|tests"
+    for name in re.findall(rf"`((?:{folders})/[\w/.-]+\.\w+)`", path.read_text()):
+        assert (ROOT / name).exists(), name
 
 
 def test_the_architecture_names_every_room_and_only_files_that_exist() -> None:
