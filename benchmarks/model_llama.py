@@ -1,5 +1,7 @@
 """A decoder layer of Llama 3 8B's shape: 4096 wide, 32 heads, 8 of keys, bf16.
 
+For many positions at once, and for one with a cache of those before.
+
 From PyTorch as transformers has it, unchanged, with kernels put in by pattern; and from JAX as
 `benchmarks/llama_jax.py` writes it, with kernels put in by pattern for one number of positions, and
 called by name for any. The weights are random, the same everywhere, and made where the layer runs.
@@ -7,6 +9,7 @@ called by name for any. The weights are random, the same everywhere, and made wh
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ import torch
 from benchmarks.model_case import Arguments, Case, Targets, with_kernels, without_kernels
 
 WIDTH, HEADS, KV_HEADS, INNER, EPSILON = 4096, 32, 8, 14336, 1e-5
+SIZE = WIDTH // HEADS
+CACHE = 4096
 STATIC = "512 positions"
 
 
@@ -31,11 +36,79 @@ class Layer(torch.nn.Module):
         return found[0] if isinstance(found, tuple) else found
 
 
-def _model(directory: Path) -> torch.nn.Module:
+class Step(torch.nn.Module):
+    """The same for one new position of each sequence, with a cache that is updated in place."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
+        mask: torch.Tensor,
+        position: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> torch.Tensor:
+        found = self.layer(
+            x,
+            position_embeddings=(cos, sin),
+            attention_mask=mask,
+            past_key_values=Cache(keys, values, position),
+        )
+        return found[0] if isinstance(found, tuple) else found
+
+
+class ReturningStep(Step):
+    """The same for IREE alone: a new cache is returned."""
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        *others, keys, values = arguments
+        cache = ReturnedCache(keys, values, others[4])
+        x, cos, sin, mask, _ = others
+        found = self.layer(
+            x, position_embeddings=(cos, sin), attention_mask=mask, past_key_values=cache
+        )
+        return (found[0] if isinstance(found, tuple) else found), cache.keys, cache.values
+
+
+class Cache:
+    """A cache of given tensors, written as transformers' `StaticLayer` writes its own."""
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, position: torch.Tensor) -> None:
+        self.keys, self.values, self.position = keys, values, position
+
+    def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> Any:
+        """Write new keys and values; return all."""
+        self.keys.index_copy_(2, self.position, keys)
+        self.values.index_copy_(2, self.position, values)
+        return self.keys, self.values
+
+
+class ReturnedCache(Cache):
+    """One that is not updated in place."""
+
+    def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> Any:
+        """A cache with new keys and values."""
+        self.keys = self.keys.index_copy(2, self.position, keys)
+        self.values = self.values.index_copy(2, self.position, values)
+        return self.keys, self.values
+
+
+def _model(directory: Path, kind: type[torch.nn.Module] = Layer) -> torch.nn.Module:
+    del directory
+    return kind(_layer()).eval()
+
+
+@lru_cache(maxsize=1)
+def _layer() -> torch.nn.Module:
+    """The layer with its weights, which takes a while: one for all models."""
     from transformers import LlamaConfig
     from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-    del directory
     config = LlamaConfig(
         hidden_size=WIDTH,
         intermediate_size=INNER,
@@ -45,7 +118,7 @@ def _model(directory: Path) -> torch.nn.Module:
     )
     config._attn_implementation = "sdpa"
     with torch.device("meta"):
-        layer = Layer(LlamaDecoderLayer(config, 0)).to(torch.bfloat16)
+        layer = LlamaDecoderLayer(config, 0).to(torch.bfloat16)
     layer.to_empty(device="cpu")
     for index, (_, weight) in enumerate(sorted(layer.named_parameters())):
         # The same numbers on every machine, whatever PyTorch's version.
@@ -55,7 +128,7 @@ def _model(directory: Path) -> torch.nn.Module:
         else:
             values = (generator.random(weight.shape, np.float32) - 0.5) * 0.06
         weight.data.copy_(torch.from_numpy(values))
-    return layer.eval()
+    return layer
 
 
 def _calls(directory: Path) -> dict[str, Arguments]:
@@ -91,6 +164,43 @@ def _without_products(
 
 def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     return without_kernels(module, next(iter(calls.values())), _dynamic(), targets)
+
+
+# -- a step with a cache
+
+
+def _step(directory: Path) -> torch.nn.Module:
+    return _model(directory, Step)
+
+
+def _steps(batch: int, directory: Path) -> dict[str, Arguments]:
+    """The last position of a cache that is full with it, as its mask says."""
+    del directory
+    generator = np.random.Generator(np.random.Philox(2000 + batch))
+    x = generator.standard_normal((batch, 1, WIDTH), np.float32)
+    frequencies = 500000.0 ** (-np.arange(0, SIZE, 2) / SIZE)
+    angles = np.tile((CACHE - 1) * frequencies, 2)[None, None]
+    cache = [
+        generator.standard_normal((batch, KV_HEADS, CACHE, SIZE), np.float32) for _ in range(2)
+    ]
+    x, cos, sin, keys, values = (
+        torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
+        for array in (x, np.cos(angles), np.sin(angles), *cache)
+    )
+    mask = torch.ones(batch, 1, 1, CACHE, dtype=torch.bool)
+    position = torch.tensor([CACHE - 1])
+    named = f"1 position, batch {batch}, cache {CACHE}"
+    return {named: (x, cos, sin, mask, position, keys, values)}
+
+
+def _step_from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return with_kernels(module, next(iter(calls.values())), None, targets)
+
+
+def _step_alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    assert isinstance(module, Step)
+    returning = ReturningStep(module.layer).eval()
+    return without_kernels(returning, next(iter(calls.values())), None, targets)
 
 
 # -- from JAX
@@ -143,3 +253,7 @@ FROM_TORCH = Case(_model, _calls, _from_torch, _alone)
 WITHOUT_PRODUCTS = Case(_model, _calls, _without_products)
 FROM_JAX = Case(_model, _static_calls, _from_jax)
 FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)
+STEPS = {
+    batch: Case(_step, partial(_steps, batch), _step_from_torch, _step_alone) for batch in (1, 16)
+}
+"""By the number of sequences."""

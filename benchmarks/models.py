@@ -8,6 +8,8 @@ Two halves: `build DIRECTORY` on any machine (no GPU), then where PyTorch and tr
   weights, `minilm.irpa`, are carried from one machine to the other.
 - `llama`, `llama-jax`, `llama-jax-any-length`: a decoder layer of Llama 3 8B's shape from PyTorch,
   and from JAX with kernels by pattern and by name (`model_llama.py`). Its weights are made anew.
+- `llama-decode-1`, `llama-decode-16`: the layer for one new position of each of 1 or 16 sequences,
+  with a cache of 4096 positions that is updated in place.
 - `...-without-products`: with the other kernels, and the matrix products those of IREE.
 
 Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; the layer's
@@ -38,13 +40,17 @@ from benchmarks.report import interleaved, quartiles
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 COSINE_BAR, ERROR_BAR = 0.9999, 1.2
-BUDGET_S = 4.0
-"""How long each call is timed, about."""
+BUDGET_S, REPETITIONS = 4.0, 30
+"""How long each call is timed, about, and how often at most."""
+MODES = ("default", "reduce-overhead")
+"""Of `torch.compile`."""
 CASES = {
     "minilm": model_minilm.FROM_TORCH,
     "minilm-without-products": model_minilm.WITHOUT_PRODUCTS,
     "minilm-onnx": model_minilm.FROM_ONNX,
     "llama": model_llama.FROM_TORCH,
+    "llama-decode-1": model_llama.STEPS[1],
+    "llama-decode-16": model_llama.STEPS[16],
     "llama-without-products": model_llama.WITHOUT_PRODUCTS,
     "llama-jax": model_llama.FROM_JAX,
     "llama-jax-any-length": model_llama.FROM_JAX_OF_ANY_LENGTH,
@@ -93,7 +99,9 @@ def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: b
 # -- the second half
 
 
-def run(directory: Path, device: str, names: list[str]) -> list[dict[str, Any]]:
+def run(
+    directory: Path, device: str, names: list[str], modes: Sequence[str]
+) -> list[dict[str, Any]]:
     """Compare, and time."""
     rows = []
     for name in names:
@@ -114,55 +122,90 @@ def run(directory: Path, device: str, names: list[str]) -> list[dict[str, Any]]:
             on_device = tuple(each.to(device) for each in given)
             right = _check(name, module, programs["ours"], on_device)
             rows.append({"model": name, "call": what, **right})
-            rows[-1] |= _times(module, programs, on_device)
+            rows[-1] |= _times(module, programs, on_device, modes)
             print(_line(rows[-1]), flush=True)
     return rows
 
 
 @torch.no_grad()
 def _check(name: str, module: torch.nn.Module, ours: Any, given: Arguments) -> dict[str, float]:
-    found = torch.from_dlpack(ours.main(*given)).float().cpu()
+    found = _results(ours.main, given)
     if name.startswith("minilm"):
         wanted = module(*given).cpu()
-        cosine = float((found * wanted).sum(-1).min())
+        cosine = float((found[0].cpu() * wanted).sum(-1).min())
         if cosine < COSINE_BAR:
             raise RuntimeError(f"the cosine is {cosine}")
         return {"cosine": cosine}
-    half = module(*given).float().cpu()
+    half = _results(module, given)
     module.float()
-    wanted = module(*(each.float() for each in given)).cpu()
+    wide = [each.float() if each.is_floating_point() else each for each in given]
+    wanted = _results(module, wide)
     module.to(torch.bfloat16)
-    error, of_torch = ((each - wanted).abs().max().item() for each in (found, half))
-    if error > ERROR_BAR * of_torch:
-        raise RuntimeError(f"the error is {error}, and PyTorch's {of_torch}")
-    return {"error": error, "error of PyTorch": of_torch}
+    errors = []
+    for mine, theirs, right in zip(found, half, wanted, strict=True):
+        error, of_torch = ((each.float() - right).abs().max().item() for each in (mine, theirs))
+        if error > ERROR_BAR * of_torch:
+            raise RuntimeError(f"the error is {error}, and PyTorch's {of_torch}")
+        errors.append((error, of_torch))
+    return {"error": errors[0][0], "error of PyTorch": errors[0][1]}
+
+
+def _results(call: Callable[..., Any], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """What a call returns, and what it leaves in its arguments."""
+    own = [each.clone() for each in given]
+    found = torch.from_dlpack(call(*own))
+    return [found, *(each for each in own if each.is_floating_point())]
 
 
 @torch.no_grad()
-def _times(module: torch.nn.Module, programs: dict[str, Any], given: Arguments) -> dict[str, Any]:
-    def eager() -> None:
-        module(*given)
-        if given[0].is_cuda:
-            torch.cuda.synchronize()
-
+def _times(
+    module: torch.nn.Module, programs: dict[str, Any], given: Arguments, modes: Sequence[str]
+) -> dict[str, Any]:
     variants: dict[str, Callable[[], Any]] = {}
     for name, program in programs.items():
-        held = tuple(program.to_device(each) for each in given)
+        held = tuple(program.to_device(each.clone()) for each in given)
         variants[name] = partial(program.main, *held)
-    variants["PyTorch"] = eager
+    variants["PyTorch"] = _waiting(module, given)
+    for mode in modes:
+        name = "torch.compile" if mode == "default" else f"torch.compile, {mode}"
+        try:
+            variants[name] = _waiting(_compiled(module, given, mode), given)
+        except Exception as error:  # noqa: BLE001 - whatever the model leads its compiler into
+            print(f"{name}: {type(error).__name__}: {str(error)[:400]}", flush=True)
     for call in variants.values():
         call()
     start = time.perf_counter()
     for call in variants.values():
         call()
-    repetitions = max(3, min(30, int(BUDGET_S / (time.perf_counter() - start))))
+    repetitions = max(3, min(REPETITIONS, int(BUDGET_S / (time.perf_counter() - start))))
     return {name: quartiles(values) for name, values in interleaved(variants, repetitions).items()}
+
+
+def _waiting(call: Callable[..., Any], given: Arguments) -> Callable[[], None]:
+    def run() -> None:
+        call(*given)
+        if given[0].is_cuda:
+            torch.cuda.synchronize()
+
+    return run
+
+
+def _compiled(module: torch.nn.Module, given: Arguments, mode: str) -> Callable[..., Any]:
+    """A model by `torch.compile`, for these sizes, compiled."""
+    torch._dynamo.reset()
+    for each in given:
+        # As transformers does with its caches: CUDA graphs may then write into them.
+        torch._dynamo.mark_static_address(each)
+    compiled: Callable[..., Any] = torch.compile(module, mode=mode, dynamic=False)
+    for _ in range(3):
+        compiled(*given)
+    return compiled
 
 
 def _line(row: dict[str, Any]) -> str:
     right = f"cosine {row['cosine']:.7f}" if "cosine" in row else f"error {row['error']:.4f}"
-    timed = [name for name in ("ours", "IREE alone", "PyTorch") if name in row]
-    times = ", ".join(f"{name} {row[name][0]:.2f} ms" for name in timed)
+    timed = ["ours", *(name for name in row if isinstance(row[name], tuple) and name != "ours")]
+    times = ", ".join(f"{name} {row[name][0]:.3f} ms" for name in timed)
     ratios = ", ".join(f"{row[name][0] / row['ours'][0]:.2f}x {name}'s" for name in timed[1:])
     return f"{row['model']:20} {row['call']:28} {right:18} {times}; speed {ratios}"
 
@@ -205,6 +248,12 @@ def main() -> int:
         "--target", action="append", help="to build for: cuda:sm_90a; again for each"
     )
     parser.add_argument("--without-alone", action="store_true", help="build nothing of IREE alone")
+    parser.add_argument(
+        "--torch-compile",
+        choices=(*MODES, "no"),
+        action="append",
+        help="how to time torch.compile; again for each; both, if it is left out",
+    )
     parser.add_argument("--save", type=Path, help="the results' file")
     options = parser.parse_args()
     names = options.model or list(CASES)
@@ -212,7 +261,8 @@ def main() -> int:
         targets = options.target or TARGETS
         build(options.directory, names, targets, alone=not options.without_alone)
         return 0
-    rows = run(options.directory, options.device, names)
+    modes = [mode for mode in options.torch_compile or MODES if mode != "no"]
+    rows = run(options.directory, options.device, names, modes)
     if options.save:
         _save(options.save, options.device, options.directory, rows)
     return 0

@@ -23,6 +23,7 @@ from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import rotary as rotaries
 from cuda_kernels import softmax as softmaxes
 from cuda_kernels import swiglu as swiglus
+from cuda_kernels import write_cache as write_caches
 
 Patterns = tuple[cd.torch.Pattern, ...]
 _TYPES = ("f32", "f16", "bf16")
@@ -90,6 +91,14 @@ def _rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos.unsqueeze(1) + turned * sin.unsqueeze(1)
 
 
+def _index_copy(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    return torch.index_copy(cache, 2, positions, fresh)
+
+
+def _index_put(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
+
+
 def _attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
     return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
 
@@ -124,6 +133,23 @@ def _masked_grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor
     return functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
 
 
+def _repeated(x: Tensor, heads: int) -> Tensor:
+    """Keys or values for each head of queries, as transformers repeats them (`repeat_kv`)."""
+    batch, kv_heads, keys, dim = x.shape
+    wide = x.unsqueeze(2).expand(batch, kv_heads, heads // kv_heads, keys, dim)
+    return wide.reshape(batch, heads, keys, dim)
+
+
+def _masked_repeated(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    keys, values = (_repeated(each, q.shape[1]) for each in (k, v))
+    return functional.scaled_dot_product_attention(q, keys, values, mask, scale=scale)
+
+
+def _masked_repeated_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    keys, values = (_repeated(each, q.shape[1]) for each in (k, v))
+    return functional.scaled_dot_product_attention(q, keys, values, mask)
+
+
 def _attentions() -> Patterns:
     found = []
     one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
@@ -137,16 +163,25 @@ def _attentions() -> Patterns:
             forms: tuple[tuple[Any, Any, tuple[Callable[..., Any], ...]], ...] = (
                 ((plain,), {}, (_attention, _grouped)),
                 ((plain,), usual, (_attention_of_usual_scale, _grouped_of_usual_scale)),
-                ((masked, seen), {"causal": False}, (_masked_attention, _masked_grouped)),
+                (
+                    (masked, seen),
+                    {"causal": False},
+                    (_masked_attention, _masked_grouped, _masked_repeated),
+                ),
                 (
                     (masked, seen),
                     {"causal": False, **usual},
-                    (_masked_attention_of_usual_scale, _masked_grouped_of_usual_scale),
+                    (
+                        _masked_attention_of_usual_scale,
+                        _masked_grouped_of_usual_scale,
+                        _masked_repeated_of_usual_scale,
+                    ),
                 ),
             )
             for kernels, fixed, functions in forms:
                 for kernel in kernels:
-                    for computes, sizes in zip(functions, (one_each, grouped), strict=True):
+                    for number, computes in enumerate(functions):
+                        sizes = grouped if number else one_each
                         found.append(
                             cd.torch.Pattern(
                                 kernel, computes, fixed=fixed, sizes=sizes, required=False
@@ -215,6 +250,7 @@ gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
 swiglu = _each(swiglus, "swiglu", _swiglu)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
+write_cache = _each(write_caches, "write_cache", _index_copy, _index_put)
 attention = _attentions()
 linear = (  # those first that stand for more
     *_each(gemms, "linear_relu", _linear_relu),
@@ -234,6 +270,7 @@ everything = (
     *add_rms_norm,
     *rms_norm,
     *layer_norm,
+    *write_cache,
     *attention,
     *softmax,
     *gelu,

@@ -54,7 +54,10 @@ def run(
             )
         function = next(iter(program.functions))
     chosen = program.function(function)
-    results = chosen(*(parse_input(text) for text in inputs))
+    values = [parse_input(text) for text in inputs]
+    for index in chosen.writes:
+        values[index : index + 1] = map(program.to_device, values[index : index + 1])
+    results = chosen(*values)
     click.echo(f"{function} on {program.device} ({program.device_reason})", err=True)
     for result in results if isinstance(results, tuple) else (results,):
         if isinstance(result, numpy.ndarray):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.interface import RESULTS_KEY
+from custom_dispatch.ir.interface import RESULTS_KEY, UPDATES_KEY
 from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096
@@ -85,7 +85,11 @@ class OutsideWeights:
 
 
 def describe(
-    module: ir.Module, name: str, results: Sequence[str], parameters: Parameters | None
+    module: ir.Module,
+    name: str,
+    results: Sequence[str],
+    parameters: Parameters | None,
+    updates: Sequence[int] = (),
 ) -> None:
     """Let a model's function say what its type does not, in its reflection.
 
@@ -94,13 +98,17 @@ def describe(
     name
         The function's name.
     results
-        The element type of each result; empty for what is no tensor of one.
+        The element type of each result that it has for callers; empty for what is no tensor of one.
     parameters
         The weights that it needs.
+    updates
+        The arguments that it writes into. What it returns first are their new values.
     """
-    said: Mapping[str, str] = {RESULTS_KEY: ",".join(results)} | (
-        {} if parameters is None else {PARAMETERS_KEY: parameters.described()}
-    )
+    said = {RESULTS_KEY: ",".join(results)}
+    if parameters is not None:
+        said[PARAMETERS_KEY] = parameters.described()
+    if updates:
+        said[UPDATES_KEY] = ",".join(map(str, updates))
     with module.context:
         reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
         for op in functions_of(module):

@@ -22,6 +22,7 @@ from typing import Any
 from iree.compiler import ir, passmanager
 
 from custom_dispatch.frontends.operations import operations_of
+from custom_dispatch.frontends.public_functions import updates_of
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 
 _PIPELINE = (
@@ -88,7 +89,8 @@ def has_effects(module: ir.Module, kernels: Sequence[str]) -> bool:
     external = [
         op for op in functions_of(module) if is_declaration(op) and name_of(op) not in kernels
     ]
-    return bool(external or operations_of(module, *_EFFECTS))
+    updating = [op for op in functions_of(module) if updates_of(op)]
+    return bool(external or updating or operations_of(module, *_EFFECTS))
 
 
 def has_one_block(op: ir.Operation) -> bool:

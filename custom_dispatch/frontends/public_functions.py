@@ -14,7 +14,7 @@ from custom_dispatch.frontends.symbols import (
 )
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.findings import FINDINGS_FUNCTION
-from custom_dispatch.ir.interface import ASYNC, Interface, Value
+from custom_dispatch.ir.interface import ASYNC, UPDATES_KEY, Interface, Value
 
 _PREFIX = "custom_dispatch_function_"
 _REFLECTION = "iree.reflection"
@@ -47,8 +47,16 @@ def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
         while body in names:
             body += "_"
         dialect = op.name.partition(".")[0]
+        updates = updates_of(op)
         interface = Interface(
-            name, body, inputs, outputs, dialect, _take_reflection(op), stateless=stateless
+            name,
+            body,
+            inputs,
+            outputs,
+            dialect,
+            _take_reflection(op),
+            stateless=stateless,
+            updates=updates,
         )
         _make_private(module, op, body)
         written.append((op, interface))
@@ -58,6 +66,16 @@ def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
         for function in list(added.body.operations):
             if not is_declaration(function.operation):
                 module.body.append(function)
+
+
+def updates_of(op: ir.Operation) -> tuple[int, ...]:
+    """The arguments whose new values a function returns before its results."""
+    if _REFLECTION not in op.attributes:
+        return ()
+    entries = {item.name: item.attr for item in ir.DictAttr(op.attributes[_REFLECTION])}
+    if UPDATES_KEY not in entries:
+        return ()
+    return tuple(map(int, ir.StringAttr(entries[UPDATES_KEY]).value.split(",")))
 
 
 def _has_interface(op: ir.Operation, names: set[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.public_functions import updates_of
 from custom_dispatch.frontends.symbols import (
     callee_of,
     calls_of,
@@ -28,7 +29,8 @@ _RETURNS = ("func.return", "util.return")
 def updated_arguments(
     module: ir.Module, kernels: Mapping[str, Kernel]
 ) -> dict[str, tuple[int, ...]]:
-    """For each public function, the tensor arguments that an update in place might reach.
+    """For each public function, the tensor arguments that an update in place might reach, and that
+    it is not to write into.
 
     IREE updates a buffer where it stands when its value has no later use, and that buffer may be
     the caller's.
@@ -54,7 +56,7 @@ def updated_arguments(
             reached |= everything
         found[name_of(op)] = tuple(
             index
-            for index in sorted(reached)
+            for index in sorted(reached.difference(updates_of(op)))
             if isinstance(arguments[index].type, ir.RankedTensorType)
         )
     return found

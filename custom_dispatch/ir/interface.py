@@ -35,6 +35,9 @@ front end knows whether integers have a sign, and MLIR's types do not say it."""
 UPDATED_KEY = "custom_dispatch.updated"
 """The key in the reflection of `f$into` under which stands for each result the position of the
 argument whose buffer it is, or nothing, with commas between."""
+UPDATES_KEY = "custom_dispatch.updates"
+"""The key in the reflection of `f` under which the positions of the arguments stand that it writes
+into, with commas. Until it is opened to callers, it returns their new values before its results."""
 
 _VIEW = "!hal.buffer_view"
 _FENCE = "!hal.fence"
@@ -73,6 +76,13 @@ class Interface:
     """Its arguments' names, where they have some."""
     stateless: bool = False
     """Whether calls leave nothing behind: then they may overtake each other."""
+    updates: tuple[int, ...] = ()
+    """The arguments that are to be what the body returns first, which callers do not get."""
+
+    @property
+    def returned(self) -> tuple[Value, ...]:
+        """What callers get."""
+        return self.outputs[len(self.updates) :]
 
     def write(self) -> str:
         """The waiting and the other function as text."""
@@ -80,16 +90,21 @@ class Interface:
 
     def _write_async(self) -> str:
         body, arguments, wait, signal = _begin(self.inputs)
-        tensors = _import_tensors(body, self.inputs, arguments, wait)
+        tensors = _import_tensors(body, self.inputs, arguments, wait, consumed=self.updates)
         results = _call(body, self, tensors)
-        _signal_after(body, self.outputs, results, wait, signal)
-        returned = _export_tensors(body, self.outputs, results)
-        _return(body, returned, self.outputs)
+        for index, argument in enumerate(self.updates):
+            # Nothing is copied where the new value was written into the old one's buffer.
+            results[index] = _written(
+                body, results[index], self.outputs[index], arguments[argument], wait
+            )
+        _signal_after(body, self.outputs, results, wait, signal, used=len(self.updates))
+        returned = _export_tensors(body, self.returned, results[len(self.updates) :])
+        _return(body, returned, self.returned)
         return _function(
             self.name + ASYNC,
             [(name, item.passed) for name, item in zip(arguments, self.inputs, strict=True)]
             + [(wait, _FENCE), (signal, _FENCE)],
-            self.outputs,
+            self.returned,
             # It has one copy, which the function that waits calls.
             f"inlining_policy = #util.inline.never, {_reflection(self, 'async')}",
             body,
@@ -103,19 +118,19 @@ class Interface:
         done = body.result(
             f'hal.fence.create device({device} : !hal.device) flags("None") : {_FENCE}', "done"
         )
-        results = [body.fresh(f"output{index}") for index in range(len(self.outputs))]
+        results = [body.fresh(f"output{index}") for index in range(len(self.returned))]
         types = comma([*(item.passed for item in self.inputs), _FENCE, _FENCE])
         assigned = f"{comma(results)} = " if results else ""
         body.line(
             f"{assigned}util.call @{quote(self.name + ASYNC)}({comma([*arguments, none, done])}) : "
-            f"({types}) -> {_tuple(self.outputs)}"
+            f"({types}) -> {_tuple(self.returned)}"
         )
         _await(body, done)
-        _return(body, results, self.outputs)
+        _return(body, results, self.returned)
         return _function(
             self.name,
             [(name, item.passed) for name, item in zip(arguments, self.inputs, strict=True)],
-            self.outputs,
+            self.returned,
             _reflection(self, "sync"),
             body,
         )
@@ -168,13 +183,8 @@ class IntoInterface:
         results = _call(inner, outer, tensors)
         for index, (storage, item) in enumerate(zip(storages, outer.outputs, strict=True)):
             if storage:
-                dynamic = _dynamic(inner, results[index], item)
-                results[index] = inner.result(
-                    f"hal.tensor.alias wait({wait}) => {results[index]} : {item.type}{dynamic} to "
-                    f"{storage} : {_VIEW}",
-                    "written",
-                )
-        _signal_after(inner, outer.outputs, results, wait, signal, used=True)
+                results[index] = _written(inner, results[index], item, storage, wait)
+        _signal_after(inner, outer.outputs, results, wait, signal, used=len(results))
         body.absorb(inner)
         body.line("} else {")
         skip = body.nested()
@@ -265,6 +275,15 @@ def _dynamic(body: Emitter, tensor: str, item: Value) -> str:
     return f"{{{comma(dynamic)}}}" if dynamic else ""
 
 
+def _written(body: Emitter, tensor: str, item: Value, storage: str, wait: str) -> str:
+    """A tensor that is in a caller's buffer."""
+    dynamic = _dynamic(body, tensor, item)
+    return body.result(
+        f"hal.tensor.alias wait({wait}) => {tensor} : {item.type}{dynamic} to {storage} : {_VIEW}",
+        "written",
+    )
+
+
 def _signal_after(
     body: Emitter,
     outputs: Sequence[Value],
@@ -272,9 +291,12 @@ def _signal_after(
     wait: str,
     signal: str,
     *,
-    used: bool = False,
+    used: int = 0,
 ) -> None:
-    """Signal a fence once every tensor is there; `results` becomes those that are."""
+    """Signal a fence once every tensor is there; `results` becomes those that are.
+
+    Nothing returns the first of them, as many as `used` says, and they are computed all the same.
+    """
     tensors = [index for index, item in enumerate(outputs) if item.sizes is not None]
     if not tensors:
         _pass_on(body, wait, signal)
@@ -285,10 +307,9 @@ def _signal_after(
     body.line(
         f"{comma(ready)} = hal.tensor.barrier join({joined} : {types}) => {signal} : {_FENCE}"
     )
-    if used:  # nothing returns them, and they are to be computed all the same
-        for name, index in zip(ready, tensors, strict=True):
-            body.result(f"util.optimization_barrier {name} : {outputs[index].type}", "kept")
     for name, index in zip(ready, tensors, strict=True):
+        if index < used:
+            body.result(f"util.optimization_barrier {name} : {outputs[index].type}", "kept")
         results[index] = name
 
 
@@ -359,7 +380,7 @@ def _function(
 
 def _reflection(interface: Interface, model: str) -> str:
     name = interface.name + (ASYNC if model == "async" else "")
-    declared = _declaration(model, name, interface.inputs, interface.outputs)
+    declared = _declaration(model, name, interface.inputs, interface.returned)
     entries = [f"iree.abi.declaration = {quote(declared)}"]
     if model == "async":
         entries.append('iree.abi.model = "coarse-fences"')

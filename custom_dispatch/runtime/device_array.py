@@ -81,6 +81,10 @@ class DeviceArray:
             self._flight = None
         return self
 
+    def written_by(self, flight: Flight) -> None:
+        """Note a call under way that writes into it: who reads it waits for that one."""
+        self._flight = flight
+
     def to_host(self) -> HostArray:
         """A new numpy array with the same elements.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -26,6 +26,7 @@ from custom_dispatch.runtime.incoming import (
     Needs,
     check_array,
     place,
+    place_written,
     read_array,
 )
 from custom_dispatch.runtime.module_file import EntryPoints
@@ -83,6 +84,11 @@ class Function:
     def device(self) -> Any:
         """IREE's device."""
         return self.open_device.hal
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """The arguments that every call writes into, by position: arrays on the device."""
+        return self._points.writes
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Run the function, and wait for it.
@@ -149,6 +155,9 @@ class Function:
             inputs, on_device = self._read(arguments, needs)
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             keep_until_done(flight)
+            for index in self._points.writes:
+                if isinstance(arguments[index], DeviceArray):
+                    arguments[index].written_by(flight)
             arrays = self._results(outputs, flight, True)
             return Submission(flight, lambda: arrays if on_device else _to_host(arrays), arrays)
 
@@ -198,7 +207,7 @@ class Function:
         """A call's inputs if all arguments are arrays on the device, and done."""
         if not arguments or type(arguments[0]) is not DeviceArray:
             return None
-        if len(arguments) != len(self._plain):
+        if len(arguments) != len(self._plain) or self._overlap(arguments) is not None:
             return None
         device = self.open_device
         inputs = rt.VmVariantList(len(arguments) + 2)
@@ -228,20 +237,43 @@ class Function:
         """
         inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
         on_device = False
-        for argument, (kind, what) in zip(arguments, self._inputs, strict=True):
+        pair = self._overlap(arguments)
+        if pair is not None:
+            raise CallError(
+                f"Arguments {pair[0]} and {pair[1]} of `{self.name}` are one array, and the call "
+                "writes into it.",
+                expected="an array of its own for each argument that is written into",
+                next_step="pass a copy for one of them.",
+            )
+        for index, (argument, (kind, what)) in enumerate(zip(arguments, self._inputs, strict=True)):
             sizes = kind.sizes
             if sizes is None:
                 push_scalar(inputs, argument, kind.dtype, what)
                 continue
             array = read_array(argument, what)
             check_array(array, kind, what)
-            on_device = self.push_array(inputs, array, kind.dtype, what, needs) or on_device
+            placed = place_written if index in self._points.writes else place
+            on_device = self.push_array(inputs, array, kind.dtype, what, needs, placed) or on_device
         for storage in storages:
             inputs.push_ref(storage)
         return inputs, on_device
 
+    def _overlap(self, arguments: Sequence[Any]) -> tuple[int, int] | None:
+        """Two arguments that are one array, if a call writes into it."""
+        for index in self._points.writes:
+            for other, argument in enumerate(arguments):
+                if other != index and argument is arguments[index]:
+                    return min(index, other), max(index, other)
+        return None
+
     def push_array(
-        self, inputs: Any, array: Array, kind: ElementType, what: str, needs: Needs
+        self,
+        inputs: Any,
+        array: Array,
+        kind: ElementType,
+        what: str,
+        needs: Needs,
+        placed: Callable[[OpenDevice, Array, ElementType, str], Any] = place,
     ) -> bool:
         """Add an array that was checked to a call; return whether it is not numpy's.
 
@@ -249,10 +281,12 @@ class Function:
         ----------
         needs
             Takes what must be over before the array is read.
+        placed
+            Puts it on the device.
         """
         needs.of(array)
         try:
-            inputs.push_ref(place(self.open_device, array, kind, what))
+            inputs.push_ref(placed(self.open_device, array, kind, what))
         except IREE_ERRORS as error:
             raise self.translated(error) from error
         return type(array) is not numpy.ndarray

@@ -225,6 +225,27 @@ def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str
     return place(device, array, kind, what)
 
 
+def place_written(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any:
+    """As `place`, for an argument that the call writes into.
+
+    Raises
+    ------
+    CallError
+        As `place`; or only a copy of it can be placed.
+    """
+    view = None
+    if not isinstance(array, numpy.ndarray):
+        view = place_storage(device, array, kind, what)
+    if view is None:
+        raise CallError(
+            f"{sentence(what)} is written into, and only a copy of it would be on {device}.",
+            expected=f"an array on {device}",
+            next_step="pass what program.to_device(array) returns; it has the new values after "
+            "the call.",
+        )
+    return view
+
+
 def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, what: str) -> Any:
     if array.device[1] != device.dlpack[1]:
         raise _elsewhere(what, f"cuda:{array.device[1]}", device, "a copy on the first GPU")

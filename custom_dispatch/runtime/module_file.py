@@ -24,6 +24,7 @@ from custom_dispatch.ir.interface import (
     RESULTS_KEY,
     STATELESS_KEY,
     UPDATED_KEY,
+    UPDATES_KEY,
 )
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
@@ -61,6 +62,8 @@ class EntryPoints:
     """For `into`: for each result, the argument whose buffer it is."""
     stateless: bool = False
     """Whether calls leave nothing behind."""
+    writes: tuple[int, ...] = ()
+    """The arguments that every call writes into."""
 
 
 class ModuleFile:
@@ -158,6 +161,7 @@ class ModuleFile:
         said = self._reflections.get(name + ASYNC, {})
         names = tuple(said[NAMES_KEY].split(",")) if NAMES_KEY in said else ()
         updated = self._reflections.get(name + INTO, {}).get(UPDATED_KEY, "").split(",")
+        writes = self._reflections[name].get(UPDATES_KEY, "").split(",")
         is_ours = said.get("iree.abi.model") == "coarse-fences"
         return EntryPoints(
             kind,
@@ -167,6 +171,7 @@ class ModuleFile:
             names,
             tuple(int(index) if index.isdigit() else None for index in updated),
             said.get(STATELESS_KEY) == "true",
+            tuple(int(index) for index in writes if index.isdigit()),
         )
 
 

@@ -372,10 +372,5 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
     assert "is in training mode: it calls aten.dropout.default" in refusal(
         ModelError, Calls(lambda x: torch.dropout(multiply(x, x), 0.5, True)), x
     )
-    assert refusal(ModelError, Calls(lambda x: multiply(x.mul_(2), x)), x) == (
-        "The model changes `arguments_0` while it runs.\n"
-        "  expected: a model that leaves its buffers and arguments as they are\n"
-        "  next step: return the new value instead."
-    )
     message = refusal(ModelError, Calls(lambda x: multiply(x, x[: int(x[0])])), x)
     assert message.startswith("Sizes or ways of the model depend on its data at test_torch_compile")

@@ -42,6 +42,7 @@ def test_the_page_on_pytorch_runs(
         "rms_norm_f32 last `eps` of aten.rms_norm.default is None, where the pattern has its "
         "scalar `epsilon`",
         "['gelu_erf_f32', 'layer_norm_f32', 'softmax_f32']",
+        "(5, 6) True",
         "True",
         "(3, 1000)",
         "3x1000xf32",

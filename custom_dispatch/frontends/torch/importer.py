@@ -16,6 +16,11 @@ from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
 from custom_dispatch.frontends.torch.regions import inline_regions
+from custom_dispatch.frontends.torch.updates import (
+    changes_a_value,
+    make_updates_values,
+    return_updates,
+)
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.kernel.names import shown
@@ -74,8 +79,10 @@ def export_model(
             raise export_error(error) from error
     program = inline_regions(program)
     check_program(program)
+    if any(map(changes_a_value, program.graph.nodes)):
+        program = make_updates_values(program) or program
     named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
-    if named or any(_changes_a_value(node) for node in program.graph.nodes):
+    if named or any(map(changes_a_value, program.graph.nodes)):
         # With such a table hardly anything is taken apart, and updates become new values.
         program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
         check_program(program)
@@ -97,10 +104,6 @@ def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
     found: tuple[Any, ...] = torch.utils._pytree.tree_map(copied, tuple(arguments))
     return found
-
-
-def _changes_a_value(node: torch.fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def kernels_in(program: torch.export.ExportedProgram) -> list[Callee]:
@@ -141,7 +144,8 @@ def import_program(
     digests: dict[Any, tuple[torch.Tensor, str]] = {}
     for _ in range(_MOST_ROUNDS):
         weights = Weights(program, inline_bytes, digests)
-        module = _import(program, name, weights)
+        returning, updates = return_updates(program)
+        module = _import(returning, name, weights)
         table = _decompositions(module)
         if not table:
             break
@@ -149,7 +153,7 @@ def import_program(
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
             break
-    describe(module, name, _result_types(program), weights.parameters)
+    describe(module, name, _result_types(returning)[len(updates) :], weights.parameters, updates)
     return module, weights.parameters
 
 

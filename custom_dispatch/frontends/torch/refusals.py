@@ -82,15 +82,15 @@ def check_program(program: torch.export.ExportedProgram) -> None:
     Raises
     ------
     ModelError
-        It changes its arguments or buffers, is in training mode, or has values that IREE lacks.
+        It changes its buffers, is in training mode, or has values that IREE lacks.
     """
-    signature = program.graph_signature
-    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    changed = list(program.graph_signature.buffers_to_mutate.values())
     if changed:
         raise ModelError(
-            f"The model changes `{changed[0]}` while it runs.",
-            expected="a model that leaves its buffers and arguments as they are",
-            next_step="return the new value instead.",
+            f"The model changes its buffer `{changed[0]}` while it runs.",
+            expected="a model that leaves its buffers as they are",
+            next_step="make it an argument of `forward`, which may be changed, or return the new "
+            "value instead.",
         )
     for node in program.graph.nodes:
         index = _TRAINING.get(node.target)

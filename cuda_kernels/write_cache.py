@@ -1,0 +1,52 @@
+"""New keys or values into a cache, in place: the declarations for `write_cache.cu`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+THREADS = 128
+
+
+def _written(cache: Array, fresh: Array, positions: Array) -> Array:
+    inside = (positions >= 0) & (positions < cache.shape[2])
+    result = cache.copy()
+    result[:, :, positions[inside]] = fresh[:, :, inside]
+    return result
+
+
+batch, heads, keys, count, dim = map(cd.dim, ("batch", "heads", "keys", "count", "dim"))
+
+
+def declare(dtype: str, threads: int = THREADS) -> cd.Kernel:
+    """The kernel for an element type."""
+    pack = 16 // ELEMENT_TYPES[dtype].bytes
+    return cd.Kernel(
+        f"write_cache_{dtype}",
+        source="write_cache.cu",
+        entry=f"cuda_kernels::write_cache<{C_TYPES[dtype]}, {threads}>",
+        operands=[
+            cd.InOut("cache", dtype, [batch, heads, keys, dim]),
+            cd.In("fresh", dtype, [batch, heads, count, dim]),
+            cd.In("positions", "i64", [count]),
+            cd.Scalar("heads", "i32", heads),
+            cd.Scalar("count", "i32", count),
+            cd.Scalar("keys", "i32", keys),
+            cd.Scalar("dim", "i32", dim),
+        ],
+        block=threads,
+        grid=(cd.ceildiv(count * cd.ceildiv(dim, pack), threads), heads, batch),
+        reference=_written,
+    )
+
+
+write_cache_f32 = declare("f32")
+write_cache_f16 = declare("f16")
+write_cache_bf16 = declare("bf16")

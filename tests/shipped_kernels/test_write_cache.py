@@ -1,0 +1,116 @@
+"""Writing into a cache in place: the kernel, and a step of a decoder with a cache that it fills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from shipped import DTYPES, Shipped
+from torch.nn import functional
+
+import custom_dispatch as cd
+from cuda_kernels import torch_patterns, write_cache
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
+
+Random = np.random.Generator
+BATCH, HEADS, KV_HEADS, KEYS, SIZE = 2, 4, 2, 16, 32
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Shipped:
+    return Shipped([write_cache.declare(kind, 64) for kind in DTYPES])
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_what_is_written_is_what_was_given(kernels: Shipped, random: Random, kind: str) -> None:
+    for batch, heads, keys, count, dim in ((1, 1, 1, 1, 1), (2, 3, 9, 4, 40), (3, 2, 70, 64, 7)):
+        cache = random.standard_normal((batch, heads, keys, dim)).astype(DTYPES[kind])
+        fresh = random.standard_normal((batch, heads, count, dim)).astype(DTYPES[kind])
+        positions = random.permutation(keys)[:count].astype(np.int64)
+        kernels.check(f"write_cache_{kind}", cache, fresh, positions)
+
+
+def test_what_is_outside_of_the_cache_is_dropped(kernels: Shipped, random: Random) -> None:
+    cache, fresh = (random.standard_normal((1, 2, n, 8)).astype(np.float32) for n in (6, 5))
+    positions = np.array([-1, 6, 5, 2**40, -(2**62)])
+    got, want = kernels.both("write_cache_f32", cache, fresh, positions)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got[:, :, :5], cache[:, :, :5])
+    np.testing.assert_array_equal(got[:, :, 5], fresh[:, :, 2])
+
+
+class Step(torch.nn.Module):
+    """Attention of new positions with a cache, as transformers has it with a static one."""
+
+    def __init__(self, grouped: bool = False, indexed: bool = False) -> None:
+        super().__init__()
+        self.grouped, self.indexed = grouped, indexed
+
+    def forward(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        mask: torch.Tensor,
+        positions: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> torch.Tensor:
+        for cache, fresh in ((keys, k), (values, k + 1)):
+            if self.indexed:
+                cache[:, :, positions] = fresh
+            else:
+                cache.index_copy_(2, positions, fresh)
+        if self.grouped:
+            return functional.scaled_dot_product_attention(
+                q, keys, values, mask, enable_gqa=True, scale=0.3
+            )
+        shape = (BATCH, KV_HEADS, HEADS // KV_HEADS, KEYS, SIZE)
+        all_keys, all_values = (
+            cache[:, :, None].expand(shape).reshape(BATCH, HEADS, KEYS, SIZE)
+            for cache in (keys, values)
+        )
+        return functional.scaled_dot_product_attention(q, all_keys, all_values, mask)
+
+
+def arguments(position: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(position)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator).to(dtype)
+
+    mask = (torch.arange(KEYS) <= position).expand(BATCH, 1, 1, KEYS).contiguous()
+    cache = [normal(BATCH, KV_HEADS, KEYS, SIZE) for _ in range(2)]
+    q, k = normal(BATCH, HEADS, 1, SIZE), normal(BATCH, KV_HEADS, 1, SIZE)
+    return q, k, mask, torch.tensor([position]), *cache
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_step_with_a_cache_is_made_of_kernels(
+    dtype: torch.dtype, grouped: bool, indexed: bool
+) -> None:
+    program = export_model(Step(grouped, indexed), arguments(5, dtype), None)
+    name = "f32" if dtype == torch.float32 else "bf16"
+    attention = f"bool_masked_attention_{name}_{SIZE}"
+    patterns = [item for item in torch_patterns.attention if item.item.name == attention]
+    found = replace_places(program, [torch_patterns.write_cache, patterns])[1]
+    assert [item.kernel for item in found] == [*[f"write_cache_{name}"] * 2, attention]
+
+
+def test_a_cache_is_filled_step_by_step_where_it_is() -> None:
+    step = Step().eval()
+    module = cd.torch.compile(step, arguments(0), ["cpu"], replace=torch_patterns.write_cache)
+    program = cd.load(module, "cpu")
+    *_, keys, values = arguments(0)
+    here: list[Any] = [program.to_device(cache.clone()) for cache in (keys, values)]
+    for position in range(3):
+        new = arguments(position)[:4]
+        wanted = step(*new, keys, values)
+        found = torch.from_dlpack(program.main(*map(program.to_device, new), *here))
+        torch.testing.assert_close(found, wanted)
+    for cache, wanted in zip(here, (keys, values), strict=True):
+        torch.testing.assert_close(torch.from_dlpack(cache), wanted, rtol=0, atol=0)
