@@ -20,7 +20,9 @@ from custom_dispatch.cli.options import (
 @click.command(short_help="Build kernels to objects.")
 @click.argument("kernels", nargs=-1, required=True)
 @target_option
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Where objects go.")
+@click.option(
+    "--out", "-o", required=True, type=click.Path(path_type=Path), help="The directory of objects."
+)
 @compiler_option
 @include_option
 @image_option

@@ -44,7 +44,9 @@ _ONNX = ".onnx"
 @click.option(
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The .vmfb to write."
+)
 def compile_command(
     model: Path,
     kernels: tuple[str, ...],

@@ -36,7 +36,9 @@ from custom_dispatch.cli.options import (
 @include_option
 @image_option
 @ptx_version_option
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The .mlir to write."
+)
 def emit(
     kernels: tuple[str, ...],
     targets: tuple[str, ...],

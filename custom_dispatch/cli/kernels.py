@@ -20,7 +20,7 @@ from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
-
+_CUDA = ".cu"
 
 _MOST_MEMBERS = 16
 """Of a family whose kernels are all taken where no model says which."""
@@ -93,7 +93,7 @@ def import_named(name: str, what: str = "kernels") -> ModuleType:
         It does not exist, or cannot be imported.
     """
     path = Path(name)
-    is_file = path.suffix == ".py" or "/" in name
+    is_file = path.suffix in (".py", _CUDA) or "/" in name
     if is_file:
         _check_file(path, what)
     elif not all(part.isidentifier() for part in name.split(".")):
@@ -137,7 +137,9 @@ def _check_file(path: Path, what: str) -> None:
     raise DeclarationError(
         f"The {what}' file `{path}` {problem}.",
         expected=f"a Python file, NAME.py, that declares {what}",
-        next_step="correct the path.",
+        next_step="declare them in a Python file beside it, and give that: see README.md."
+        if path.suffix == _CUDA and path.is_file()
+        else "correct the path.",
     )
 
 

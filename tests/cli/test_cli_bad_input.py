@@ -45,6 +45,17 @@ def test_kernels_module_missing(name: str, cli: CommandLine) -> None:
     cli("build", name, *BUILD).refused(f"There is no Python module `{name}`", "my/kernels.py")
 
 
+def test_a_cuda_source_is_no_module(cli: CommandLine, work: Path) -> None:
+    (work / "scale.cu").write_text("")
+    for name in ("scale.cu", str(work / "scale.cu")):
+        cli("build", name, *BUILD).refused(
+            f"The kernels' file `{name}` is not a Python file.\n"
+            "  expected: a Python file, NAME.py, that declares kernels\n"
+            "  next step: declare them in a Python file beside it, and give that: see README.md."
+        )
+    cli("build", "other.cu", *BUILD).refused("The kernels' file `other.cu` does not exist.")
+
+
 def test_source_missing(cli: CommandLine, declare: Callable[..., str]) -> None:
     cli("build", declare(), *BUILD).refused("my.cu` does not exist", "correct the path")
 
