@@ -6,7 +6,8 @@ sentences; `masked_attention_{dtype}_{dim}` takes one for each query, [batch, 1,
 `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
 
 Heads of 64 and 128 of 16 bits take tensor cores (`tensor_core_attention.py`); those of f32 and of
-32 take `attention.cu`, which is declared here.
+32 take `attention.cu`, which is declared here. On CPUs all but `cached_attention` are
+`attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cuda_kernels.shared.attention import (
     flops,
     heads,
     kv_heads,
+    on_cpu,
     operands,
     queries,
 )
@@ -57,6 +59,7 @@ def declare(dtype: str, dim: int, mask: str = "keys", *, tile_keys: int | None =
         requires=[heads % kv_heads == 0],
         reference=attend,
         flops=flops(dim),
+        implementations={"cpu": on_cpu(dtype, dim)},
     )
 
 

@@ -7,8 +7,6 @@
 //     edges are dealt with once, for all rows of the tile. Both are read the way they lie in memory. That of weights,
 //     [n, k], is written across, number by number, which is the dearest part: so tiles are high.
 //   - Each warp then adds up 8 rows: a vector of B for 8 numbers of A that all lanes share.
-// The product and the sum are two instructions that say nothing of rounding, which PTX may fuse (PTX ISA, `mul`): CPUs
-// with a fused one do, and others need not imitate it.
 //
 // For few rows that would be mostly writing B across. So `gemm_few_rows_cpu` reads B once, where it lies, for up to 4
 // rows at a time: of weights, lanes take neighbours of k, and their sums are added up at the end.
@@ -16,17 +14,13 @@
 // Memory traffic: A is read by n / 32 blocks, from the cache but for the first, and B by m / (8 * Warps).
 
 #include "include/activation.cuh"
+#include "include/add_product.cuh"
 #include "include/pack.cuh"
 
 namespace cuda_kernels {
 
 constexpr int kLanes = 32, kRows = 8;  // of a warp's part of a tile
 constexpr int kFewRows = 4, kFewColumns = 4;
-
-// sum += x * y, fused or not.
-__device__ __forceinline__ void add_product(float& sum, float x, float y) {
-  asm("{\n\t.reg .f32 product;\n\tmul.f32 product, %1, %2;\n\tadd.f32 %0, %0, product;\n\t}" : "+f"(sum) : "f"(x), "f"(y));
-}
 
 template <class Activation, class In, class Out>
 __device__ __forceinline__ void finish(float value, const In* bias, const Out* residual, Out* c, int column,

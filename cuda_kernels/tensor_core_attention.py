@@ -18,6 +18,7 @@ from cuda_kernels.shared.attention import (
     heads,
     keys,
     kv_heads,
+    on_cpu,
     operands,
     queries,
 )
@@ -151,13 +152,14 @@ def prefill(
         reference=attend,
         flops=flops(dim),
         implementations={
+            "cpu": on_cpu(dtype, dim),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
                 block=128 * (hopper.consumers + 1),
                 grid=cd.minimum(work, MULTIPROCESSORS),
                 dynamic_shared_memory=hopper.shared_bytes(dim),
-            )
+            ),
         },
     )
 
@@ -192,7 +194,8 @@ def decode(dtype: str, dim: int, mask: str, clusters: Clusters) -> cd.Kernel:
         requires=_few_rows(clusters.least_heads),
         reference=attend,
         flops=flops(dim),
-        implementations=_on_clusters("attention_decode", dtype, dim, clusters.blocks),
+        implementations=_on_clusters("attention_decode", dtype, dim, clusters.blocks)
+        | {"cpu": on_cpu(dtype, dim)},
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
@@ -49,6 +50,19 @@ def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
         cd.Scalar("mask_rows", "i32", mask_rows),
         cd.Scalar("mask_is_bool", "bool", int(mask == "bool")),
     ]
+
+
+def on_cpu(dtype: str, dim: int) -> cd.Implementation:
+    """What CPUs run for all of them: `attention_cpu.cu`."""
+    warps, rows, lanes = 8, 8, 32
+    tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
+    return cd.Implementation(
+        source="attention_cpu.cu",
+        entry=f"cuda_kernels::attention_cpu<{C_TYPES[dtype]}, {dim}>",
+        block=warps * lanes,
+        grid=(cd.ceildiv(queries, warps * rows), heads, batch),
+        dynamic_shared_memory=4 * tiles,
+    )
 
 
 def flops(dim: int) -> Any:

@@ -1,6 +1,6 @@
 """Attention against its reference and PyTorch, on the CPU.
 
-They are the declared kernels' source with smaller tiles, which are compiled in less time.
+What GPUs run, with smaller tiles, which are compiled in less time; and what CPUs do.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ SIZES = (
 )
 
 
-@pytest.fixture(scope="module")
-def attentions() -> Shipped:
-    return Shipped(
-        [
-            attention.declare("f32", DIM, tile_keys=32),
-            attention.declare("bf16", DIM, "bool", tile_keys=32),
-            attention.declare("f16", DIM, "queries", tile_keys=32),
-        ]
-    )
+@pytest.fixture(scope="module", params=["gpu", "cpu"])
+def attentions(request: pytest.FixtureRequest) -> Shipped:
+    kernels = [
+        attention.declare("f32", DIM, tile_keys=32),
+        attention.declare("bf16", DIM, "bool", tile_keys=32),
+        attention.declare("f16", DIM, "queries", tile_keys=32),
+    ]
+    return Shipped([item.own if request.param == "gpu" else item for item in kernels])
 
 
 def operands(random: Random, kind: str, size: tuple[int, ...]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Attention on tensor cores against its reference, on the CPU, from the PTX for sm_80.
 
 Those of many queries have smaller tiles than the declared kernels: they are compiled in less time.
+And what CPUs run in their place.
 """
 
 from __future__ import annotations
@@ -30,16 +31,15 @@ SIZES = (
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), (1, 2, 1, 3, 300))
 
 
-@pytest.fixture(scope="module")
-def attentions() -> Shipped:
-    return Shipped(
-        [
-            tensor_core.prefill("f16", 64, tiles=Tiles(16, 2, 1, 1)),
-            tensor_core.prefill("bf16", 128, "bool", tiles=Tiles(16, 2, 2, 1)),
-            decode("f16", 64),
-            tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
-        ]
-    )
+@pytest.fixture(scope="module", params=["tensor cores", "cpu"])
+def attentions(request: pytest.FixtureRequest) -> Shipped:
+    kernels = [
+        tensor_core.prefill("f16", 64, tiles=Tiles(16, 2, 1, 1)),
+        tensor_core.prefill("bf16", 128, "bool", tiles=Tiles(16, 2, 2, 1)),
+        decode("f16", 64),
+        tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
+    ]
+    return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
 
 def decode(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
