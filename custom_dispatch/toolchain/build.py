@@ -9,23 +9,19 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
-from custom_dispatch.errors import DeclarationError, PtxError, SourceError
-from custom_dispatch.files import read_bytes
+from custom_dispatch.errors import PtxError, SourceError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
-from custom_dispatch.toolchain.demangle import find_entries
-from custom_dispatch.toolchain.entry_point import EntryPoint
-from custom_dispatch.toolchain.form import Form, check_form
+from custom_dispatch.toolchain.form import check_form
 from custom_dispatch.toolchain.library import Library, Unit, UnitSource
 from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.object_sources import FromFiles, FromSources, ObjectSource, is_plain
 from custom_dispatch.toolchain.plan import (
     Plan,
     check_directory,
@@ -36,17 +32,10 @@ from custom_dispatch.toolchain.plan import (
     check_targets,
     plan_units,
 )
-from custom_dispatch.toolchain.prebuilt import entry_names, find_in_directory, is_ptx, read_object
-from custom_dispatch.toolchain.question import make_visible
+from custom_dispatch.toolchain.prebuilt import find_in_directory
 from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
-from custom_dispatch.toolchain.struct_fields import fields_of
 from custom_dispatch.toolchain.tuned import tuned
 
-CPU_PTX_ARCH = Arch(80)
-"""The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
-PTX has all of bf16 and asynchronous copies."""
-
-_LINE_INFO = frozenset({"-lineinfo", "--generate-line-info"})
 _START_SECONDS = 1.0
 """How long a thread may take to start before it is taken for one that never will."""
 
@@ -127,14 +116,14 @@ def build(
     directories = check_include_dirs(include_dirs)
     with_lines = any(target.checked for target in wanted)
     cpu = next((target for target in wanted if not target.is_cuda), None)
-    from_source = _Sources(stored, form, compiler, directories, with_lines=with_lines)
+    from_source = FromSources(stored, form, compiler, directories, with_lines=with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     if form.image == "fatbin":
         check_one_form(declared, needed)
     work: list[_Work] = []
 
-    def source_of(plan: Plan, elsewhere: Collection[Target] = ()) -> _Source:
+    def source_of(plan: Plan, elsewhere: Collection[Target] = ()) -> ObjectSource:
         # A kernel that has no source has objects of its own, and they are used in every case.
         if plan.source is None:
             found = dict(plan.kernels[0].objects)
@@ -143,7 +132,7 @@ def build(
         else:
             return from_source
         files = {target: path for target, path in found.items() if target not in elsewhere}
-        return _Given(stored, form, plan, files, None if plan.source is None else directory)
+        return FromFiles(stored, form, plan, files, None if plan.source is None else directory)
 
     for plan in plans:
         own = plan.for_target(None)
@@ -211,7 +200,7 @@ def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list
     if len(built) < len(work):
         rest = [index for index in range(len(work)) if index not in built]
         missing = [work[index] for index in rest]
-        with stored.compiling(sum(isinstance(job.source, _Sources) for job in missing), workers):
+        with stored.compiling(sum(isinstance(job.source, FromSources) for job in missing), workers):
             built |= zip(rest, _make_all(missing, workers), strict=True)
     return [built[index] for index in range(len(work))]
 
@@ -258,22 +247,6 @@ def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
         raise
 
 
-class _Source(Protocol):
-    """Where the objects of a plan come from."""
-
-    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        """The target whose PTX the CPU is to run, where that is none of those needed anyway."""
-        ...
-
-    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        """The object of a plan for a target, checked."""
-        ...
-
-    def describe(self, plan: Plan, /) -> UnitSource | None:
-        """What a plan is compiled from, if it is."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One object to be built."""
@@ -283,156 +256,9 @@ class _Work:
     plan: Plan
     """The same with the kernels as they are on the target."""
     target: Target
-    source: _Source
+    source: ObjectSource
     for_cpu: bool = False
     """Whether only the CPU needs it: no CUDA target asks for it."""
-
-
-class _Sources:
-    """Objects come from compiling each plan's source."""
-
-    def __init__(
-        self,
-        stored: StoredBuild,
-        form: Form,
-        compiler: str,
-        include_dirs: tuple[Path, ...],
-        *,
-        with_lines: bool,
-    ) -> None:
-        self._stored = stored
-        self._form = form
-        self._name = compiler
-        self._with_lines = with_lines
-        self._compiler: Compiler | None = None
-        self._include_dirs = include_dirs
-
-    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        return None if any(map(_plain, needed)) else Target("cuda", CPU_PTX_ARCH)
-
-    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        kernel = plan.kernels[0]
-        if kernel.source is None:  # pragma: no cover - such plans have another source
-            raise TypeError(f"plan {plan.name} has no source")
-        if self._compiler is None:
-            self._compiler = find_compiler(self._name)
-        compiled = self._stored.compile(
-            self._compiler,
-            CompileRequest(
-                kernel.source,
-                target.cuda_arch,
-                self._options(kernel),
-                (*kernel.include_dirs, *self._include_dirs),
-                tuple(kernel.entry for kernel in plan.kernels),
-                fields_of(plan.kernels),
-            ),
-        )
-        _check_distinct(plan, compiled.entries)
-        item = Object(
-            name=plan.name,
-            target=target,
-            kind="ptx",
-            data=compiled.ptx,
-            origin=compiled.compiler,
-            log=compiled.log,
-            entries=compiled.entries,
-        )
-        return self._stored.validate(
-            item, plan.kernels, kernel.source.name, for_cpu=for_cpu, form=self._form
-        )
-
-    def describe(self, plan: Plan, /) -> UnitSource | None:
-        kernel = plan.kernels[0]
-        if kernel.source is None:  # pragma: no cover - as above
-            return None
-        content = read_bytes(kernel.source, "The CUDA source", SourceError)
-        return UnitSource(kernel.source.name, sha256(content).hexdigest(), self._options(kernel))
-
-    def _options(self, kernel: Kernel) -> tuple[str, ...]:
-        if self._with_lines and not _LINE_INFO.intersection(kernel.options):
-            return (*kernel.options, "-lineinfo")
-        return kernel.options
-
-
-class _Given:
-    """Objects come from files: those that a kernel declares, or those of a directory."""
-
-    def __init__(
-        self,
-        stored: StoredBuild,
-        form: Form,
-        plan: Plan,
-        files: dict[Target, Path],
-        directory: Path | None,
-    ) -> None:
-        self._stored = stored
-        self._form = form
-        self._plan = plan
-        self._files = files
-        self._directory = directory
-
-    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        plain = sorted(filter(_plain, self._files), key=_arch)
-        ptx = [target for target in plain if is_ptx(self._files[target])]
-        if any(target in needed for target in ptx):
-            return None
-        if ptx:
-            return ptx[0]
-        raise DeclarationError(
-            f"{self._there_is_no('PTX')} for the target cpu.",
-            expected=f"PTX of a plain architecture, {self._wanted('sm_80')}: the CPU runs a "
-            "kernel's PTX",
-            next_step="add it, or drop the target cpu.",
-        )
-
-    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        path = self._files.get(target)
-        if path is None:
-            there = ", ".join(f"{path.name} for {given}" for given, path in self._files.items())
-            raise DeclarationError(
-                f"{self._there_is_no('object')} for target {target}.",
-                expected=f"{self._wanted(target.symbol)}; there is {there or 'none of this name'}",
-                next_step="add that object, or drop the target.",
-            )
-        item = read_object(plan.name, target, path)
-        names = [kernel.entry for kernel in plan.kernels]
-        entries = find_entries(names, entry_names(item), item.entries)
-        data = make_visible(item.data, entries) if item.kind == "ptx" else item.data
-        item = replace(item, data=data, entries=entries)
-        return self._stored.validate(
-            item, plan.kernels, path.name, for_cpu=for_cpu, form=self._form
-        )
-
-    def describe(self, _: Plan, /) -> UnitSource | None:
-        return None
-
-    def _there_is_no(self, what: str) -> str:
-        kernel = f"Kernel `{self._plan.kernels[0].name}`"
-        if self._directory is None:
-            return f"{kernel} declares no {what}"
-        return f"{kernel}: `{self._directory}` holds no {what} of `{self._plan.object_names[0]}`"
-
-    def _wanted(self, arch: str) -> str:
-        if self._directory is None:
-            return f'objects={{"cuda:{arch}": ...}}'
-        return f"`{self._plan.object_names[0]}_{arch}.ptx`"
-
-
-def _check_distinct(plan: Plan, entries: Sequence[EntryPoint]) -> None:
-    """Refuse two spellings of one function: an executable exports it once."""
-    names: dict[str, str] = {}
-    for entry in entries:
-        other = names.setdefault(entry.symbol, entry.name)
-        if other != entry.name:
-            first, second = (
-                next(kernel.name for kernel in plan.kernels if kernel.entry == name)
-                for name in (other, entry.name)
-            )
-            raise DeclarationError(
-                f"Kernels `{first}` and `{second}` name one function: `{other}` is `{entry.name}`.",
-                expected="one spelling of a function's name",
-                next_step="write the same entry= for both.",
-            )
 
 
 def _build(work: _Work) -> Object:
@@ -455,7 +281,7 @@ def _unit(plan: Plan, built: Sequence[tuple[_Work, Object]], *, with_cpu: bool) 
     if with_cpu:
         own = [item for job, item in built if job.for_cpu]
         own = own or [item for job, item in built if job.target not in plan.replaced]
-        candidates = [item.ptx for item in own if _plain(item.target) and item.ptx is not None]
+        candidates = [item.ptx for item in own if is_plain(item.target) and item.ptx is not None]
         cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
     objects = [item for job, item in built if not job.for_cpu]
     objects.sort(key=lambda item: _arch(item.target), reverse=True)
@@ -474,11 +300,6 @@ def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[UnitSou
         if source is not None:
             found.append(replace(source, targets=targets if unit.replaced else ()))
     return tuple(found)
-
-
-def _plain(target: Target) -> bool:
-    """Whether the target's PTX is plain: `a` and `f` code uses instructions of single chips."""
-    return target.arch is not None and not target.arch.suffix
 
 
 def _arch(target: Target) -> Arch:

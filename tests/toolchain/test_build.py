@@ -103,7 +103,9 @@ def count_compilations(monkeypatch: pytest.MonkeyPatch) -> list[compilers.Compil
             seen.append(request)
             return real.compile(request, *more)
 
-    monkeypatch.setattr("custom_dispatch.toolchain.build.find_compiler", lambda _: Counting())
+    monkeypatch.setattr(
+        "custom_dispatch.toolchain.object_sources.find_compiler", lambda _: Counting()
+    )
     return seen
 
 
@@ -337,7 +339,7 @@ def test_no_compiler_is_needed_where_nothing_is_compiled(
     def missing(_: str) -> None:
         raise ToolNotFoundError("none")
 
-    monkeypatch.setattr("custom_dispatch.toolchain.build.find_compiler", missing)
+    monkeypatch.setattr("custom_dispatch.toolchain.object_sources.find_compiler", missing)
     assert cd.build(kernel, ["cuda:sm_80", "cpu"], objects=tmp_path).units
     with pytest.raises(ToolNotFoundError):
         cd.build(kernel, "cuda:sm_80")
