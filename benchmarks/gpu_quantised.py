@@ -38,6 +38,7 @@ BAR = 0.8
 TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
 KINDS = ("f16", "bf16")
 SHAPES = ((4096, 14336), (14336, 4096))
+BATCHES = (1, 2, 8, 16)
 SETS, LAUNCHES = 8, 64
 ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
 
@@ -65,14 +66,15 @@ class Row:
         return not self.has_bar or self.of_copy >= BAR
 
 
-def choices() -> list[cd.Choice]:
-    """Every choice that is declared."""
-    return [value for value in vars(quantised).values() if isinstance(value, cd.Choice)]
+def choices(only: str) -> list[cd.Choice]:
+    """Every choice that is declared, with this in its name."""
+    declared = [value for value in vars(quantised).values() if isinstance(value, cd.Choice)]
+    return [choice for choice in declared if only in choice.name]
 
 
-def build(directory: Path) -> None:
-    """Compile everything; cubins, which load at once."""
-    kernels = [kernel for choice in choices() for kernel in choice.kernels]
+def build(directory: Path, only: str) -> None:
+    """Compile them; cubins, which load at once."""
+    kernels = [kernel for choice in choices(only) for kernel in choice.kernels]
     library = cd.build(kernels, list(TARGETS.values()), image="cubin")
     gpu_objects.write(directory, [library])
 
@@ -86,26 +88,30 @@ class Weights:
     """The same in double precision."""
 
 
-def weights_of(layout: str, kind: str, n: int, k: int, group: int = 32, offset: int = 0) -> Weights:
-    """Random ones, beginning `offset` elements after an aligned address."""
+def weights_of(
+    layout: str, kind: str, n: int, k: int, group: int = 32, offset: int = 0, drawn: str = "cuda"
+) -> Weights:
+    """Random ones, drawn on a device, beginning `offset` elements after an aligned address."""
     import torch
 
     dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
 
     def placed(value: Any) -> Any:
-        memory = torch.empty(value.numel() + offset, dtype=value.dtype, device="cuda")
+        if value.device.type == "cuda" and not offset:
+            return value
+        memory = torch.zeros(value.numel() + offset, dtype=value.dtype, device=value.device)
         memory[offset:].copy_(value.reshape(-1))
-        return memory[offset:].view(value.shape)
+        return memory.cuda()[offset:].view(value.shape)
 
     def random(*shape: int) -> Any:
-        return torch.randn(*shape, device="cuda")
+        return torch.randn(*shape, device=drawn)
 
     if layout == "fp8":
         eights, scales = random(n, k).to(torch.float8_e4m3fn), random(n).exp()
         bits = placed(eights.view(torch.uint8))
-        return Weights((bits, scales), lambda: eights.double() * scales.double()[:, None])
+        return Weights((bits, scales.cuda()), lambda: eights.double() * scales.double()[:, None])
     if layout.startswith("int4"):
-        packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device="cuda")
+        packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device=drawn)
         scales, zeros = (
             (random(n, k // group) * 0.02).to(dtype),
             random(n, k // group).to(dtype) + 8,
@@ -117,7 +123,7 @@ def weights_of(layout: str, kind: str, n: int, k: int, group: int = 32, offset: 
             tuple(map(placed, operands)),
             lambda: ((numbers.double() - middle) * scales.double()[..., None]).view(n, k),
         )
-    packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device="cuda")
+    packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device=drawn)
     halves = (random(n, k // 32, 1 if layout == "q4_0" else 2) * 0.02).half()
     numbers = torch.cat((packed & 15, packed >> 4), -1)
 
@@ -155,6 +161,7 @@ def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
     the products' magnitudes.
     """
     wide = weights.wide()
+    x, result = x.to(wide.device), result.to(wide.device)
     wanted = x.double() @ wide.T
     allowed = wanted.abs() * ROUNDING[kind] + (x.double().abs() @ wide.abs().T) * 2**-20 + 1e-7
     off = (result.double() - wanted).abs() / allowed
@@ -176,19 +183,36 @@ def cases() -> Iterator[tuple[int, int, int, int]]:
     yield from ((40, 4352, 256, 0), (16, 9216, 32, 0))
 
 
-def check(directory: Path) -> int:
-    """Run the odd sizes."""
+def kernel_for(choice: cd.Choice, x: Any, weights: Sequence[Any]) -> cd.Kernel:
+    """The one that a choice takes: the first whose conditions hold."""
+    from custom_dispatch.kernel.binding import bind_dims
+
+    for kernel in choice.kernels:
+        shapes = {
+            item.name: tuple(value.shape)
+            for item, value in zip(kernel.inputs, (x, *weights), strict=True)
+        }
+        try:
+            bind_dims(kernel, shapes)
+        except cd.CustomDispatchError:
+            continue
+        return kernel
+    raise LookupError(f"{choice.name} has no kernel for {tuple(x.shape)}")
+
+
+def check(directory: Path, only: str) -> int:
+    """Run the odd sizes. What is drawn is drawn on the host, whose copies initcheck sees."""
     launcher, failures, count = Launcher(directory), 0, 0
     torch = launcher.torch
-    for choice in choices():
+    for choice in choices(only):
         layout, kind = choice.name.rsplit("_", 1)
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
         for kernel in choice.kernels:
             columns = int(kernel.name.rsplit("_", 1)[1])
             for n, k, group, offset in cases():
                 for batch in {1: (1,), 8: (2, 8)}.get(columns, (1, columns, columns + 1)):
-                    weights = weights_of(layout, kind, n, k, group, offset)
-                    memory = torch.randn(batch * k + offset, device="cuda").to(dtype)
+                    weights = weights_of(layout, kind, n, k, group, offset, drawn="cpu")
+                    memory = torch.randn(batch * k + offset).to(dtype).cuda()
                     x = memory[offset:].view(batch, k)
                     launch, result, guard = launcher.launch(kernel, x, weights.operands)
                     launch.run()
@@ -207,7 +231,7 @@ def median_us(torch: Any, once: Callable[[int], None], count: int) -> float:
     for _ in range(11):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
         # What is launched waits for this, so that the queue is full when the first one begins.
-        torch.cuda._sleep(400_000)
+        torch.cuda._sleep(2_000_000)
         start.record()
         for i in range(count):
             once(i)
@@ -253,23 +277,17 @@ def run(directory: Path, only: str) -> tuple[list[Row], float]:
     copy = copy_bandwidth(torch)
     print(f"copy: {copy:.2f} TB/s")
     for n, k in SHAPES:
-        beside = {batch: plain_us(torch, n, k, batch) for batch in (1, 8, 16)}
-        for choice in choices():
-            if only not in choice.name:
-                continue
+        beside = {batch: plain_us(torch, n, k, batch) for batch in BATCHES}
+        for choice in choices(only):
             layout, kind = choice.name.rsplit("_", 1)
             dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
             sets = [weights_of(layout, kind, n, k) for _ in range(SETS)]
-            for batch in (1, 8, 16):
-                kernel = next(
-                    item
-                    for item in choice.kernels
-                    if batch <= int(item.name.rsplit("_", 1)[1]) or item is choice.kernels[-1]
-                )
+            for batch in BATCHES:
                 launches: list[tuple[Any, Any]] = []
                 moved = 0
                 for weights in sets:
                     x = torch.randn(batch, k, device="cuda").to(dtype)
+                    kernel = kernel_for(choice, x, weights.operands)
                     launch, result, guard = launcher.launch(kernel, x, weights.operands)
                     launch.run()
                     problem = wrong(x, weights, result, guard, kind) if not launches else ""
@@ -304,10 +322,10 @@ def main() -> int:
     parser.add_argument("--only", default="", help="choices whose name has this in it")
     options = parser.parse_args()
     if options.what == "build":
-        build(options.directory)
+        build(options.directory, options.only)
         return 0
     if options.what == "check":
-        return check(options.directory)
+        return check(options.directory, options.only)
     rows, copy = run(options.directory, options.only)
     if options.save:
         gpu_command.save(

@@ -1,4 +1,4 @@
-"""Products with quantised weights, y = x W^T: the declarations for `quantised_*.cu`.
+"""Products with quantised weights, y = x W^T: the declarations for `quantised_4bit.cu`.
 
 Each is for x of f16 or bf16, of any leading dims, and is fastest for few rows of it: a choice of
 three kernels, for a batch of one, of up to 8, and of any size, 16 rows at a time.
@@ -15,9 +15,9 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.quantised_fp8 import fp8_bf16, fp8_f16
 from cuda_kernels.shared.quantisation import (
     BLOCK,
-    dequantise_fp8,
     dequantise_int4,
     dequantise_q4_0,
     dequantise_q4_1,
@@ -30,7 +30,14 @@ from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Expr
 
-__all__ = ["quantise_fp8", "quantise_int4", "quantise_q4_0", "quantise_q4_1"]
+__all__ = [
+    "fp8_bf16",
+    "fp8_f16",
+    "quantise_fp8",
+    "quantise_int4",
+    "quantise_q4_0",
+    "quantise_q4_1",
+]
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 SHARED_BYTES_SM_80 = 163 * 1024
@@ -81,7 +88,6 @@ FEW = Shape(8, 8, 2, tiles=2, blocks=MULTIPROCESSORS)
 ANY = Shape(16, 4, 2, tiles=2, blocks=MULTIPROCESSORS)
 ONE_BY_SCALE = Shape(1, 8, 3, resident=3)
 ONE_BY_TWO_NUMBERS = Shape(1, 8, 3, resident=2)
-ONE_OF_BYTES = Shape(1, 8, 2, tiles=2, blocks=MULTIPROCESSORS)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
 
 
@@ -106,7 +112,7 @@ class Layout:
     """The shape for one row of x."""
 
 
-n, blocks, k, halves, groups, parts = map(cd.dim, ("n", "blocks", "k", "halves", "groups", "parts"))
+n, blocks, halves, groups = map(cd.dim, ("n", "blocks", "halves", "groups"))
 
 
 def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Array]) -> Layout:
@@ -148,22 +154,6 @@ Q4_0 = _blocks("q4_0", 18, "false", dequantise_q4_0)
 Q4_1 = _blocks("q4_1", 20, "true", dequantise_q4_1)
 INT4 = _groups("int4", "quantised_groups", 144, "scales")
 INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zeros")
-FP8 = Layout(
-    "fp8",
-    "quantised_fp8.cu",
-    lambda kind, shape: f"quantised_fp8<{kind}, {shape}>",
-    stride=272,
-    padding=32,
-    operands=lambda _: [
-        cd.In("weight", "f8E4M3FN", [n, k]),
-        cd.In("scales", "f32", [parts]),
-    ],
-    sizes=[cd.Scalar("k", "i32", k), cd.Scalar("parts", "i32", parts)],
-    k=k,
-    requires=[k % BLOCK == 0, n % parts == 0],
-    dequantise=dequantise_fp8,
-    one=ONE_OF_BYTES,
-)
 
 
 def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
@@ -223,4 +213,3 @@ q4_0_f16, q4_0_bf16 = declare(Q4_0, "f16"), declare(Q4_0, "bf16")
 q4_1_f16, q4_1_bf16 = declare(Q4_1, "f16"), declare(Q4_1, "bf16")
 int4_f16, int4_bf16 = declare(INT4, "f16"), declare(INT4, "bf16")
 int4_zeros_f16, int4_zeros_bf16 = declare(INT4_ZEROS, "f16"), declare(INT4_ZEROS, "bf16")
-fp8_f16, fp8_bf16 = declare(FP8, "f16"), declare(FP8, "bf16")

@@ -22,13 +22,11 @@ from cuda_kernels.shared import quantisation
 Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
 ONE = Shape(1, 2, 3, blocks=2)
-EIGHT = Shape(8, 2, 2, tiles=2, blocks=2)
-ANY = Shape(16, 2, 2, blocks=2)
-# What the others have, these three have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
+ANY = Shape(16, 2, 2, tiles=2, blocks=2)
+# What the others have, these two have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
 KERNELS = (
-    (quantised.Q4_0, "f16", EIGHT),
+    (quantised.Q4_0, "f16", ANY),
     (quantised.INT4_ZEROS, "bf16", ONE),
-    (quantised.FP8, "f16", ANY),
 )
 
 
@@ -43,8 +41,6 @@ def packed(layout: str, kind: str, random: Random, n: int, k: int, group: int = 
         return (quantised.quantise_q4_0(weights),)
     if layout == "q4_1":
         return (quantised.quantise_q4_1(weights),)
-    if layout == "fp8":
-        return quantised.quantise_fp8(weights, by_row=n % 2 == 1)
     zeros = layout == "int4_zeros"
     return quantised.quantise_int4(weights, group, zeros=zeros, dtype=DTYPES[kind])
 
@@ -80,7 +76,7 @@ def test_groups_of_other_sizes(products: Shipped, random: Random, group: int) ->
 
 def test_leading_dims(products: Shipped, random: Random) -> None:
     x = random.standard_normal((2, 3, 256)).astype(np.float16)
-    got, want = products.both("q4_0_f16_8", x, *packed("q4_0", "f16", random, 5, 256))
+    got, want = products.both("q4_0_f16_16", x, *packed("q4_0", "f16", random, 5, 256))
     assert got.shape == want.shape == (2, 3, 5)
 
 
@@ -89,44 +85,20 @@ def test_nan_and_infinity_spoil_their_own_rows_alone(products: Shipped, random: 
     x[1, 200] = np.nan
     (weights,) = packed("q4_0", "f16", random, 40, 288)
     weights[7, 3, :2] = np.array([np.inf], np.float16).view(np.uint8)  # a scale
-    got = products.both("q4_0_f16_8", x, weights)[0]
+    got = products.both("q4_0_f16_16", x, weights)[0]
     assert np.isnan(got[1]).all()
     assert not np.isfinite(got[:, 7]).any()
     assert np.isfinite(np.delete(got, 7, axis=1)[[0, 2]]).all()
-    eights, scales = packed("fp8", "f16", random, 40, 288)
-    eights[9, 100] = np.nan
-    got = products.both("fp8_f16_16", np.ones((1, 288), np.float16), eights, scales)[0]
-    assert np.flatnonzero(np.isnan(got[0])).tolist() == [9]
-
-
-def test_fp8_takes_every_number(products: Shipped) -> None:
-    """A row for each byte, and an x that picks it out."""
-    eights = np.zeros((256, 32), np.uint8)
-    eights[:, 5] = np.arange(256)
-    weights, one = eights.view(ml_dtypes.float8_e4m3fn), np.ones(1, np.float32)
-    x = np.zeros((1, 32), np.float16)
-    x[0, 5] = 1
-    got = products.both("fp8_f16_16", x, weights, one)[0]
-    np.testing.assert_array_equal(got[0], weights[:, 5].astype(np.float16))
 
 
 def test_sizes_that_are_not_taken(products: Shipped, random: Random) -> None:
     weights = packed("int4_zeros", "bf16", random, 4, 256, 64)
     with pytest.raises(cd.CustomDispatchError, match="batch <= 1 is required, and does not hold"):
         products.both("int4_zeros_bf16_1", np.zeros((2, 256), ml_dtypes.bfloat16), *weights)
-    with pytest.raises(
-        cd.CustomDispatchError, match="n % parts == 0 is required, and does not hold"
-    ):
-        products.both(
-            "fp8_f16_16",
-            np.zeros((1, 64), np.float16),
-            np.zeros((5, 64), ml_dtypes.float8_e4m3fn),
-            np.ones(2, np.float32),
-        )
 
 
 def test_a_choice_takes_rows_of_any_number() -> None:
-    for choice in (quantised.q4_0_f16, quantised.int4_zeros_bf16, quantised.fp8_bf16):
+    for choice in (quantised.q4_0_f16, quantised.int4_zeros_bf16):
         requires = [len(kernel.requires) for kernel in choice.kernels]
         assert len(choice.kernels) == 3
         assert requires[0] == requires[1] == requires[2] + 1

@@ -1,0 +1,127 @@
+"""Products with weights of e4m3 against their references, on the CPU, from sm_80 PTX; choices.
+
+What the others have, these two kernels have; `benchmarks/gpu_quantised.py check` runs all on a GPU,
+also from addresses that are not aligned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from shipped import DTYPES, Shipped
+
+import custom_dispatch as cd
+from cuda_kernels import quantised
+from cuda_kernels.quantised_fp8 import FEW_ROWS
+from custom_dispatch.kernel.binding import bind_dims
+
+Random = np.random.Generator
+ONE, SIXTEEN = "fp8_f16_1", "fp8_bf16_16"
+EIGHTS = ml_dtypes.float8_e4m3fn
+
+
+@pytest.fixture(scope="module")
+def products() -> Shipped:
+    kernels = (*quantised.fp8_f16.kernels, *quantised.fp8_bf16.kernels)
+    return Shipped([kernel for kernel in kernels if kernel.name in (ONE, SIXTEEN)])
+
+
+def drawn(random: Random, n: int, k: int) -> Any:
+    weights = random.standard_normal((n, k)).astype(np.float32)
+    return quantised.quantise_fp8(weights, by_row=n % 2 == 1)
+
+
+@pytest.mark.parametrize(("name", "batches"), [(ONE, (1,)), (SIXTEEN, (1, 16, 19))])
+def test_products(products: Shipped, random: Random, name: str, batches: tuple[int, ...]) -> None:
+    """Off by a rounding, and by what adding up in f32 loses."""
+    kind = name.split("_")[1]
+    for n, k in ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 4128)):
+        for batch in batches:
+            x = random.standard_normal((batch, k)).astype(DTYPES[kind])
+            got, want = (
+                each.astype(np.float64) for each in products.both(name, x, *drawn(random, n, k))
+            )
+            rounding = 2.0**-11 if kind == "f16" else 2.0**-8
+            lost = 2.0**-18 * np.abs(x.astype(np.float64)).sum(-1, keepdims=True)
+            assert (np.abs(got - want) <= 2 * np.abs(want) * rounding + lost).all()
+
+
+@pytest.mark.parametrize("name", [ONE, SIXTEEN])
+def test_every_number(products: Shipped, name: str) -> None:
+    """A row for each byte, and an x that picks it out."""
+    eights = np.zeros((256, 32), np.uint8)
+    eights[:, 5] = np.arange(256)
+    weights, x = eights.view(EIGHTS), np.zeros((1, 32), DTYPES[name.split("_")[1]])
+    x[0, 5] = 1
+    got = products.both(name, x, weights, np.ones(1, np.float32))[0]
+    np.testing.assert_array_equal(got[0].astype(np.float32), weights[:, 5].astype(np.float32))
+
+
+@pytest.mark.parametrize("name", [ONE, SIXTEEN])
+def test_nan_and_infinity_spoil_their_own_rows_alone(
+    products: Shipped, random: Random, name: str
+) -> None:
+    """Wherever in a word of weights a NaN is, and where x is zero; of x, wherever it is."""
+    kind = name.split("_")[1]
+    for at in range(96, 100):
+        weights, scales = drawn(random, 40, 288)
+        weights[9, at] = np.nan
+        x = np.zeros((1, 288), DTYPES[kind])
+        got = products.both(name, x, weights, scales)[0]
+        assert np.flatnonzero(np.isnan(got[0])).tolist() == [9]
+    batch = 1 if name == ONE else 3
+    for bad in (np.nan, np.inf):
+        x = random.standard_normal((batch, 288)).astype(DTYPES[kind])
+        x[batch // 2, 200] = bad
+        got = products.both(name, x, *drawn(random, 40, 288))[0]
+        assert not np.isfinite(got[batch // 2].astype(np.float32)).any()
+        assert np.isfinite(np.delete(got, batch // 2, axis=0).astype(np.float32)).all()
+
+
+def test_scales_for_parts_of_the_rows(products: Shipped, random: Random) -> None:
+    weights, _ = drawn(random, 12, 64)
+    x = random.standard_normal((1, 64)).astype(np.float16)
+    for parts in (1, 3, 12):
+        scales = np.arange(1, parts + 1, dtype=np.float32)
+        products.check(ONE, x, weights, scales, scale=32.0 * parts)
+
+
+def test_sizes_that_are_not_taken(products: Shipped) -> None:
+    for batch, k, parts, found in (
+        (2, 64, 1, "batch <= 1"),
+        (1, 64, 2, "n % parts == 0"),
+        (1, 40, 1, "k % 32 == 0"),
+    ):
+        with pytest.raises(cd.CustomDispatchError, match=f"{found} is required, and does not hold"):
+            products.both(
+                ONE,
+                np.zeros((batch, k), np.float16),
+                np.zeros((5, k), EIGHTS),
+                np.ones(parts, np.float32),
+            )
+
+
+@pytest.mark.parametrize(
+    ("batch", "n", "name"),
+    [
+        (1, 64, "fp8_f16_1"),
+        (2, FEW_ROWS, "fp8_f16_wide_8"),
+        (8, FEW_ROWS + 1, "fp8_f16_8"),
+        (9, 64, "fp8_f16_wide_16"),
+        (100, FEW_ROWS + 1, "fp8_f16_16"),
+    ],
+)
+def test_what_the_choice_takes(batch: int, n: int, name: str) -> None:
+    shapes = {"x": (batch, 64), "weight": (n, 64), "scales": (1,)}
+
+    def holds(kernel: cd.Kernel) -> bool:
+        try:
+            bind_dims(kernel, shapes)
+        except cd.CustomDispatchError:
+            return False
+        return True
+
+    assert next(item.name for item in quantised.fp8_f16.kernels if holds(item)) == name
