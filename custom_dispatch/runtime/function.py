@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 from iree import runtime as rt
 
 from custom_dispatch.cpu.failure import Failure
-from custom_dispatch.errors import CallError, CustomDispatchError
-from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
+from custom_dispatch.runtime.arguments import Arguments
 from custom_dispatch.runtime.arrays import to_host
 from custom_dispatch.runtime.cuda_order import wait_for_stream, wait_for_users
 from custom_dispatch.runtime.declaration import FunctionType, ValueType
@@ -22,31 +22,12 @@ from custom_dispatch.runtime.findings import Findings
 from custom_dispatch.runtime.flight import Flight, Order, is_submitting_thread, keep_until_done
 from custom_dispatch.runtime.incoming import (
     NEEDS_NOTHING,
-    Array,
     Needs,
-    check_array,
-    place,
-    place_written,
-    read_array,
 )
 from custom_dispatch.runtime.module_file import EntryPoints
-from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.open_device import OpenDevice
 from custom_dispatch.runtime.outgoing import Destinations
 from custom_dispatch.runtime.submission import Submission, ThreadFlight
-
-
-def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] | None:
-    """What is asked of an array that needs no further look: its type, its rank, and its shape.
-
-    None for what is no tensor, or has both sizes that are known and others.
-    """
-    if kind.sizes is None:
-        return None
-    known = tuple(size for size in kind.sizes if size is not None)
-    if known and len(known) < len(kind.sizes):
-        return None
-    return kind.dtype, len(kind.sizes), known if len(known) == len(kind.sizes) else None
 
 
 class Function:
@@ -74,11 +55,7 @@ class Function:
         self._context = context
         self._order = order
         self._findings = findings
-        self._inputs = tuple(
-            (kind, f"argument {index} of `{name}`") for index, kind in enumerate(self.type.inputs)
-        )
-        plain = [found for kind in self.type.inputs if (found := _plain(kind)) is not None]
-        self._plain = plain if len(plain) == len(self._inputs) else []
+        self.arguments = Arguments(name, points, device)
 
     @property
     def device(self) -> Any:
@@ -111,14 +88,14 @@ class Function:
         """
         with self.access:
             if out is not None:
-                return self._call_into(self._in_order(arguments, named), out)
-            inputs = None if named else self._plain_inputs(arguments)
+                return self._call_into(self.arguments.in_order(arguments, named), out)
+            inputs = None if named else self.arguments.plain(arguments)
             if inputs is not None:
                 return self.run(inputs, NEEDS_NOTHING, on_device=True)
-            if named or len(arguments) != len(self._inputs):
-                arguments = self._in_order(arguments, named)
+            if named or len(arguments) != self.arguments.count:
+                arguments = self.arguments.in_order(arguments, named)
             needs = Needs()
-            inputs, on_device = self._read(arguments, needs)
+            inputs, on_device = self.arguments.read(arguments, needs, self.translated)
             return self.run(inputs, needs, on_device=on_device)
 
     def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
@@ -143,7 +120,7 @@ class Function:
             As for a call, where it is known at once.
         """
         with self.access:
-            arguments = self._in_order(arguments, named)
+            arguments = self.arguments.in_order(arguments, named)
             into = None if out is None else self._destinations(out, arguments)
             if into is not None and self._points.into is not None and into.direct:
                 flight = self._start_into(arguments, into)
@@ -152,7 +129,7 @@ class Function:
             if self._points.asynchronous is None or out is not None:
                 return self._submit_to_thread(arguments, out)
             needs = Needs()
-            inputs, on_device = self._read(arguments, needs)
+            inputs, on_device = self.arguments.read(arguments, needs, self.translated)
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             keep_until_done(flight)
             for index in self._points.writes:
@@ -170,126 +147,6 @@ class Function:
         flight = ThreadFlight(future)
         self._order.last = flight
         return Submission(flight, future.result, None)
-
-    # -- arguments
-
-    def _in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        names = self._points.names
-        values = list(arguments)
-        if named and not names:
-            raise CallError(
-                f"`{self.name}` is called with the keyword `{next(iter(named))}`.",
-                expected=f"arguments by position: their names are not known here; {self.type}",
-                next_step="pass them in order.",
-            )
-        rest = dict(named)
-        for name in names[len(values) :]:
-            if name not in rest:
-                break
-            values.append(rest.pop(name))
-        if rest:
-            name = next(iter(rest))
-            problem = "twice" if name in names[: len(arguments)] else "by keyword"
-            raise CallError(
-                f"`{self.name}` is given `{name}` {problem}.",
-                expected=f"{self.name}({', '.join(names)})",
-                next_step="correct the call.",
-            )
-        if len(values) != len(self._inputs):
-            raise CallError(
-                f"`{self.name}` is called with {len(values)} arguments.",
-                expected=f"{len(self._inputs)}: {self.type}",
-                next_step="correct the call.",
-            )
-        return tuple(values)
-
-    def _plain_inputs(self, arguments: Sequence[Any]) -> Any | None:
-        """A call's inputs if all arguments are arrays on the device, and done."""
-        if not arguments or type(arguments[0]) is not DeviceArray:
-            return None
-        if len(arguments) != len(self._plain) or self._overlap(arguments) is not None:
-            return None
-        device = self.open_device
-        inputs = rt.VmVariantList(len(arguments) + 2)
-        for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
-            if (
-                type(argument) is not DeviceArray
-                or argument.element_type is not dtype
-                or (len(argument.shape) != rank if shape is None else argument.shape != shape)
-                or argument._flight is not None
-                or argument._device is not device
-            ):
-                return None
-            inputs.push_ref(argument._view)
-        return inputs
-
-    def _read(
-        self, arguments: Sequence[Any], needs: Needs, storages: Sequence[Any] = ()
-    ) -> tuple[Any, bool]:
-        """A call's inputs, and whether one of the arguments is not numpy's.
-
-        Parameters
-        ----------
-        needs
-            Takes what must be over before they are read.
-        storages
-            Buffers to be written, which stand behind them.
-        """
-        inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
-        on_device = False
-        pair = self._overlap(arguments)
-        if pair is not None:
-            raise CallError(
-                f"Arguments {pair[0]} and {pair[1]} of `{self.name}` are one array, and the call "
-                "writes into it.",
-                expected="an array of its own for each argument that is written into",
-                next_step="pass a copy for one of them.",
-            )
-        for index, (argument, (kind, what)) in enumerate(zip(arguments, self._inputs, strict=True)):
-            sizes = kind.sizes
-            if sizes is None:
-                push_scalar(inputs, argument, kind.dtype, what)
-                continue
-            array = read_array(argument, what)
-            check_array(array, kind, what)
-            placed = place_written if index in self._points.writes else place
-            on_device = self.push_array(inputs, array, kind.dtype, what, needs, placed) or on_device
-        for storage in storages:
-            inputs.push_ref(storage)
-        return inputs, on_device
-
-    def _overlap(self, arguments: Sequence[Any]) -> tuple[int, int] | None:
-        """Two arguments that are one array, if a call writes into it."""
-        for index in self._points.writes:
-            for other, argument in enumerate(arguments):
-                if other != index and argument is arguments[index]:
-                    return min(index, other), max(index, other)
-        return None
-
-    def push_array(
-        self,
-        inputs: Any,
-        array: Array,
-        kind: ElementType,
-        what: str,
-        needs: Needs,
-        placed: Callable[[OpenDevice, Array, ElementType, str], Any] = place,
-    ) -> bool:
-        """Add an array that was checked to a call; return whether it is not numpy's.
-
-        Parameters
-        ----------
-        needs
-            Takes what must be over before the array is read.
-        placed
-            Puts it on the device.
-        """
-        needs.of(array)
-        try:
-            inputs.push_ref(placed(self.open_device, array, kind, what))
-        except IREE_ERRORS as error:
-            raise self.translated(error) from error
-        return type(array) is not numpy.ndarray
 
     # -- running
 
@@ -427,7 +284,7 @@ class Function:
             self._start_into(arguments, into).wait()
             return out
         needs = Needs()
-        inputs, _ = self._read(arguments, needs)
+        inputs, _ = self.arguments.read(arguments, needs, self.translated)
         results = self.run(inputs, needs, on_device=True)
         into.fill(results if isinstance(results, tuple) else (results,), self.translated)
         return out
@@ -437,7 +294,7 @@ class Function:
         for result, position in enumerate(self._points.updated):
             if position is not None:
                 given[position] = into.updated(result, given[position], self.translated)
-        inputs, _ = self._read(given, into.needs, into.storages)
+        inputs, _ = self.arguments.read(given, into.needs, self.translated, into.storages)
         return self._start(self._points.into, inputs, into.needs)[1]
 
     def translated(self, error: Exception) -> CustomDispatchError:

@@ -177,7 +177,7 @@ class LeadingFunction(Function):
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """As of every function; results have the leading dims of the arguments."""
-        values = self._in_order(arguments, named)
+        values = self.arguments.in_order(arguments, named)
         leading, folded_ones = fold_arguments(self._kernel, self._kernel.arguments, values)
         if leading is None:
             return super().__call__(*values, out=out)
@@ -189,7 +189,7 @@ class LeadingFunction(Function):
 
     def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
         """As of every function; results have the leading dims of the arguments."""
-        values = self._in_order(arguments, named)
+        values = self.arguments.in_order(arguments, named)
         kernel = self._kernel
         leading, folded_ones = fold_arguments(kernel, kernel.arguments, values)
         if leading is None:

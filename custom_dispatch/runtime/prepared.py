@@ -118,5 +118,7 @@ class PreparedCall:
                         raise function.translated(error) from error
                 else:
                     needs = needs or Needs()
-                    function.push_array(inputs, value, item.kind, item.what, needs)
+                    function.arguments.push(
+                        inputs, value, item.kind, item.what, needs, function.translated
+                    )
             return function.run(inputs, needs or NEEDS_NOTHING, on_device=needs is not None)

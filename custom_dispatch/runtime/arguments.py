@@ -1,0 +1,208 @@
+"""The arguments of a call: brought in order, compared with a function's types, and placed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+from iree import runtime as rt
+
+from custom_dispatch.errors import CallError, CustomDispatchError
+from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.declaration import ValueType
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.incoming import (
+    Array,
+    Needs,
+    check_array,
+    place,
+    place_written,
+    read_array,
+)
+from custom_dispatch.runtime.module_file import EntryPoints
+from custom_dispatch.runtime.numbers import push_scalar
+from custom_dispatch.runtime.open_device import OpenDevice
+
+Translation = Callable[[Exception], CustomDispatchError]
+
+
+def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] | None:
+    """What is asked of an array that needs no further look: its type, its rank, and its shape.
+
+    None for what is no tensor, or has both sizes that are known and others.
+    """
+    if kind.sizes is None:
+        return None
+    known = tuple(size for size in kind.sizes if size is not None)
+    if known and len(known) < len(kind.sizes):
+        return None
+    return kind.dtype, len(kind.sizes), known if len(known) == len(kind.sizes) else None
+
+
+class Arguments:
+    """What a function's calls pass.
+
+    Parameters
+    ----------
+    name, points
+        The function's.
+    device
+        Where its arguments are to be.
+    """
+
+    def __init__(self, name: str, points: EntryPoints, device: OpenDevice) -> None:
+        self._name = name
+        self._points = points
+        self._device = device
+        kinds = points.type.inputs
+        self._inputs = tuple(
+            (kind, f"argument {index} of `{name}`") for index, kind in enumerate(kinds)
+        )
+        plain = [found for kind in kinds if (found := _plain(kind)) is not None]
+        self._plain = plain if len(plain) == len(kinds) else []
+        self.count = len(kinds)
+
+    def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What a call passes, in the function's order.
+
+        Raises
+        ------
+        CallError
+            There are too few or too many, or a name is none of them.
+        """
+        names = self._points.names
+        values = list(arguments)
+        if named and not names:
+            raise CallError(
+                f"`{self._name}` is called with the keyword `{next(iter(named))}`.",
+                expected="arguments by position: their names are not known here; "
+                f"{self._points.type}",
+                next_step="pass them in order.",
+            )
+        rest = dict(named)
+        for name in names[len(values) :]:
+            if name not in rest:
+                break
+            values.append(rest.pop(name))
+        if rest:
+            name = next(iter(rest))
+            problem = "twice" if name in names[: len(arguments)] else "by keyword"
+            raise CallError(
+                f"`{self._name}` is given `{name}` {problem}.",
+                expected=f"{self._name}({', '.join(names)})",
+                next_step="correct the call.",
+            )
+        if len(values) != len(self._inputs):
+            raise CallError(
+                f"`{self._name}` is called with {len(values)} arguments.",
+                expected=f"{len(self._inputs)}: {self._points.type}",
+                next_step="correct the call.",
+            )
+        return tuple(values)
+
+    def plain(self, arguments: Sequence[Any]) -> Any | None:
+        """A call's inputs if all arguments are arrays on the device, and done."""
+        if not arguments or type(arguments[0]) is not DeviceArray:
+            return None
+        if len(arguments) != len(self._plain) or self._overlap(arguments) is not None:
+            return None
+        device = self._device
+        inputs = rt.VmVariantList(len(arguments) + 2)
+        for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
+            if (
+                type(argument) is not DeviceArray
+                or argument.element_type is not dtype
+                or (len(argument.shape) != rank if shape is None else argument.shape != shape)
+                or argument._flight is not None
+                or argument._device is not device
+            ):
+                return None
+            inputs.push_ref(argument._view)
+        return inputs
+
+    def read(
+        self,
+        arguments: Sequence[Any],
+        needs: Needs,
+        translated: Translation,
+        storages: Sequence[Any] = (),
+    ) -> tuple[Any, bool]:
+        """A call's inputs, and whether one of the arguments is not numpy's.
+
+        Parameters
+        ----------
+        needs
+            Takes what must be over before they are read.
+        translated
+            What a failure of IREE means to the caller.
+        storages
+            Buffers to be written, which stand behind them.
+
+        Raises
+        ------
+        CallError
+            An argument is not what the function takes.
+        DeviceError
+            The device failed.
+        """
+        inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
+        on_device = False
+        pair = self._overlap(arguments)
+        if pair is not None:
+            raise CallError(
+                f"Arguments {pair[0]} and {pair[1]} of `{self._name}` are one array, and the call "
+                "writes into it.",
+                expected="an array of its own for each argument that is written into",
+                next_step="pass a copy for one of them.",
+            )
+        for index, (argument, (kind, what)) in enumerate(zip(arguments, self._inputs, strict=True)):
+            sizes = kind.sizes
+            if sizes is None:
+                push_scalar(inputs, argument, kind.dtype, what)
+                continue
+            array = read_array(argument, what)
+            check_array(array, kind, what)
+            placed = place_written if index in self._points.writes else place
+            is_there = self.push(inputs, array, kind.dtype, what, needs, translated, placed)
+            on_device = is_there or on_device
+        for storage in storages:
+            inputs.push_ref(storage)
+        return inputs, on_device
+
+    def _overlap(self, arguments: Sequence[Any]) -> tuple[int, int] | None:
+        """Two arguments that are one array, if a call writes into it."""
+        for index in self._points.writes:
+            for other, argument in enumerate(arguments):
+                if other != index and argument is arguments[index]:
+                    return min(index, other), max(index, other)
+        return None
+
+    def push(
+        self,
+        inputs: Any,
+        array: Array,
+        kind: ElementType,
+        what: str,
+        needs: Needs,
+        translated: Translation,
+        placed: Callable[[OpenDevice, Array, ElementType, str], Any] = place,
+    ) -> bool:
+        """Add an array that was checked to a call; return whether it is not numpy's.
+
+        Parameters
+        ----------
+        needs
+            Takes what must be over before the array is read.
+        translated
+            What a failure of IREE means to the caller.
+        placed
+            Puts it on the device.
+        """
+        needs.of(array)
+        try:
+            inputs.push_ref(placed(self._device, array, kind, what))
+        except IREE_ERRORS as error:
+            raise translated(error) from error
+        return type(array) is not numpy.ndarray
