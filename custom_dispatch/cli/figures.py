@@ -1,0 +1,144 @@
+"""What `custom-dispatch bench` measured: as a table, as a chart, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from custom_dispatch.runtime.bench import Bench, Measurement
+    from custom_dispatch.runtime.timing import Timing
+
+
+def show(runs: Bench, measured: list[Measurement]) -> None:
+    """Print them as a table."""
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.runtime.bench import BAR_RATIO, BAR_S
+
+    click.echo(f"{runs.function.name}{runs.function.type}")
+    click.echo(f"on {runs.device} ({runs.reason})")
+    rows = []
+    for found in measured:
+        what = " ".join(f"{name}={size}" for name, size in found.dims.items())
+        rows.append(
+            (
+                what or " ".join(found.shapes) or "-",
+                _time(found.call),
+                _time(found.invoke),
+                _time(found.native),
+                _time(found.kernel),
+                _rate(found.bytes_per_second, "B/s"),
+                _rate(found.flops_per_second, "FLOP/s"),
+                "; ".join(map(str, found.agreements)) or "not compared",
+            )
+        )
+    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel")
+    show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
+    click.echo("Times are medians, with the quartiles beside them.")
+    dispatches = runs.dispatches
+    if dispatches is not None and dispatches > 1:
+        each = measured[-1].invoke.median_s / dispatches
+        click.echo(f"{dispatches} dispatches: {_seconds(each)} each, the call included.")
+    if runs.native_note:
+        click.echo(runs.native_note)
+    least = min(measured, key=lambda found: found.invoke.median_s)
+    over = least.call.median_s - least.invoke.median_s
+    ratio = least.call.median_s / least.invoke.median_s
+    click.echo(
+        f"Of the shortest call, this package takes {_seconds(max(over, 0.0))}: {ratio:.2f}x what "
+        f"IREE takes (it is to stay within {BAR_RATIO}x or {_seconds(BAR_S)})."
+    )
+
+
+def _time(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    low, high = _seconds(timing.low_s), _seconds(timing.high_s)
+    return f"{_seconds(timing.median_s)} ({low} - {high})"
+
+
+def _seconds(value: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value / 1e-6:.4g} us"
+
+
+def _rate(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= scale:
+            return f"{value / scale:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def write_plot(
+    path: Path, runs: Bench, dims: list[dict[str, int]], measured: list[Measurement]
+) -> None:
+    """Write a chart: microseconds by the first size that differs."""
+    from custom_dispatch.cli.plot import line_chart
+    from custom_dispatch.files import write_atomically
+
+    swept = [name for name in dims[0] if len({values[name] for values in dims}) > 1]
+    names = swept or list(dims[0])[:1]
+    label = names[0] if names else "bytes of arguments"
+    places = [
+        max(values[names[0]], 1) if names else max(found.argument_bytes, 1)
+        for values, found in zip(dims, measured, strict=True)
+    ]
+    kinds = {
+        "a call": "call",
+        "IREE alone": "invoke",
+        "CUDA driver": "native",
+        "kernel": "kernel",
+    }
+    series = {
+        name: [
+            (float(place), getattr(found, kind).median_s * 1e6)
+            for place, found in zip(places, measured, strict=True)
+        ]
+        for name, kind in kinds.items()
+        if getattr(measured[0], kind) is not None
+    }
+    title = f"{runs.function.name} on {runs.device.name}"
+    write_atomically(path, line_chart(title, label, "microseconds", series).encode())
+
+
+def write_json(path: Path, runs: Bench, measured: list[Measurement], seed: int) -> None:
+    """Write all of them, with what they were measured by and on."""
+    from dataclasses import asdict
+    from importlib.metadata import version
+
+    from custom_dispatch.files import write_atomically
+
+    content = {
+        "about": {
+            "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
+            "date": time.strftime("%Y-%m-%d"),
+            "function": runs.function.name,
+            "type": str(runs.function.type),
+            "device": str(runs.device),
+            "variant": runs.variant,
+            "python": platform.python_version(),
+            "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
+            "seed": seed,
+            "note": runs.native_note,
+        },
+        "measurements": [
+            {
+                **asdict(found),
+                "bytes_per_second": found.bytes_per_second,
+                "flops_per_second": found.flops_per_second,
+            }
+            for found in measured
+        ],
+    }
+    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
