@@ -52,12 +52,14 @@ class Sizes:
 
 
 FEW = Rows(1, 4, 8, 4)
-LARGE = Tile(128, 256, 64, 3, 2, 4)
+LARGE = Tile(128, 256, 32, 4, 2, 4)
+SQUARE = Tile(128, 128, 64, 3, 2, 2)
 MEDIUM = Tile(64, 128, 64, 4, 2, 2)
-SMALL = Tile(64, 64, 64, 4, 2, 2)
-LARGE_F32 = TileF32(128, 128, 32, 4, 2, 4)
+SMALL = Tile(64, 32, 128, 4, 1, 1, 4)
+TINY = Tile(32, 32, 128, 6, 1, 2, 4)
 MEDIUM_F32 = TileF32(64, 64, 32, 4, 2, 2)
-SMALL_F32 = TileF32(32, 32, 64, 4, 2, 2)
+NARROW_F32 = TileF32(32, 32, 64, 4, 1, 2, 4)
+SMALL_F32 = TileF32(32, 16, 128, 4, 1, 1, 8)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ def _few(sizes: Sizes) -> list[Condition]:
 def _at_least(count: int, rows: int, columns: int) -> Callable[[Sizes], list[Condition]]:
     """A result has so many tiles of so many rows and columns."""
     return lambda sizes: [_tiles(sizes, rows, columns) >= count]
+
+
+def _low(
+    rows: int, more: Callable[[Sizes], list[Condition]] = lambda _: []
+) -> Callable[[Sizes], list[Condition]]:
+    """A has so few rows, and what else is asked."""
+    return lambda sizes: [sizes.m <= rows, *more(sizes)]
 
 
 def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
@@ -134,17 +143,20 @@ FORMS = (
     Form("few", FEW),
     Form("many", LARGE, Warpgroups(256, 4, 2), _many),
     Form("wide", LARGE, Warpgroups(192, 4, 1), _wide),
-    Form("some", MEDIUM, Warpgroups(128, 6, 2), _some),
-    Form("half", MEDIUM, Warpgroups(256, 4, 1), _at_least(67, 128, 256)),
-    Form("little", SMALL, Split(96, 7, 2), _at_least(45, 128, 128)),
+    Form("some", SQUARE, Warpgroups(128, 6, 2), _some),
+    Form("half_low", MEDIUM, Warpgroups(256, 4, 1), _low(64, _at_least(67, 128, 256))),
+    Form("half", LARGE, Warpgroups(256, 4, 1), _at_least(67, 128, 256)),
+    Form("little_low", SMALL, Split(96, 7, 2), _low(64, _at_least(45, 128, 128))),
+    Form("little", MEDIUM, Split(96, 7, 2), _at_least(45, 128, 128)),
+    Form("any_low", TINY, Split(128, 6, 3), _low(32)),
     Form("any", SMALL, Split(128, 6, 3)),
 )
 """In the order in which they are chosen, measured on an H200. Fewer tiles than multiprocessors
 leave some of these without work: then tiles are smaller, or blocks share k."""
 FORMS_F32 = (
     Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
-    Form("many", LARGE_F32, when=_at_least(_MULTIPROCESSORS, 128, 128)),
-    Form("some", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
+    Form("many", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
+    Form("some", NARROW_F32, when=_at_least(_MULTIPROCESSORS, 32, 32)),
     Form("any", SMALL_F32),
 )
 

@@ -18,77 +18,60 @@ __device__ __forceinline__ unsigned place(int row, int chunk) {
   return (row * chunks + (chunk ^ turn)) * 16;
 }
 
-// A tile on its way to shared memory: the chunks that one thread copies. Of the matrix, `rows` x `columns` elements
-// are left from `from` on, and its rows lie `stride` elements apart; what lies beyond is zeros.
-template <int Rows, int Columns, int Threads, class T>
+// The place `chunk` chunks further in the row than a place whose chunk has none of these bits: not an addition, because
+// of the exchange. Several places are so one address and constants.
+__device__ __forceinline__ unsigned further(unsigned place, int chunk) {
+  return (place ^ chunk % 8 * 16) + chunk / 8 * 128;
+}
+
+// 4 bytes of shared memory.
+__device__ __forceinline__ unsigned load_shared(unsigned address) {
+  unsigned bits;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(address) : "memory");
+  return bits;
+}
+
+// What a thread copies of a tile on its way to shared memory, step by step: chunks that lie `at_once` rows apart.
+template <class T, int Rows, int Columns, int Threads>
 struct Copies {
   static constexpr int chunks = Columns / kPack<T>, at_once = Threads / chunks;  // of a row; rows
   static constexpr int count = Rows / at_once;
   static_assert(Threads % chunks == 0 && Rows % at_once == 0, "every thread copies as many");
+  static_assert(at_once % 8 == 0, "a thread's chunks lie at the same place of their rows");
 
-  // Begins the copy `i`, unless the addresses are not for it.
-  static __device__ __forceinline__ void begin(int i, unsigned tile, const T* from, long long stride, int rows,
-                                               int columns, bool packs) {
+  const T* from;      // the first chunk
+  int stride;         // elements from row to row
+  int rows, columns;  // left of the matrix, from the first chunk on: what lies beyond is zeros
+  unsigned to;        // its place in the tile
+
+  __device__ __forceinline__ Copies(const T* tile, int stride, int rows, int columns) : stride(stride) {
     const int row = threadIdx.x / chunks, chunk = threadIdx.x % chunks;
-    const int left = chunk * kPack<T> < columns ? rows - row : 0;
-    copy_async(tile + place<Columns, T>(row + i * at_once, chunk),
-               from + row * stride + chunk * kPack<T> + i * at_once * stride, i * at_once < left ? 16 : 0, packs);
+    from = tile + static_cast<long long>(row) * stride + chunk * kPack<T>;
+    this->rows = rows - row;
+    this->columns = columns - chunk * kPack<T>;
+    to = place<Columns, T>(row, chunk);
   }
 
-  // All of them, from any addresses.
-  static __device__ __forceinline__ void make_slowly(unsigned char* tile, const T* from, long long stride, int rows,
-                                                     int columns) {
-#pragma unroll 1
-    for (int unit = threadIdx.x; unit < Rows * Columns; unit += Threads) {
-      const int row = unit / Columns, column = unit % Columns, chunk = column / kPack<T>;
-      T* const to = reinterpret_cast<T*>(tile + place<Columns, T>(row, chunk));
-      to[column % kPack<T>] = row < rows && column < columns ? from[row * stride + column] : static_cast<T>(0.0f);
-    }
+  // Where chunk `i` comes from and goes to, in bytes after the first.
+  __device__ __forceinline__ const T* source(int i) const {
+    constexpr unsigned size = at_once * sizeof(T);
+    return reinterpret_cast<const T*>(reinterpret_cast<const char*>(from) +
+                                      static_cast<unsigned long long>(static_cast<unsigned>(stride)) * (i * size));
   }
-};
+  static __device__ __forceinline__ unsigned offset(int i) { return i * at_once * Columns * sizeof(T); }
 
-// The two tiles of a step of a product, and where they come from: A [m, k], and B [k, n] or weights [n, k].
-template <class T, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int Threads>
-struct Steps {
-  using OfA = Copies<TileM, TileK, Threads, T>;
-  using OfB = Copies<IsWeights ? TileN : TileK, IsWeights ? TileK : TileN, Threads, T>;
-  static constexpr int a_bytes = TileM * TileK * sizeof(T), bytes = a_bytes + TileN * TileK * sizeof(T);
-
-  const T* a;  // at the tile's first row
-  const T* b;  // at its first column
-  int rows, columns, k;  // left of A and of B
-  long long stride;      // of B
-  bool packs;
-  unsigned char* stages;
-
-  __device__ __forceinline__ unsigned char* stage(int step) const { return stages + step % Stages * bytes; }
-
-  // Begins part `part` of `parts` of the copies for a step.
-  __device__ __forceinline__ void begin(int step, int part, int parts) const {
-    constexpr int count = OfA::count + OfB::count;
-    const int at = step * TileK;
-    const unsigned to = shared_address(stage(step));
+  // Begins their copies, unless the addresses are not for it.
+  __device__ __forceinline__ void begin(unsigned tile, bool packs) const {
 #pragma unroll
-    for (int i = part * count / parts; i < (part + 1) * count / parts; ++i) {
-      if (i < OfA::count) {
-        OfA::begin(i, to, a + at, k, rows, k - at, packs);
-      } else if constexpr (IsWeights) {
-        OfB::begin(i - OfA::count, to + a_bytes, b + at, stride, columns, k - at, packs);
-      } else {
-        OfB::begin(i - OfA::count, to + a_bytes, b + at * stride, stride, k - at, columns, packs);
-      }
-    }
+    for (int i = 0; i < count; ++i)
+      copy_async(tile + to + offset(i), source(i), columns > 0 && i * at_once < rows ? 16 : 0, packs);
   }
 
-  // All of them, from any addresses.
-  __device__ __forceinline__ void make_slowly(int step) const {
-    const int at = step * TileK;
-    OfA::make_slowly(stage(step), a + at, k, rows, k - at);
-    if constexpr (IsWeights) {
-      OfB::make_slowly(stage(step) + a_bytes, b + at, stride, columns, k - at);
-    } else {
-      OfB::make_slowly(stage(step) + a_bytes, b + at * stride, stride, k - at, columns);
-    }
+  // Makes them, from any addresses.
+  __device__ __forceinline__ void make_slowly(unsigned char* tile) const {
+#pragma unroll 1
+    for (int i = 0; i < count; ++i)
+      *reinterpret_cast<uint4*>(tile + to + offset(i)) = load_elements(source(i), i * at_once < rows ? columns : 0);
   }
 };
 
@@ -108,6 +91,146 @@ struct Place {
   }
 };
 
+// A tile of a product on its way through a block, from A [m, k] and B [k, n], or weights [n, k], to what multiplies:
+//
+//   cp.async    global memory -> one of `Stages` stages in shared memory, Stages - 1 steps of TileK ahead;
+//   ldmatrix    shared memory -> registers, 32 bytes of k ahead, in two sets of fragments.
+//
+// Each warp has a part of the tile, of (TileM / WarpsM) x (TileN / WarpsN), and of each step's k one of WarpsK parts.
+template <class T, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN, int WarpsK>
+struct Pipeline {
+  static constexpr int rows = TileM / WarpsM / 16, columns = TileN / WarpsN / 8;  // fragments of a warp
+  static constexpr int of_slice = 32 / sizeof(T), slices = TileK / of_slice / WarpsK;
+  static constexpr int warps_m = WarpsM, warps_n = WarpsN, warps_k = WarpsK, stage_count = Stages;
+  static constexpr int threads = 32 * WarpsM * WarpsN * WarpsK;
+  static constexpr unsigned a_bytes = TileM * TileK * sizeof(T), bytes = a_bytes + TileN * TileK * sizeof(T);
+  static_assert(columns % 2 == 0 && slices % 2 == 0 && Stages >= 2, "what is loaded at once");
+  static_assert((slices & (slices - 1)) == 0 && (IsWeights || (columns & (columns - 1)) == 0), "bits of places");
+  using Tile = Place<TileM, TileN>;
+  using OfA = Copies<T, TileM, TileK, threads>;
+  using OfB = Copies<T, IsWeights ? TileN : TileK, IsWeights ? TileK : TileN, threads>;
+
+  OfA of_a;
+  OfB of_b;
+  unsigned char* const stages;
+  const int k;
+  const bool packs;              // rows of whole 16 bytes, at aligned addresses
+  unsigned written, read;        // the stages, in bytes from the first on
+  unsigned a_place, b_place;     // of the warp's first fragments
+  unsigned a_parts[2][rows][4], b_parts[2][columns][2];
+
+  __device__ __forceinline__ Pipeline(const T* a, const T* b, const Tile& tile, int m, int n, int k,
+                                      unsigned char* stages)
+      : of_a(a + (static_cast<long long>(tile.number) * m + tile.m) * k, k, m - tile.m, k),
+        of_b(b + static_cast<long long>(tile.number) * n * k + static_cast<long long>(tile.n) * (IsWeights ? k : 1),
+             IsWeights ? k : n, IsWeights ? n - tile.n : k, IsWeights ? k : n - tile.n),
+        stages(stages),
+        k(k),
+        packs(aligned(a, b) && k % kPack<T> == 0 && (IsWeights || n % kPack<T> == 0)),
+        written(0),
+        read(0) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int of_m = warp / WarpsN % WarpsM * rows * 16, of_n = warp % WarpsN * columns * 8;
+    const int slice = warp / (WarpsN * WarpsM) * slices;
+    a_place = shared_address(stages) + place<TileK, T>(of_m + lane % 16, slice * 2 + lane / 16);
+    b_place = shared_address(stages) + a_bytes;
+    if constexpr (IsWeights) {
+      b_place += place<TileK, T>(of_n + lane / 16 * 8 + lane % 8, slice * 2 + lane / 8 % 2);
+    } else if constexpr (sizeof(T) == 2) {
+      b_place += place<TileN, T>(slice * of_slice + lane % 16, of_n / 8 + lane / 16);
+    } else {
+      b_place += place<TileN, T>(slice * of_slice + lane % 4, of_n / 4 + lane / 16) + lane / 4 % 4 * 4;
+    }
+  }
+
+  static __device__ __forceinline__ void advance(unsigned& stage) {
+    stage = stage == (Stages - 1) * bytes ? 0 : stage + bytes;
+  }
+
+  // Begins the copies for the next step that is not there yet, unless the addresses are not for it.
+  __device__ __forceinline__ void begin() const {
+    of_a.begin(shared_address(stages) + written, packs);
+    of_b.begin(shared_address(stages) + written + a_bytes, packs);
+  }
+
+  // Makes them, from any addresses.
+  __device__ __forceinline__ void make_slowly() const {
+    of_a.make_slowly(stages + written);
+    of_b.make_slowly(stages + written + a_bytes);
+  }
+
+  // On to the step after it.
+  __device__ __forceinline__ void end_step() {
+    end_group();
+    advance(written);
+    of_a.from += TileK;
+    of_a.columns -= TileK;
+    if constexpr (IsWeights) {
+      of_b.from += TileK;
+      of_b.columns -= TileK;
+    } else {
+      of_b.from += static_cast<long long>(TileK) * of_b.stride;
+      of_b.rows -= TileK;
+    }
+  }
+
+  // Loads the fragments of a slice from the stage that is read.
+  __device__ __forceinline__ void load(int slice) {
+    unsigned(&a)[rows][4] = a_parts[slice % 2], (&b)[columns][2] = b_parts[slice % 2];
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+      load_matrices(a[i], further(a_place + read, slice * 2) + i * 16 * TileK * sizeof(T));
+#pragma unroll
+    for (int j = 0; j < columns; j += 2) {
+      unsigned both[4];
+      if constexpr (IsWeights) {
+        load_matrices(both, further(b_place + read, slice * 2) + j * 8 * TileK * sizeof(T));
+      } else if constexpr (sizeof(T) == 2) {
+        load_transposed(both, further(b_place + read, j) + slice * of_slice * TileN * sizeof(T));
+      } else {
+        constexpr int turn = TileN == 16 ? 2 : 4;  // of four rows' chunks
+        for (int e = 0; e < 4; ++e)
+          both[e] = load_shared(further(b_place + read, (j + e / 2) * 2 ^ e % 2 * turn) +
+                                (slice * of_slice + e % 2 * 4) * TileN * sizeof(T));
+      }
+      for (int e = 0; e < 4; ++e) b[j + e / 2][e % 2] = both[e];
+    }
+  }
+
+  // Calls multiply(fragments of A, of B) for each slice of k. One barrier a step: after it the next stage is there for
+  // everybody, and the last one is used by nobody any more, so it is filled again. What goes through memory is
+  // begun together, before what multiplies: each of the two warps of a scheduler does one while the other does the other.
+  template <class Multiply>
+  __device__ __forceinline__ void run(const Multiply& multiply) {
+    for (int step = 0; step < Stages - 1; ++step) {
+      begin();
+      if (!packs) make_slowly();
+      end_step();
+    }
+    wait_for_groups<Stages - 2>();
+    __syncthreads();
+    load(0);
+#pragma unroll 1
+    for (int done = 0; done < k; done += TileK) {
+      if (!packs) make_slowly();
+#pragma unroll
+      for (int slice = 0; slice < slices; ++slice) {
+        if (slice + 1 == slices) {
+          end_step();
+          wait_for_groups<Stages - 2>();
+          __syncthreads();
+          advance(read);
+        }
+        load((slice + 1) % slices);
+        if (slice == 0) begin();
+        multiply(a_parts[slice % 2], b_parts[slice % 2]);
+      }
+    }
+    wait_for_groups<0>();
+    __syncthreads();  // the stages are free
+  }
+};
+
 constexpr int kUnit = 8;  // neighbours that a thread writes
 
 // kUnit elements from an aligned address, as floats, and the opposite.
@@ -121,54 +244,79 @@ __device__ __forceinline__ void store_unit(T* to, const float* values) {
   for (int i = 0; i < kUnit; i += kPack<T>) store_pack(to + i, values + i);
 }
 
-// A warp's sums, fragments [Rows, Columns] of mma.sync, to where they belong in one of the results [m, n], from its row
-// `first_m` and column `first_n` on: plus bias and residual, through the activation. They go through the shared memory
-// `parts`, of all warps, so that each thread has neighbours.
-template <class Activation, int Rows, int Columns, class In, class Out>
-__device__ __forceinline__ void finish_fragments(const float (&sums)[Rows][Columns][4], float* parts, const In* bias,
-                                                 const Out* residual, Out* c, int number, int first_m, int first_n,
-                                                 int m, int n) {
-  constexpr int apart = Columns * 8 + 8, units = Columns * 8 / kUnit;  // rows that begin in different banks
-  const int lane = threadIdx.x % 32;
-  float* const part = parts + threadIdx.x / 32 * Rows * 16 * apart;
-#pragma unroll
-  for (int i = 0; i < Rows; ++i)
-#pragma unroll
-    for (int j = 0; j < Columns; ++j)
-      for (int half = 0; half < 2; ++half) {
-        float2 pair;
-        pair.x = sums[i][j][half * 2];
-        pair.y = sums[i][j][half * 2 + 1];
-        *reinterpret_cast<float2*>(part + (i * 16 + half * 8 + lane / 4) * apart + j * 8 + lane % 4 * 2) = pair;
-      }
-  __syncwarp();
-  const bool whole = aligned(bias, residual, c) && n % kUnit == 0;
-#pragma unroll 2
-  for (int unit = lane; unit < Rows * 16 * units; unit += 32) {
-    const int row = first_m + unit / units, column = first_n + unit % units * kUnit;
-    if (row >= m || column >= n) continue;
-    const float* const from = part + unit / units * apart + unit % units * kUnit;
-    const long long at = (static_cast<long long>(number) * m + row) * n + column;
-    if (whole) {
-      float values[kUnit], others[kUnit];
-      for (int e = 0; e < kUnit; ++e) values[e] = from[e];
-      if (bias != nullptr) {
-        load_unit(bias + column, others);
-        for (int e = 0; e < kUnit; ++e) values[e] += others[e];
-      }
-      if (residual != nullptr) {
-        load_unit(residual + at, others);
-        for (int e = 0; e < kUnit; ++e) values[e] += others[e];
-      }
-      for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
-      store_unit(c + at, values);
+// The sums of a pipeline's warps to where they belong in one of the results [m, n]: plus bias and residual, through the
+// activation. They go through shared memory, where the stages were, as many rows of fragments at once as there is
+// room for: so each thread has neighbours, and the sums of warps that share k come together.
+template <class Activation, class Steps, class In, class Out>
+__device__ __forceinline__ void finish(const float (&sums)[Steps::rows][Steps::columns][4], unsigned char* stages,
+                                       const In* bias, const Out* residual, Out* c,
+                                       const typename Steps::Tile& tile, int m, int n) {
+  constexpr int rows = Steps::rows, columns = Steps::columns, warps_k = Steps::warps_k;
+  constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // rows that begin in different banks
+  constexpr int warps = Steps::threads / 32 / warps_k, size = 16 * apart * 4 * warps * warps_k;
+  constexpr int room = Steps::bytes * Steps::stage_count / size;
+  constexpr int at_once = room >= rows ? rows : room >= rows / 2 && rows % 2 == 0 ? rows / 2 : 1;
+  static_assert(room >= 1, "room for the sums");
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int first_m = tile.m + warp / Steps::warps_n % Steps::warps_m * rows * 16;
+  const int first_n = tile.n + warp % Steps::warps_n * columns * 8;
+  float* const part = reinterpret_cast<float*>(stages) + warp * at_once * 16 * apart;
+  const float* const of_first = reinterpret_cast<float*>(stages) + warp % warps * at_once * 16 * apart;
+  const auto meet = [] {
+    if constexpr (warps_k == 1) {
+      __syncwarp();
     } else {
+      __syncthreads();
+    }
+  };
+  const bool whole = aligned(bias, residual, c) && n % kUnit == 0;
+#pragma unroll
+  for (int first = 0; first < rows; first += at_once) {
+    if (first > 0) meet();
+#pragma unroll
+    for (int i = 0; i < at_once; ++i)
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        for (int half = 0; half < 2; ++half) {
+          float2 pair;
+          pair.x = sums[first + i][j][half * 2];
+          pair.y = sums[first + i][j][half * 2 + 1];
+          *reinterpret_cast<float2*>(part + (i * 16 + half * 8 + lane / 4) * apart + j * 8 + lane % 4 * 2) = pair;
+        }
+    meet();
+#pragma unroll 2
+    for (int unit = warp / warps * 32 + lane; unit < at_once * 16 * units; unit += 32 * warps_k) {
+      const int row = first_m + first * 16 + unit / units, column = first_n + unit % units * kUnit;
+      if (row >= m || column >= n) continue;
+      const float* const from = of_first + unit / units * apart + unit % units * kUnit;
+      const long long at = (static_cast<long long>(tile.number) * m + row) * n + column;
+      float values[kUnit];
+#pragma unroll
+      for (int e = 0; e < kUnit; ++e) {
+        values[e] = from[e];
+        for (int other = 1; other < warps_k; ++other) values[e] += from[other * warps * at_once * 16 * apart + e];
+      }
+      if (whole) {
+        float others[kUnit];
+        if (bias != nullptr) {
+          load_unit(bias + column, others);
+          for (int e = 0; e < kUnit; ++e) values[e] += others[e];
+        }
+        if (residual != nullptr) {
+          load_unit(residual + at, others);
+          for (int e = 0; e < kUnit; ++e) values[e] += others[e];
+        }
+        for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
+        store_unit(c + at, values);
+      } else {
 #pragma unroll 1
-      for (int e = 0; e < min(n - column, kUnit); ++e) {
-        float value = from[e];
-        if (bias != nullptr) value += static_cast<float>(bias[column + e]);
-        if (residual != nullptr) value += static_cast<float>(residual[at + e]);
-        c[at + e] = static_cast<Out>(Activation::template of<Out>(value));
+        for (int e = 0; e < min(n - column, kUnit); ++e) {
+          float value = from[e];
+          for (int other = 1; other < warps_k; ++other) value += from[other * warps * at_once * 16 * apart + e];
+          if (bias != nullptr) value += static_cast<float>(bias[column + e]);
+          if (residual != nullptr) value += static_cast<float>(residual[at + e]);
+          c[at + e] = static_cast<Out>(Activation::template of<Out>(value));
+        }
       }
     }
   }

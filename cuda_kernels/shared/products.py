@@ -21,6 +21,8 @@ class Tile:
     warps_m: int
     """Those that share the tile's rows."""
     warps_n: int
+    warps_k: int = 1
+    """Those that share each step's k."""
 
     source: ClassVar[str] = "gemm_sm80.cu"
     element_bytes: ClassVar[int] = 2
@@ -32,13 +34,12 @@ class Tile:
     @property
     def threads(self) -> int:
         """Of a block."""
-        return 32 * self.warps_m * self.warps_n
+        return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
     def shared_bytes(self) -> int:
-        """The stages; at the end the tile, of f32, in rows of each warp's that are 8 longer."""
-        stages = self.stages * (self.m + self.n) * self.k * self.element_bytes
-        return max(stages, 4 * self.m * (self.n + 8 * self.warps_n))
+        """The stages."""
+        return self.stages * (self.m + self.n) * self.k * self.element_bytes
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
         """How many a result takes."""

@@ -17,7 +17,7 @@ from custom_dispatch.errors import CallError
 
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
-TILE_F32 = gemm.TileF32(32, 32, 16, 3, 2, 1)
+TILE_F32 = gemm.TileF32(32, 16, 32, 3, 2, 1, 2)
 ROWS = gemm.Rows(1, 4, 2, 2)
 # m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
 SIZES = (
