@@ -132,26 +132,32 @@ def build(directory: Path, wanted: Sequence[Subject]) -> list[dict[str, Any]]:
                 (directory / file).write_bytes(data)
                 for kernel in unit.kernels:
                     places[kernel.name] = {"file": file, "symbol": built.symbol(kernel.entry)}
-        names = {item.form.name: item for item in own.values()}
-        for report in library.report():
-            subject, taken = names[report.kernel], report.resources
-            rows.append(
-                {
-                    "source": f"{subject.source}.cu",
-                    "entry": subject.form.entry,
-                    "target": target,
-                    "registers": taken.registers,
-                    "spill_stores_bytes": taken.spill_stores_bytes,
-                    "spill_loads_bytes": taken.spill_loads_bytes,
-                    "stack_bytes": taken.stack_bytes,
-                    "shared_bytes": taken.static_shared_bytes + report.dynamic_shared_bytes,
-                    "threads": math.prod(report.block),
-                }
-            )
+        rows += resources(library, own.values())
         for item in wanted:
             if item.target == target:
                 index[item.key] = places[own[item.code].form.name]
     (directory / "index.json").write_text(json.dumps(index, indent=1))
+    return rows
+
+
+def resources(library: cd.Library, members: Iterable[Subject]) -> list[dict[str, Any]]:
+    """What each instance takes of a multiprocessor, as plain data."""
+    named, rows = {item.form.name: item for item in members}, []
+    for report in library.report():
+        subject, taken = named[report.kernel], report.resources
+        rows.append(
+            {
+                "source": f"{subject.source}.cu",
+                "entry": subject.form.entry,
+                "target": subject.target,
+                "registers": taken.registers,
+                "spill_stores_bytes": taken.spill_stores_bytes,
+                "spill_loads_bytes": taken.spill_loads_bytes,
+                "stack_bytes": taken.stack_bytes,
+                "shared_bytes": taken.static_shared_bytes + report.dynamic_shared_bytes,
+                "threads": math.prod(report.block),
+            }
+        )
     return rows
 
 
@@ -185,6 +191,8 @@ def _values(
     dtype = operand.dtype.to_numpy()
     if operand.name == "lengths":
         return random.integers(0, dims["keys"] + 1, shape).astype(dtype)
+    if operand.name == "positions":  # each once, and some outside
+        return random.permutation(max(dims["keys"], *shape) + 2)[: shape[0]].astype(dtype) - 1
     if operand.dtype.name == "bool":
         return random.random(shape) < 0.7
     if operand.dtype.is_float:
@@ -285,6 +293,10 @@ class Launcher:
                 size = math.prod(shape_of(operand, dims)) * dtype.itemsize
                 memory = self._context.allocate(start + size)
                 addresses[name] = ctypes.c_uint64(memory.value + start)
+                if fetch and isinstance(operand, Out):
+                    poison = numpy.full(start + size, 0xFF, numpy.uint8)  # NaN in every type
+                    source = ctypes.c_void_p(poison.ctypes.data)
+                    call("cuMemcpyHtoD_v2", memory, source, ctypes.c_size_t(poison.nbytes))
             else:
                 addresses[name] = absent
             if fetch and isinstance(operand, Out | InOut):

@@ -86,6 +86,7 @@ class Objects:
         target: str,
         arguments: Sequence[Any] | Mapping[str, Any],
         offset: int = 0,
+        into: Sequence[torch.Tensor] | None = None,
     ) -> Launch:
         """A launch of a kernel.
 
@@ -95,6 +96,8 @@ class Objects:
             Tensors on the GPU, numbers, and None for what is absent: one for each input.
         offset
             How many elements behind an aligned address the results begin.
+        into
+            Where the results go, instead of fresh memory.
         """
         import torch
 
@@ -124,7 +127,11 @@ class Objects:
         numbers = {name: given[name] for name in names if name not in shapes}
         numbers |= {name: int(name in tensors) for name in shapes}
         results, guards = [], []
-        for name, shape in output_shapes(form, dims).items():
+        for number, (name, shape) in enumerate(output_shapes(form, dims).items()):
+            if into is not None:
+                results.append(into[number])
+                addresses[name] = into[number].data_ptr()
+                continue
             size = torch.Size(shape).numel()
             memory = torch.full(
                 (offset + size + GUARD,), torch.nan, dtype=like.dtype, device="cuda"
