@@ -1,7 +1,8 @@
 """Products with quantised weights, y = x W^T: the declarations for `quantised_4bit.cu`.
 
 Each is for x of f16 or bf16, of any leading dims, and is fastest for few rows of it: a choice of
-three kernels, for a batch of one, of up to 8, and of any size, 16 rows at a time.
+kernels for a batch of one, of up to 8, and of any size, 16 rows at a time, and for few or many
+rows of weights.
 `quantise_q4_0`, `quantise_q4_1`, `quantise_int4` and `quantise_fp8` pack weights for them. An
 infinity in x makes NaN or an infinity of a result; which one may differ from the reference.
 """
@@ -61,10 +62,12 @@ class Shape:
     """16 rows of weights each, that a block has at once."""
     blocks: int = 1 << 20
     """Most of a launch: each takes as many tiles as that needs."""
+    team: int = 1
+    """Warps that share what lies in shared memory; a divisor of `warps` and of `tiles`, up to 4."""
 
     def arguments(self, *, rolled: bool) -> str:
         """As template arguments; rolled, loops stay loops."""
-        numbers = self.tiles, self.columns, self.warps, self.stages, self.resident
+        numbers = self.tiles, self.columns, self.warps, self.stages, self.resident, self.team
         return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
 
     def shared_bytes(self, stride: int, padding: int) -> int:
@@ -79,13 +82,25 @@ class Shape:
         """
         slot = 16 * self.tiles * stride + self.columns * (2 * STEP + padding)
         found = 4 * 16 * self.tiles * self.columns
-        return self.warps * (self.stages * slot + 2 * found)
+        return self.warps * (self.stages * slot // self.team + 2 * found)
+
+    def within(self, limit: int, stride: int, padding: int) -> Shape:
+        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        shape = self
+        while shape.shared_bytes(stride, padding) > limit:
+            shape = replace(shape, warps=shape.warps - shape.team)
+        return shape
 
 
 MULTIPROCESSORS = 132
 """Of an H200."""
-FEW = Shape(8, 8, 2, tiles=2, blocks=MULTIPROCESSORS)
-ANY = Shape(16, 4, 2, tiles=2, blocks=MULTIPROCESSORS)
+FEW_ROWS = 8192
+"""Of weights: up to here a block has fewer of them, as there are fewer blocks."""
+WIDE_8 = Shape(8, 12, 3, tiles=2, team=2, blocks=MULTIPROCESSORS)
+WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
+TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
+TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
+TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
 ONE_BY_SCALE = Shape(1, 8, 3, resident=3)
 ONE_BY_TWO_NUMBERS = Shape(1, 8, 3, resident=2)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
@@ -156,7 +171,9 @@ INT4 = _groups("int4", "quantised_groups", 144, "scales")
 INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zeros")
 
 
-def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
+def declare_kernel(
+    layout: Layout, dtype: str, shape: Shape, *requires: Condition, form_of_n: str = ""
+) -> cd.Kernel:
     """The kernel for a layout, an element type of x and y, and a number of rows of x."""
 
     def product(x: Array, *weights: Array) -> Array:
@@ -169,14 +186,18 @@ def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
         return {
             "entry": f"cuda_kernels::{layout.entry(C_TYPES[dtype], of.arguments(rolled=rolled))}",
             "block": 32 * of.warps,
+            "grid": (
+                cd.minimum(cd.ceildiv(n, 16 * of.tiles), of.blocks),
+                cd.ceildiv(cd.batch, of.columns),
+            ),
             "dynamic_shared_memory": of.shared_bytes(layout.stride, layout.padding),
         }
 
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
-    is_large = shape.shared_bytes(layout.stride, layout.padding) > SHARED_BYTES_SM_80
-    small = replace(shape, warps=shape.warps // 2) if is_large else shape
+    small = shape.within(SHARED_BYTES_SM_80, layout.stride, layout.padding)
+    smallest = replace(small, tiles=min(small.tiles, 2), team=min(small.team, 2))
     return cd.Kernel(
-        f"{layout.name}_{dtype}_{shape.columns}",
+        f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
         source=layout.source,
         operands=[
             cd.In("x", dtype, [..., layout.k]),
@@ -186,11 +207,11 @@ def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
             cd.Scalar("n", "i32", n),
             *layout.sizes,
         ],
-        grid=(
-            cd.minimum(cd.ceildiv(n, 16 * shape.tiles), shape.blocks),
-            cd.ceildiv(cd.batch, shape.columns),
-        ),
-        requires=[*layout.requires, *([cd.batch <= shape.columns] if shape.columns < 16 else [])],
+        requires=[
+            *layout.requires,
+            *([cd.batch <= shape.columns] if shape.columns < 16 else []),
+            *requires,
+        ],
         implementations={
             "cuda:sm_80": cd.Implementation(**form(small, rolled=False)),
             **dict.fromkeys(
@@ -198,14 +219,20 @@ def declare_kernel(layout: Layout, dtype: str, shape: Shape) -> cd.Kernel:
             ),
         },
         reference=product,
-        **form(small, rolled=True),
+        **form(smallest, rolled=True),
     )
 
 
 def declare(layout: Layout, dtype: str) -> cd.Choice:
     """The choice for a layout and an element type of x and y."""
-    shapes = layout.one, FEW, ANY
-    kernels = [declare_kernel(layout, dtype, shape) for shape in shapes]
+    tall = TALL_16_BY_TWO_NUMBERS if layout.one is ONE_BY_TWO_NUMBERS else TALL_16
+    kernels = [
+        declare_kernel(layout, dtype, layout.one),
+        declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, TALL_8),
+        declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, tall),
+    ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 
 

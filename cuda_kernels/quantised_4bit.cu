@@ -19,7 +19,7 @@ namespace cuda_kernels {
 template <bool HasMinimum, int Rows>
 struct Blocks {
   static constexpr Order kOrder = Order::kHalves;
-  static constexpr bool kScaled = true, kHasMinimum = HasMinimum;
+  static constexpr bool kHasMinimum = HasMinimum;
   static constexpr int kBlock = HasMinimum ? 20 : 18;
   static constexpr int kBytes = kGroups * kBlock;         // of a row in a step
   static constexpr int kStride = HasMinimum ? 176 : 144;  // 16 bytes times an odd number
@@ -79,28 +79,25 @@ struct Blocks {
       scale = __half2float(*reinterpret_cast<const __half*>(row + block * kBlock));
     }
   }
-
-  template <class Sums>
-  __device__ __forceinline__ void complete(Sums&) const {}
-  __device__ __forceinline__ float finished(float sum, int) const { return sum; }
 };
 
-template <class T, bool HasMinimum, int Tiles, int Columns, int Warps, int Stages, int Resident, bool IsRolled>
+template <class T, bool HasMinimum, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
+          bool IsRolled>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks(const T* __restrict__ x,
                                                                const unsigned char* __restrict__ weight,
                                                                T* __restrict__ y,
                                                                int batch,
                                                                int n,
                                                                int blocks) {
-  Blocks<HasMinimum, 16 * Tiles> format(weight, n, blocks);
-  product<decltype(format), T, Tiles, Columns, Warps, Stages, IsRolled>(format, x, y, batch, n, blocks * kGroup);
+  Blocks<HasMinimum, 16 * Tiles / Team> format(weight, n, blocks);
+  product<decltype(format), T, Tiles, Columns, Warps, Stages, Team, IsRolled>(format, x, y, batch, n, blocks * kGroup);
 }
 
 // Groups, with or without zeros.
 template <class T, bool HasZeros, int Rows>
 struct GroupsOf {
   static constexpr Order kOrder = Order::kPairs;
-  static constexpr bool kScaled = true, kHasMinimum = HasZeros;
+  static constexpr bool kHasMinimum = HasZeros;
   static constexpr int kBytes = kStep / 2;
   static constexpr int kStride = HasZeros ? 176 : 144;  // the bytes, 8 scales, 8 zeros; 16 times an odd number
 
@@ -186,13 +183,10 @@ struct GroupsOf {
     scale = static_cast<float>(numbers[group >> shift]);
     if constexpr (HasZeros) minimum = -scale * static_cast<float>(numbers[8 + (group >> shift)]);
   }
-
-  template <class Sums>
-  __device__ __forceinline__ void complete(Sums&) const {}
-  __device__ __forceinline__ float finished(float sum, int) const { return sum; }
 };
 
-template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, bool IsRolled>
+template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
+          bool IsRolled>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups(const T* __restrict__ x,
                                                                const unsigned char* __restrict__ weight,
                                                                const T* __restrict__ scales,
@@ -201,11 +195,12 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups(const T
                                                                int n,
                                                                int k,
                                                                int groups) {
-  GroupsOf<T, false, 16 * Tiles> format(weight, scales, nullptr, n, k, groups);
-  product<decltype(format), T, Tiles, Columns, Warps, Stages, IsRolled>(format, x, y, batch, n, k);
+  GroupsOf<T, false, 16 * Tiles / Team> format(weight, scales, nullptr, n, k, groups);
+  product<decltype(format), T, Tiles, Columns, Warps, Stages, Team, IsRolled>(format, x, y, batch, n, k);
 }
 
-template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, bool IsRolled>
+template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
+          bool IsRolled>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros(const T* __restrict__ x,
                                                                      const unsigned char* __restrict__ weight,
                                                                      const T* __restrict__ scales,
@@ -215,8 +210,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros(c
                                                                      int n,
                                                                      int k,
                                                                      int groups) {
-  GroupsOf<T, true, 16 * Tiles> format(weight, scales, zeros, n, k, groups);
-  product<decltype(format), T, Tiles, Columns, Warps, Stages, IsRolled>(format, x, y, batch, n, k);
+  GroupsOf<T, true, 16 * Tiles / Team> format(weight, scales, zeros, n, k, groups);
+  product<decltype(format), T, Tiles, Columns, Warps, Stages, Team, IsRolled>(format, x, y, batch, n, k);
 }
 
 }  // namespace cuda_kernels

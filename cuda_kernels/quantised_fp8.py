@@ -88,7 +88,7 @@ def declare_kernel(dtype: str, shape: Shape, name: str, *requires: Any) -> cd.Ke
         block=32 * small.warps,
         grid=(cd.ceildiv(n, small.rows), cd.ceildiv(cd.batch, small.columns)),
         requires=[k % BLOCK == 0, n % parts == 0, *requires],
-        implementations={"cuda:sm_80": of_gpu, "cuda:sm_90": of_gpu},
+        implementations=dict.fromkeys(("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"), of_gpu),
         reference=product,
     )
 

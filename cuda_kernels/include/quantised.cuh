@@ -4,15 +4,17 @@
 // The weights are all there is to move: each is used once for each row of x, of which there are few. So a block
 // has as many of their bytes on the way as shared memory holds, and the arithmetic has to keep out of the way.
 //
-//   weights [n, k]        a block: 16 * Tiles rows          a warp: its own ring of `Stages` slots
+//   weights [n, k]        a block: 16 * Tiles rows          a team: its own ring of `Stages` slots
 //   +-----------------+   +-----+-----+-----+-----+--        +--------+--------+--------+
-//   |                 |   | w 0 | w 1 |  ...  | w 0 |  ...   | step i | step   | step   |   cp.async fills one
+//   |                 |   | t 0 | t 1 |  ...  | t 0 |  ...   | step i | step   | step   |   cp.async fills one
 //   |=================|   +-----+-----+-----+-----+--        |        | i + 1  | i + 2  |   while another is used
-//   |                 |    256 of k to each warp in turn     +--------+--------+--------+
+//   |                 |    256 of k to each team in turn     +--------+--------+--------+
 //   +-----------------+
 //
-// A slot holds a step: 256 of k of the block's rows as memory has them, and of up to `Columns` rows of x. No warp
-// waits for another until all are done, and then they add up what they found.
+// A slot holds a step: 256 of k of the block's rows as memory has them, and of up to `Columns` rows of x. A team is
+// one warp, or for more rows of x, with which shared memory has room for few slots, 2 or 4 that share one: each copies
+// a part of the rows, and multiplies all rows of a part of k. No team waits for another until all are done, and then
+// they add up what they found.
 //
 // The arithmetic is that of tensor cores, for a batch of one as well: weights are A [16, 16], x is B [16, 8]. An
 // order of k is free if it is the same for both, so a lane takes the 8 weights that lie together in a 32-bit
@@ -87,9 +89,8 @@ __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned (&
 
 // Which elements of k a lane's registers hold, of 32: the order that its weights come in.
 enum class Order {
-  kHalves,   // a byte has element i and element 16 + i
-  kPairs,    // a byte has elements 2 i and 2 i + 1
-  kNatural,  // a byte is an element
+  kHalves,  // a byte has element i and element 16 + i
+  kPairs,   // a byte has elements 2 i and 2 i + 1
 };
 
 // A lane's part of 32 elements of one row of x, as B of two multiplications.
@@ -104,14 +105,10 @@ __device__ __forceinline__ void load_x(const unsigned char* group, int t, unsign
   } else {
     const uint2 first = *reinterpret_cast<const uint2*>(group + 8 * t);
     const uint2 second = *reinterpret_cast<const uint2*>(group + 32 + 8 * t);
-    if constexpr (Form == Order::kNatural) {
-      to[0][0] = first.x, to[0][1] = first.y, to[1][0] = second.x, to[1][1] = second.y;
-    } else {
-      to[0][0] = bytes_of<0x5410>(first.x, first.y);
-      to[0][1] = bytes_of<0x5410>(second.x, second.y);
-      to[1][0] = bytes_of<0x7632>(first.x, first.y);
-      to[1][1] = bytes_of<0x7632>(second.x, second.y);
-    }
+    to[0][0] = bytes_of<0x5410>(first.x, first.y);
+    to[0][1] = bytes_of<0x5410>(second.x, second.y);
+    to[1][0] = bytes_of<0x7632>(first.x, first.y);
+    to[1][1] = bytes_of<0x7632>(second.x, second.y);
   }
 }
 
@@ -169,166 +166,163 @@ struct WholeRows {
   }
 };
 
-// The sizes of a product's parts.
-template <class Format, int Tiles, int Columns, int Warps, int Stages>
-struct Sizes {
-  static constexpr int kRows = 16 * Tiles;
-  // Apart in shared memory so that no two lanes of a load meet in a bank.
-  static constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
-  static constexpr int kWeightBytes = kRows * Format::kStride;
-  static constexpr int kSlotBytes = kWeightBytes + Columns * kColumnBytes;
-};
+// c = a b, as `multiply_add` with zeros, which need no registers.
+__device__ __forceinline__ void multiply(__half, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %10, %10, %10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
 
-// y = x W^T for Columns rows of x and tiles of rows of W: a block takes each gridDim.x-th tile. A Format says how
-// weights lie in memory:
-//   kOrder, kStride (bytes of a row in a slot), kScaled (32 elements share a scale), kHasMinimum (and a number that
-//   is added to each);
+__device__ __forceinline__ void multiply(__nv_bfloat16, float (&c)[4], const unsigned (&a)[4],
+                                         const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %10, %10, %10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+
+// Waits until all copies of a team's warps but their latest `Rest` groups are there, and until all of its warps are
+// done with what they used before.
+template <int Rest, int Team>
+__device__ __forceinline__ void meet_team(int team) {
+  wait_for_groups<Rest>();
+  if constexpr (Team == 1) {
+    __syncwarp();
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
+  }
+}
+
+// y = x W^T for Columns rows of x and tiles of rows of W: a block takes each gridDim.x-th tile, 16 * Tiles rows. A
+// Format, of the 16 * Tiles / Team rows that a warp copies, says how weights lie in memory:
+//   kOrder, kStride (bytes of a row in a slot), kHasMinimum (whether a number is added to each weight);
 //   fetch(slot, first_row, step): begins to copy a step;
-//   fragments(T(), slot, tile, pair, a): two groups of a tile's rows, as A of four multiplications;
-//   scales(T(), row, group, scale, minimum): those of a row of a slot;
-//   complete(sums): when all steps of a tile are done; finished(sum, row): the result.
-template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, bool IsRolled>
-struct Product {
-  using Of = Sizes<Format, Tiles, Columns, Warps, Stages>;
-  static constexpr int kColumnTiles = (Columns + 7) / 8;
-  using Sums = float[Tiles][kColumnTiles][4];
-
-  Format& format;
-  const T* __restrict__ x;
-  int batch, k, first_column;
-  bool x_is_aligned;
-
-  __device__ __forceinline__ void fetch(unsigned char* slot, int first_row, int step) const {
-    format.fetch(slot, first_row, step);
-    const int lane = threadIdx.x % 32, at = step * kStep + 8 * lane;
-    unsigned char* const to = slot + Of::kWeightBytes + 16 * lane;
-#pragma unroll
-    for (int c = 0; c < Columns; ++c) {
-      const T* const from = x + static_cast<size_t>(min(first_column + c, batch - 1)) * k + at;
-      if (x_is_aligned) {
-        copy_async(shared_address(to + c * Of::kColumnBytes), at < k ? from : x, at < k ? 16 : 0);
-      } else {
-        *reinterpret_cast<uint4*>(to + c * Of::kColumnBytes) = load_elements(at < k ? from : x, at < k ? 8 : 0);
-      }
-    }
-  }
-
-  // Adds what a step comes to. What is past the end of k is zeros in the slot.
-  __device__ __forceinline__ void multiply(const unsigned char* slot, Sums& sums) const {
-    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-#pragma unroll(IsRolled ? 1 : kGroups / 2)
-    for (int pair = 0; pair < kGroups / 2; ++pair) {
-      unsigned b[kColumnTiles][4][2] = {};
-      float added[kColumnTiles][2][4] = {};
-#pragma unroll
-      for (int c = 0; c < kColumnTiles; ++c) {
-        // One row of x is all columns of B: each lane reads it, as cheaply as one.
-        const int column = Columns == 1 ? 0 : 8 * c + g;
-        const unsigned char* const from =
-            slot + Of::kWeightBytes + column * Of::kColumnBytes + 2 * kGroup * 2 * pair;
-        load_x<Format::kOrder>(from, t, reinterpret_cast<unsigned(&)[2][2]>(b[c][0]));
-        load_x<Format::kOrder>(from + 2 * kGroup, t, reinterpret_cast<unsigned(&)[2][2]>(b[c][2]));
-        if constexpr (Format::kHasMinimum) {
-          const unsigned one = repeated<T>(1.0f).x, ones[4] = {one, one, one, one};
-#pragma unroll
-          for (int i = 0; i < 4; ++i) multiply_add(T(), added[c][i / 2], ones, b[c][i]);
-        }
-      }
-#pragma unroll
-      for (int tile = 0; tile < Tiles; ++tile) {
-        unsigned a[4][4];
-        format.fragments(T(), slot, tile, pair, a);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float scale[2] = {1.0f, 1.0f}, minimum[2] = {0.0f, 0.0f};
-          if constexpr (Format::kScaled) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              const unsigned char* const row = slot + (16 * tile + g + 8 * i) * Format::kStride;
-              format.scales(T(), row, 2 * pair + half, scale[i], minimum[i]);
-            }
-          }
-#pragma unroll
-          for (int c = 0; c < kColumnTiles; ++c) {
-            float(&sum)[4] = sums[tile][c];
-            if constexpr (Format::kScaled) {
-              float found[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-              multiply_add(T(), found, a[2 * half], b[c][2 * half]);
-              multiply_add(T(), found, a[2 * half + 1], b[c][2 * half + 1]);
-#pragma unroll
-              for (int i = 0; i < 4; ++i) {
-                if (Columns == 1 && i % 2 == 1) continue;
-                sum[i] += scale[i / 2] * found[i];
-                if constexpr (Format::kHasMinimum) sum[i] += minimum[i / 2] * added[c][half][i];
-              }
-            } else {
-              multiply_add(T(), sum, a[2 * half], b[c][2 * half]);
-              multiply_add(T(), sum, a[2 * half + 1], b[c][2 * half + 1]);
-            }
-          }
-        }
-      }
-    }
-  }
-};
-
-template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, bool IsRolled>
-__device__ __forceinline__ void product(Format& format, const T* __restrict__ x, T* __restrict__ y, int batch, int n,
-                                        int k) {
-  using Of = Sizes<Format, Tiles, Columns, Warps, Stages>;
-  using Work = Product<Format, T, Tiles, Columns, Warps, Stages, IsRolled>;
+//   fragments(T(), slot, tile, pair, a): two groups of 16 rows, as A of four multiplications;
+//   scales(T(), row, group, scale, minimum): those of a row of a slot.
+template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, int Team, bool IsRolled>
+__device__ __forceinline__ void product(const Format& format, const T* __restrict__ x, T* __restrict__ y, int batch,
+                                        int n, int k) {
+  static_assert(Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0, "equal parts");
+  constexpr int kRows = 16 * Tiles, kEights = (Columns + 7) / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
+  // Apart in shared memory so that no two lanes of a load meet in a bank.
+  constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
+  constexpr int kWeightBytes = kRows * Format::kStride, kSlotBytes = kWeightBytes + Columns * kColumnBytes;
   extern __shared__ __align__(16) unsigned char memory[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int first_column = blockIdx.y * Columns;
-  const int steps = (k + kStep - 1) / kStep, tiles = (n + Of::kRows - 1) / Of::kRows;
-  unsigned char* const ring = memory + warp * Stages * Of::kSlotBytes;
-  float* const found = reinterpret_cast<float*>(memory + Warps * Stages * Of::kSlotBytes);
-  const Work work = {format, x, batch, k, first_column, aligned(x)};
+  const int team = warp / Team, member = warp % Team;
+  const int first_column = blockIdx.y * Columns, columns = min(Columns, batch - first_column);
+  const int steps = (k + kStep - 1) / kStep, tiles = (n + kRows - 1) / kRows;
+  const bool x_is_aligned = aligned(x);
+  unsigned char* const ring = memory + team * Stages * kSlotBytes;
+  float* const found = reinterpret_cast<float*>(memory + kTeams * Stages * kSlotBytes);
 
-  // Steps of this block's tiles, one tile after the other, go to the warps in turn. This is the next to be copied.
-  int coming_tile = blockIdx.x, coming_step = warp;
+  // Steps of this block's tiles, one tile after the other, go to the teams in turn. This is the next to be copied.
+  // A warp copies its part of the rows, and every Team-th column; columns that x has not are not there.
+  int coming_tile = blockIdx.x, coming_step = team;
   const auto fetch = [&](int slot) {
     while (coming_step >= steps) coming_step -= steps, coming_tile += gridDim.x;
-    if (coming_tile < tiles) work.fetch(ring + slot * Of::kSlotBytes, coming_tile * Of::kRows, coming_step);
-    coming_step += Warps;
+    if (coming_tile < tiles) {
+      unsigned char* const to = ring + slot * kSlotBytes;
+      const int row = kRows / Team * member, first_row = coming_tile * kRows + row;
+      if (first_row < n) format.fetch(to + row * Format::kStride, first_row, coming_step);
+      const int at = coming_step * kStep + 8 * lane;
+#pragma unroll
+      for (int column = member; column < Columns; column += Team) {
+        if (column >= columns) break;
+        const T* const from = x + static_cast<size_t>(first_column + column) * k + at;
+        unsigned char* const place = to + kWeightBytes + column * kColumnBytes + 16 * lane;
+        if (x_is_aligned) {
+          copy_async(shared_address(place), at < k ? from : x, at < k ? 16 : 0);
+        } else {
+          *reinterpret_cast<uint4*>(place) = load_elements(at < k ? from : x, at < k ? 8 : 0);
+        }
+      }
+    }
+    coming_step += kTeams;
     end_group();
   };
 #pragma unroll
   for (int i = 0; i < Stages - 1; ++i) fetch(i);
 
-  int slot = 0, turn = 0, step = warp;
+  int slot = 0, turn = 0, step = team;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    typename Work::Sums sums = {};
-    for (; step < steps; step += Warps) {
-      wait_for_groups<Stages - 2>();
-      __syncwarp();
+    float sums[Tiles][kEights][4] = {};
+    for (; step < steps; step += kTeams) {
+      meet_team<Stages - 2, Team>(team);
       fetch(slot == 0 ? Stages - 1 : slot - 1);
-      const unsigned char* const here = ring + slot * Of::kSlotBytes;
-      work.multiply(here, sums);
+      const unsigned char* const here = ring + slot * kSlotBytes;
+      // Adds what this warp's part of the step comes to. What is past the end of k is zeros in the slot.
+#pragma unroll(IsRolled ? 1 : kPairs)
+      for (int number = 0; number < kPairs; ++number) {
+        const int pair = member * kPairs + number;
+        unsigned b[kEights][4][2];
+        float added[kEights][2][4];
+#pragma unroll
+        for (int e = 0; e < kEights; ++e) {
+          // One row of x is all columns of B: each lane reads it, as cheaply as one.
+          const int column = Columns == 1 ? 0 : 8 * e + g;
+          const unsigned char* const from = here + kWeightBytes + column * kColumnBytes + 4 * kGroup * pair;
+          load_x<Format::kOrder>(from, t, reinterpret_cast<unsigned(&)[2][2]>(b[e][0]));
+          load_x<Format::kOrder>(from + 2 * kGroup, t, reinterpret_cast<unsigned(&)[2][2]>(b[e][2]));
+          if constexpr (Format::kHasMinimum) {
+            const unsigned one = repeated<T>(1.0f).x, ones[4] = {one, one, one, one};
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+              multiply(T(), added[e][half], ones, b[e][2 * half]);
+              multiply_add(T(), added[e][half], ones, b[e][2 * half + 1]);
+            }
+          }
+        }
+#pragma unroll
+        for (int part = 0; part < Tiles; ++part) {
+          unsigned a[4][4];
+          format.fragments(T(), here, part, pair, a);
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            float scale[2], minimum[2] = {0.0f, 0.0f};
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+              format.scales(T(), here + (16 * part + g + 8 * i) * Format::kStride, 2 * pair + half, scale[i],
+                            minimum[i]);
+#pragma unroll
+            for (int e = 0; e < kEights; ++e) {
+              float(&sum)[4] = sums[part][e];
+              float products[4];
+              multiply(T(), products, a[2 * half], b[e][2 * half]);
+              multiply_add(T(), products, a[2 * half + 1], b[e][2 * half + 1]);
+#pragma unroll
+              for (int i = 0; i < 4; ++i) {
+                if (Columns == 1 && i % 2 == 1) continue;
+                sum[i] += scale[i / 2] * products[i];
+                if constexpr (Format::kHasMinimum) sum[i] += minimum[i / 2] * added[e][half][i];
+              }
+            }
+          }
+        }
+      }
       slot = slot == Stages - 1 ? 0 : slot + 1;
-      __syncwarp();
+      if constexpr (Team == 1) __syncwarp();
     }
     step -= steps;
-    format.complete(sums);
 
     // What the warps found for each row and column, and then their sum. The next tile's goes elsewhere, so that
     // nobody has to wait until this one's is read.
-    float* const here = found + turn * Warps * Columns * Of::kRows;
+    float* const here = found + turn * Warps * Columns * kRows;
     turn ^= 1;
 #pragma unroll
-    for (int i = 0; i < Tiles * Work::kColumnTiles * 4; ++i) {
-      const int part = i / 4 / Work::kColumnTiles, c = i / 4 % Work::kColumnTiles;
-      const int row = 16 * part + g + i % 4 / 2 * 8, column = 8 * c + 2 * t + i % 2;
-      if (column < Columns) here[(warp * Columns + column) * Of::kRows + row] = sums[part][c][i % 4];
+    for (int i = 0; i < Tiles * kEights * 4; ++i) {
+      const int part = i / 4 / kEights, e = i / 4 % kEights;
+      const int row = 16 * part + g + i % 4 / 2 * 8, column = 8 * e + 2 * t + i % 2;
+      if (column < Columns) here[(warp * Columns + column) * kRows + row] = sums[part][e][i % 4];
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < Columns * Of::kRows; i += 32 * Warps) {
-      const int row = tile * Of::kRows + i % Of::kRows, column = first_column + i / Of::kRows;
+    for (int i = threadIdx.x; i < columns * kRows; i += 32 * Warps) {
+      const int row = tile * kRows + i % kRows, column = first_column + i / kRows;
       float sum = 0.0f;
 #pragma unroll
-      for (int w = 0; w < Warps; ++w) sum += here[w * Columns * Of::kRows + i];
-      if (row < n && column < batch)
-        y[static_cast<size_t>(column) * n + row] = static_cast<T>(format.finished(sum, row));
+      for (int w = 0; w < Warps; ++w) sum += here[w * Columns * kRows + i];
+      if (row < n) y[static_cast<size_t>(column) * n + row] = static_cast<T>(sum);
     }
   }
 }

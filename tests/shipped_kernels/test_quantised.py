@@ -22,7 +22,7 @@ from cuda_kernels.shared import quantisation
 Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
 ONE = Shape(1, 2, 3, blocks=2)
-ANY = Shape(16, 2, 2, tiles=2, blocks=2)
+ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
 # What the others have, these two have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
 KERNELS = (
     (quantised.Q4_0, "f16", ANY),
@@ -100,8 +100,8 @@ def test_sizes_that_are_not_taken(products: Shipped, random: Random) -> None:
 def test_a_choice_takes_rows_of_any_number() -> None:
     for choice in (quantised.q4_0_f16, quantised.int4_zeros_bf16):
         requires = [len(kernel.requires) for kernel in choice.kernels]
-        assert len(choice.kernels) == 3
-        assert requires[0] == requires[1] == requires[2] + 1
+        assert requires[-1] == min(requires)
+        assert not any(str(each).startswith("batch") for each in choice.kernels[-1].requires)
 
 
 def test_every_target_of_a_gpu_has_unrolled_loops() -> None:

@@ -104,6 +104,15 @@ def test_sizes_that_are_not_taken(products: Shipped) -> None:
             )
 
 
+def test_every_target_of_a_gpu_has_the_same_code() -> None:
+    """And not that for the CPU, which has fewer warps."""
+    for kernel in quantised.fp8_f16.kernels:
+        entries = {str(target): form.entry for target, form in kernel.variants}
+        assert set(entries) == {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"}
+        assert len(set(entries.values())) == 1
+    assert kernel.entry not in entries.values()
+
+
 @pytest.mark.parametrize(
     ("batch", "n", "name"),
     [
