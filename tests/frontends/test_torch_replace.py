@@ -16,6 +16,7 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
+from custom_dispatch.frontends.torch.traced import Call, _depth
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -389,3 +390,11 @@ def test_what_a_kernel_requires_has_to_be_known_and_a_choice_decides_later() -> 
         torch.testing.assert_close(
             torch.from_dlpack(program.main(x[:size].clone())), computes(x[:size], 2.0)
         )
+
+
+def test_what_a_function_uses_often_is_looked_at_once() -> None:
+    """Of sums of itself with itself there are 2**60 ways from the result to the operand."""
+    value = Call("leaf", {}, torch.float32, 1)
+    for _ in range(60):
+        value = Call("add", {"self": value, "other": value}, torch.float32, 1)
+    assert _depth(value, {}) == 61

@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
 from custom_dispatch.frontends.jax.dtypes import element_type_of
-from custom_dispatch.frontends.jax.operator import primitive
+from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, is_public, type_of

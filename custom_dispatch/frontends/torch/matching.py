@@ -18,7 +18,7 @@ import sympy
 import torch
 
 from custom_dispatch.frontends.torch.graph import arguments_of, resolved, tensor_of, users_of
-from custom_dispatch.frontends.torch.tracing import Call, Fixed, Hole, Operand, Size, Traced
+from custom_dispatch.frontends.torch.traced import Call, Fixed, Hole, Operand, Size, Traced
 
 aten = torch.ops.aten
 _COMMUTATIVE = {

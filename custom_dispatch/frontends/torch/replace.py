@@ -26,7 +26,8 @@ from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
-from custom_dispatch.frontends.torch.tracing import Traced, trace, variants
+from custom_dispatch.frontends.torch.traced import Traced
+from custom_dispatch.frontends.torch.tracing import trace, variants
 from custom_dispatch.kernel.expr import dims_of, evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,8 +18,8 @@ import torch
 from custom_dispatch.frontends.patterns.function import Computes
 from custom_dispatch.frontends.patterns.pattern import first_alike, wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
-from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, resolved, tensor_of
 from custom_dispatch.frontends.torch.pattern import Pattern
+from custom_dispatch.frontends.torch.traced import Reader, Traced, kind_of
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.operand import Buffer
 
@@ -29,71 +28,6 @@ _LEADING = (4, 8, 12, 16)
 # A scalar's two values tell which one it is; but of bools there are no others.
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
 _STEPS = {"f": 1.0, "i": 4}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operand:
-    """A tensor that the kernel takes."""
-
-    name: str
-    dtype: torch.dtype
-    sizes: tuple[Any, ...]
-    """Numbers and expressions of symbols."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fixed:
-    """A tensor that the function holds itself."""
-
-    value: torch.Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """A scalar of the kernel."""
-
-    name: str
-    kind: str
-    """"f" for a float, "i" for an integer, "b" for a bool."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """A size, as an expression of symbols."""
-
-    expr: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
-    """An operation."""
-
-    target: Any
-    arguments: Mapping[str, Any]
-    dtype: torch.dtype | None
-    """Its result's, if that is a tensor."""
-    rank: int | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traced:
-    """A function of a pattern, for tensors of certain ranks."""
-
-    pattern: Pattern
-    outputs: tuple[Call, ...]
-    roots: tuple[int, ...] = field(default=())
-    """The outputs that no other one is computed from, by position."""
-    count: int = 0
-    """How many operations it has."""
-    depth: int = 0
-    """The longest way from a result to an operand."""
-    targets: Counter[Any] = field(default_factory=Counter)
-    """Its operations, each as often as it has it."""
-
-    @property
-    def root(self) -> Call:
-        """What is looked for first."""
-        return self.outputs[self.roots[0]]
 
 
 class _Function(torch.nn.Module):  # type: ignore[misc]
@@ -147,11 +81,12 @@ def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading:
 
 @functools.lru_cache(maxsize=1024)
 def _traced(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
-    first = _Reader(pattern, _export(pattern, function, names, leading, 0), names)
-    second = None
-    if first.has_scalars:
-        second = _Reader(pattern, _export(pattern, function, names, leading, 1), names)
-    return first.read(second)
+    scalars = _scalar_values(pattern, names)
+    first, *second = (
+        Reader(pattern, _export(pattern, function, names, leading, which), names, scalars)
+        for which in range(2 if scalars else 1)
+    )
+    return first.read(second[0] if second else None)
 
 
 def _export(
@@ -205,7 +140,7 @@ def _scalar_values(pattern: Pattern, names: Sequence[str]) -> dict[str, tuple[An
         argument = pattern.arguments[name]
         if isinstance(argument, Buffer):
             continue
-        kind = _kind(argument.dtype.name)
+        kind = kind_of(argument.dtype.name)
         count = seen.count(kind)
         if kind == "b" and count:
             raise wrong(
@@ -222,10 +157,6 @@ def _scalar_values(pattern: Pattern, names: Sequence[str]) -> dict[str, tuple[An
     return found
 
 
-def _kind(dtype: str) -> str:
-    return "b" if dtype == "bool" else "f" if dtype[0] in "fb" else "i"
-
-
 def _sizes(pattern: Pattern, operand: Buffer, leading: int) -> tuple[int, ...]:
     dims = {
         dim.name: pattern.sizes.get(dim.name, 6 + 4 * index)
@@ -234,174 +165,3 @@ def _sizes(pattern: Pattern, operand: Buffer, leading: int) -> tuple[int, ...]:
     batched = operand.batched
     tail = tuple(evaluate(size, dims) for size in operand.shape[int(batched) :])
     return (*_LEADING[:leading], *tail) if batched else tail
-
-
-class _Reader:
-    """Makes a traced function of an export."""
-
-    def __init__(
-        self,
-        pattern: Pattern,
-        program: torch.export.ExportedProgram,
-        names: Sequence[str],
-    ) -> None:
-        self._pattern = pattern
-        self._program = program
-        self._names = names
-        self.nodes = [
-            node
-            for node in program.graph.nodes
-            if node.op == "call_function" and node.target != ASSERTION
-        ]
-        self._scalars = _scalar_values(pattern, names)
-        self._made: dict[torch.fx.Node, Any] = {}
-        self._seen: set[str] = set()
-
-    @property
-    def has_scalars(self) -> bool:
-        return bool(self._scalars)
-
-    def read(self, other: _Reader | None) -> Traced:
-        pattern = self._pattern
-        if other is not None and [n.target for n in other.nodes] != [n.target for n in self.nodes]:
-            raise wrong(
-                pattern.kernel,
-                "has a function that takes other ways for other values of its scalars",
-                "one that passes them on as they are",
-                "give a pattern for each way, with fixed={...}.",
-            )
-        twins = dict(zip(self.nodes, other.nodes, strict=True)) if other else {}
-        self._inputs()
-        for node in self.nodes:
-            value = node.meta.get("val")
-            if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float):
-                self._made[node] = Size(_expr(value))
-                continue
-            arguments = {
-                name: self._value(item, twin)
-                for (name, item), twin in zip(
-                    arguments_of(node).items(),
-                    arguments_of(twins[node]).values() if twins else itertools.repeat(_SAME),
-                    strict=False,
-                )
-            }
-            source = resolved(node)
-            if source is not node:
-                self._made[node] = self._made[source]
-                continue
-            tensor = tensor_of(node)
-            self._made[node] = Call(
-                node.target,
-                arguments,
-                None if tensor is None else tensor.dtype,
-                None if tensor is None else tensor.dim(),
-            )
-        for name in self._scalars.keys() - self._seen:
-            raise wrong(
-                pattern.kernel,
-                f"has a function that does not use `{name}` as it is",
-                "one that passes the kernel's scalars on as they are",
-                f'leave the parameter out and fix the scalar: fixed={{"{name}": ...}}.',
-            )
-        return self._traced()
-
-    def _inputs(self) -> None:
-        specs = self._program.graph_signature.input_specs
-        placeholders = [n for n in self._program.graph.nodes if n.op == "placeholder"]
-        names = iter(self._names)
-        kinds = torch.export.graph_signature.InputKind
-        for node, spec in zip(placeholders, specs, strict=True):
-            if spec.kind == kinds.USER_INPUT:
-                name = next(names)
-                tensor = tensor_of(node)
-                if tensor is not None:
-                    sizes = tuple(map(_expr, tensor.shape))
-                    self._made[node] = Operand(name, tensor.dtype, sizes)
-                continue
-            held = {**self._program.constants, **self._program.state_dict}
-            self._made[node] = Fixed(held[spec.target])
-
-    def _value(self, value: Any, twin: Any) -> Any:
-        if isinstance(value, torch.fx.Node):
-            return self._made[value]
-        if isinstance(value, list | tuple):
-            others = twin if isinstance(twin, list | tuple) else itertools.repeat(twin)
-            return [self._value(item, other) for item, other in zip(value, others, strict=False)]
-        if isinstance(value, torch.SymInt):
-            return Size(_expr(value))
-        if twin is not _SAME and (twin != value or type(twin) is not type(value)):
-            for name, values in self._scalars.items():
-                if (value, twin) == values:
-                    self._seen.add(name)
-                    return Hole(name, _kind(self._pattern.arguments[name].dtype.name))
-            raise wrong(
-                self._pattern.kernel,
-                f"has a function that computes {value} from a scalar",
-                "one that passes the kernel's scalars on as they are",
-                "fix the scalar: fixed={...}.",
-            )
-        return value
-
-    def _traced(self) -> Traced:
-        pattern = self._pattern
-        made = next(node for node in self._program.graph.nodes if node.op == "output").args[0]
-        outputs = tuple(self._made.get(resolved(item)) for item in made)
-        wanted = pattern.kernel.outputs
-        if len(outputs) != len(wanted) or not all(isinstance(item, Call) for item in outputs):
-            raise wrong(
-                pattern.kernel,
-                f"has a function with {len(outputs)} results"
-                + ("" if len(outputs) != len(wanted) else ", of which one is none of its own"),
-                f"{len(wanted)}: {', '.join(operand.name for operand in wanted)}",
-            )
-        found = tuple(item for item in outputs if isinstance(item, Call))
-        for operand, item in zip(wanted, found, strict=True):
-            if item.dtype != torch_dtype(operand.dtype):
-                raise wrong(
-                    pattern.kernel,
-                    f"has a function that gives {item.dtype} for `{operand.name}`",
-                    str(torch_dtype(operand.dtype)),
-                )
-        below = [_calls_below(item) for item in found]
-        roots = tuple(
-            index
-            for index, item in enumerate(found)
-            if not any(item in calls for other, calls in enumerate(below) if other != index)
-        )
-        if not roots:
-            raise wrong(
-                pattern.kernel, "has a function that gives one result twice", "different ones"
-            )
-        calls: set[Call] = set().union(*below)
-        targets = Counter(call.target for call in calls)
-        return Traced(pattern, found, roots, len(calls), max(map(_depth, found)), targets)
-
-
-_SAME = object()
-
-
-def _calls_below(call: Call) -> set[Call]:
-    found: set[Call] = set()
-
-    def visit(value: Any) -> None:
-        if isinstance(value, list):
-            for item in value:
-                visit(item)
-        elif isinstance(value, Call) and value not in found:
-            found.add(value)
-            for item in value.arguments.values():
-                visit(item)
-
-    visit(call)
-    return found
-
-
-def _depth(value: Any) -> int:
-    if isinstance(value, list):
-        return max(map(_depth, value), default=0)
-    return 1 + _depth(list(value.arguments.values())) if isinstance(value, Call) else 0
-
-
-def _expr(value: Any) -> Any:
-    """A size as a number or as an expression of symbols."""
-    return value.node.expr if isinstance(value, torch.SymInt | torch.SymFloat) else value

@@ -1,0 +1,230 @@
+"""A kernel as a primitive of JAX.
+
+JAX meets it in four ways: with arrays, which runs the kernel; in a function that is compiled by
+`jax.jit`, which calls back into this package to run it; while it traces, which gives the results'
+shapes; and in a function that is exported, where it becomes a call by the kernel's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.frontends.arguments import call_arguments
+from custom_dispatch.frontends.jax.shapes import traced_shapes
+from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Scalar
+
+primitive = Primitive("custom_dispatch")
+primitive.multiple_results = True
+
+
+def bound_primitive(
+    kernel: Kernel | Choice, scalars: tuple[Any, ...]
+) -> Callable[..., Sequence[Any]]:
+    """A function of arrays that calls the kernel with some numbers."""
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        found: Sequence[Any] = primitive.bind(*arrays, kernel=kernel, scalars=scalars)
+        return found
+
+    return run
+
+
+def buffers_of(kernel: Kernel) -> list[Buffer]:
+    """The arrays that a call passes."""
+    return [item for item in kernel.inputs if isinstance(item, Buffer)]
+
+
+# -- running
+
+
+def _run(item: Kernel | Choice, scalars: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Run the kernel on the CPU, on arrays that numpy can look at."""
+    rest, numbers = iter(arrays), iter(scalars)
+    kernel = kernels_of(item)[0]
+    values: list[Any] = []
+    for operand in kernel.arguments:
+        if isinstance(operand, Scalar):
+            values.append(next(numbers))
+            continue
+        array = numpy.asarray(next(rest))
+        values.append(None if operand.optional and not array.size else array)
+    results = item.on("cpu")(*call_arguments(kernel, values))
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _eager(*arrays: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> list[Any]:
+    _fitting(arrays, kernel)
+    return [jax.numpy.asarray(result) for result in _run(kernel, scalars, arrays)]
+
+
+primitive.def_impl(_eager)
+
+
+# -- tracing
+
+
+def _abstract(*arrays: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> list[Any]:
+    del scalars
+    fitting, shapes = _fitting(arrays, kernel)
+    return [
+        jax.core.ShapedArray(shape, item.dtype.to_numpy())
+        for item, shape in zip(fitting.outputs, shapes, strict=True)
+    ]
+
+
+primitive.def_abstract_eval(_abstract)
+
+
+def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list[tuple[Any, ...]]]:
+    """The kernel that arrays fit, the first of a choice's, and the shapes of its results.
+
+    Raises
+    ------
+    CallError
+        They fit none.
+    """
+    reasons = []
+    for kernel in kernels_of(item):
+        try:
+            return kernel, _shapes(arrays, kernel)
+        except CallError as error:
+            if isinstance(item, Kernel):
+                raise
+            reasons.append(error.found)
+    raise CallError(
+        f"No kernel of choice `{item.name}` takes these arrays.",
+        expected="arrays that one of them takes",
+        next_step="pass others, or add a kernel that takes these; of those there are:",
+        log="\n".join(reasons),
+    )
+
+
+def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
+    """The results' shapes; refuses arrays that do not fit."""
+    for item, array in zip(buffers_of(kernel), arrays, strict=True):
+        wanted = item.dtype.to_numpy()
+        if array.dtype != wanted:
+            raise CallError(
+                f"Kernel `{kernel.name}`: operand `{item.name}` has dtype {array.dtype}.",
+                expected=f"{wanted} ({item.dtype})",
+                next_step=f'convert it: x.astype("{wanted}").',
+            )
+    shapes = {
+        item.name: tuple(array.shape)
+        for item, array in zip(buffers_of(kernel), arrays, strict=True)
+    }
+    found = traced_shapes(kernel, shapes)
+    return [found[item.name] for item in kernel.outputs]
+
+
+def _lower(ctx: Any, *operands: Any, kernel: Kernel | Choice, scalars: tuple[Any, ...]) -> Any:
+    """IR for the call: by name where the function is exported, else back into this process."""
+    if ctx.module_context.lowering_parameters.for_export:
+        fitting, _ = _fitting(ctx.avals_in, kernel)
+        items = [item for item in fitting.arguments if isinstance(item, Scalar)]
+        attributes = {
+            item.name: _attribute(item, value) for item, value in zip(items, scalars, strict=True)
+        }
+        return jax.ffi.ffi_lowering(kernel.name)(ctx, *operands, **attributes)
+
+    def run(*arrays: Any) -> tuple[Any, ...]:
+        return _run(kernel, scalars, arrays)
+
+    def called(*arrays: Any) -> Any:
+        return jax.pure_callback(
+            run, [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_out], *arrays
+        )
+
+    return mlir.lower_fun(called, multiple_results=True)(ctx, *operands)
+
+
+mlir.register_lowering(primitive, _lower)
+
+
+def _attribute(scalar: Scalar, value: Any) -> Any:
+    """A number as an attribute of the exported call, which says its type."""
+    dtype = scalar.dtype.to_numpy()
+    if scalar.dtype.name == "bool":
+        return bool(value)
+    if scalar.dtype.is_float:
+        # IREE's host code has no floats of 16 bits: the f32 is rounded to them.
+        return numpy.float64(value) if scalar.dtype.bits == 64 else numpy.float32(value)
+    return dtype.type(value)
+
+
+# -- transformations
+
+
+def _batch(
+    arrays: Sequence[Any],
+    axes: Sequence[Any],
+    *,
+    kernel: Kernel | Choice,
+    scalars: tuple[Any, ...],
+) -> tuple[list[Any], list[int]]:
+    """`jax.vmap`: one more leading dim."""
+    size = next(
+        array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None
+    )
+    fitting = _kernel_of_rows(arrays, axes, kernel)
+    for item in fitting.outputs:
+        if not item.batched:
+            raise CallError(
+                f"Kernel `{kernel.name}` is called under jax.vmap, and its result `{item.name}` "
+                "has no leading dims.",
+                expected="shapes that begin with `...`, such as [..., n]",
+                next_step="declare them so, or call it once for each: jax.lax.map.",
+            )
+    batched = []
+    for item, array, axis in zip(buffers_of(fitting), arrays, axes, strict=True):
+        if item.optional and not array.size:
+            more = int(item.batched)
+            batched.append(jax.numpy.zeros((0,) * (array.ndim + more), array.dtype))
+        elif item.batched:
+            batched.append(batching.bdim_at_front(array, axis, size))
+        elif axis is None:
+            batched.append(array)
+        else:
+            raise CallError(
+                f"Kernel `{kernel.name}` is called under jax.vmap with another `{item.name}` for "
+                "each, and that has no leading dims.",
+                expected=f"one `{item.name}` for all: in_axes=None",
+                next_step="call it once for each: jax.lax.map.",
+            )
+    results = primitive.bind(*batched, kernel=kernel, scalars=scalars)
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[primitive] = _batch
+
+
+def _kernel_of_rows(arrays: Sequence[Any], axes: Sequence[Any], item: Kernel | Choice) -> Kernel:
+    """The kernel that each call under `jax.vmap` takes by itself."""
+    each = [
+        array
+        if axis is None
+        else jax.ShapeDtypeStruct(array.shape[:axis] + array.shape[axis + 1 :], array.dtype)
+        for array, axis in zip(arrays, axes, strict=True)
+    ]
+    return _fitting(each, item)[0]
+
+
+def _no_derivative(*_: Any, kernel: Kernel | Choice, **_others: Any) -> Any:
+    raise CallError(
+        f"Kernel `{kernel.name}` has no derivative, which jax.grad asks for.",
+        expected="a function that computes it",
+        next_step="give one: cd.jax.call(kernel, backward=...), or put the call into a "
+        "jax.custom_vjp.",
+    )
+
+
+ad.primitive_jvps[primitive] = _no_derivative
