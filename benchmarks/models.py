@@ -36,12 +36,13 @@ import torch
 import custom_dispatch as cd
 from benchmarks import model_llama, model_minilm, model_weights
 from benchmarks.model_case import Arguments
-from benchmarks.report import interleaved, quartiles
+from benchmarks.report import quartiles
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 COSINE_BAR, ERROR_BAR = 0.9999, 1.2
-BUDGET_S, REPETITIONS = 4.0, 30
-"""How long each call is timed, about, and how often at most."""
+BUDGET_S, ROUNDS, IN_A_ROW = 4.0, 10, 12
+"""How long each call is timed, about; how often everybody has a turn, at most; and the calls of a
+turn, of which the first two do not count."""
 MODES = ("default", "reduce-overhead")
 """Of `torch.compile`."""
 CASES = {
@@ -177,8 +178,19 @@ def _times(
     start = time.perf_counter()
     for call in variants.values():
         call()
-    repetitions = max(3, min(REPETITIONS, int(BUDGET_S / (time.perf_counter() - start))))
-    return {name: quartiles(values) for name, values in interleaved(variants, repetitions).items()}
+    affordable = BUDGET_S / (time.perf_counter() - start)
+    in_a_row = max(3, min(IN_A_ROW, int(affordable / 3)))
+    rounds = max(3, min(ROUNDS, int(affordable / in_a_row)))
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name, call in variants.items():
+            # As a model is called: not after others have let IREE's threads fall asleep.
+            for number in range(in_a_row):
+                start = time.perf_counter()
+                call()
+                if number > 1:
+                    times[name].append((time.perf_counter() - start) * 1e3)
+    return {name: quartiles(values) for name, values in times.items()}
 
 
 def _waiting(call: Callable[..., Any], given: Arguments) -> Callable[[], None]:
