@@ -4,6 +4,7 @@
 sentences; `masked_attention_{dtype}_{dim}` takes one for each query, [batch, 1, queries, keys], and
 `bool_masked_attention_{dtype}_{dim}` the same of bools, as PyTorch does: True where a key is seen.
 `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
+`attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
 
 Heads of 64 and 128 of 16 bits take tensor cores (`tensor_core_attention.py`); those of f32 and of
 32 take `attention.cu`, which is declared here. On CPUs all but `cached_attention` are
@@ -92,6 +93,12 @@ bool_masked_attention_f16_128 = choose("f16", 128, "bool")
 bool_masked_attention_bf16_32 = declare("bf16", 32, "bool")
 bool_masked_attention_bf16_64 = choose("bf16", 64, "bool")
 bool_masked_attention_bf16_128 = choose("bf16", 128, "bool")
+
+# The result is [batch, queries, heads, dim], without a mask for each query.
+attention_by_position_f16_64 = choose("f16", 64, by_position=True)
+attention_by_position_f16_128 = choose("f16", 128, by_position=True)
+attention_by_position_bf16_64 = choose("bf16", 64, by_position=True)
+attention_by_position_bf16_128 = choose("bf16", 128, by_position=True)
 
 cached_attention_f16_64 = choose_cached("f16", 64)
 cached_attention_f16_128 = choose_cached("f16", 128)

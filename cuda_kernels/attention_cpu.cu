@@ -10,6 +10,7 @@
 // of its head, from the caches but for the first.
 
 #include "include/add_product.cuh"
+#include "include/attention_placement.cuh"
 #include "include/pack.cuh"
 
 namespace cuda_kernels {
@@ -26,7 +27,7 @@ struct Tiles {
   float maxima[kQueries], rescale[kQueries];
 };
 
-template <class T, int Dim>
+template <class T, int Dim, bool ByPosition = false>
 __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
                                                                  const T* __restrict__ k,
                                                                  const T* __restrict__ v,
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
   q += (query_head * queries + first) * Dim;
-  out += (query_head * queries + first) * Dim;
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, head, first);
   k += key_head * keys * Dim;
   v += key_head * keys * Dim;
   const long long first_of_mask = static_cast<long long>(batch) * mask_rows * keys;
@@ -141,7 +143,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
     for (int distance = kWidth / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
-    for (int d = lane; d < Dim; d += kWidth) out[i * Dim + d] = static_cast<T>(tiles.queries[i][d] * factor);
+    for (int d = lane; d < Dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
   }
 }
 

@@ -15,6 +15,7 @@
 // Memory traffic: 4 Dim bytes a key and head of them; what is added to it is the latency of the first copies and of the
 // last step.
 
+#include "include/attention_placement.cuh"
 #include "include/attention_tiles.cuh"
 
 namespace cuda_kernels {
@@ -73,7 +74,7 @@ __device__ __forceinline__ void combine(
   }
 }
 
-template <class T, int Dim, int Warps, int Stages, int Splits>
+template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition>
 __device__ __forceinline__ void decode(const T* __restrict__ q,
                                        const T* __restrict__ k,
                                        const T* __restrict__ v,
@@ -92,7 +93,14 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   const bool packs = aligned(q, k, v);
   const long long first_row = (static_cast<long long>(batch) * heads + kv_head * group) * queries;
   q += first_row * Dim;
-  out += first_row * Dim;
+  // Where an element of this block's rows, which are the queries of one head after another, belongs.
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, kv_head * group, 0);
+  auto at = [&](int element) {
+    if constexpr (!ByPosition) return static_cast<long long>(element);
+    const int row = element / Dim;
+    return place.of(0, row / queries, row % queries) + element % Dim;
+  };
   const long long head = static_cast<long long>(batch) * kv_heads + kv_head;
   k += head * cache * Dim;
   v += head * cache * Dim;
@@ -198,7 +206,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   if constexpr (Splits == 1) {
     for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
       combine<Warps>(first, element, of_warp, maximum, sum, weight);
-      out[element] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
     }
   } else {
     for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
@@ -218,14 +226,14 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
     auto of_split = [](int number, const float* place) { return of_block(place, number); };
     for (int element = split * 32 * Warps + threadIdx.x; element < rows * Dim; element += Splits * 32 * Warps) {
       combine<Splits>(first, element, of_split, maximum, sum, weight);
-      out[element] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
     }
     synchronise_blocks();  // nobody leaves while others read its shared memory
   }
 }
 
 // The operands and the rules of `attention_sm80.cu`.
-template <class T, int Dim, int Warps, int Stages, int Splits>
+template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition = false>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
     attention_decode(const T* __restrict__ q,
                      const T* __restrict__ k,
@@ -242,7 +250,7 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int mask_rows,
                      bool mask_is_bool) {
   const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, static_cast<int>(blockIdx.z), scale};
-  decode<T, Dim, Warps, Stages, Splits>(q, k, v, out, scoring, heads, kv_heads, queries, keys);
+  decode<T, Dim, Warps, Stages, Splits, ByPosition>(q, k, v, out, scoring, heads, kv_heads, queries, keys);
 }
 
 // With a cache that is filled for `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
@@ -261,7 +269,7 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int cache) {
   const int length = max(0, min(lengths[blockIdx.z], cache));
   const Scoring<T> scoring{nullptr, false, true, 0, length, static_cast<int>(blockIdx.z), scale, length - queries};
-  decode<T, Dim, Warps, Stages, Splits>(q, k, v, out, scoring, heads, kv_heads, queries, cache);
+  decode<T, Dim, Warps, Stages, Splits, false>(q, k, v, out, scoring, heads, kv_heads, queries, cache);
 }
 
 }  // namespace cuda_kernels

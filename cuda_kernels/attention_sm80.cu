@@ -23,11 +23,12 @@
 // Each copy has the time of half a tile's work, and there is room for two blocks on a multiprocessor (64 KB each at
 // Dim 128), which fill each other's waits.
 
+#include "include/attention_placement.cuh"
 #include "include/attention_tiles.cuh"
 
 namespace cuda_kernels {
 
-template <class T, int Dim, int Keys, int Warps, int Parts, int Resident>
+template <class T, int Dim, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false>
 __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
                                                                 const T* __restrict__ k,
                                                                 const T* __restrict__ v,
@@ -58,7 +59,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
   const bool packs = aligned(q, k, v), stores_packs = aligned(out);
   q += query_head * queries * Dim;
-  out += query_head * queries * Dim;
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, head, 0);
   k += key_head * keys * Dim;
   v += key_head * keys * Dim;
   const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, batch, scale};
@@ -166,7 +168,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
   for (int p = 0; p < Parts; ++p) {
     const int query = first + warp_row + p * 16 + lane / 4;
-    store_result(out, result[p], softmax[p], query, queries, lane, stores_packs);
+    store_result(out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
   }
 }
 

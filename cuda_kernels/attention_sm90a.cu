@@ -21,6 +21,7 @@
 // tiles are copied while the consumers finish. Of causal heads the tiles with the most keys come first, and every
 // second round of tiles goes to the blocks in the opposite order, so that all have about as much to do.
 
+#include "include/attention_placement.cuh"
 #include "include/attention_tiles.cuh"
 #include "include/tensor_map.cuh"
 #include "include/wgmma_registers.cuh"
@@ -144,7 +145,7 @@ __device__ __forceinline__ void produce(const Schedule<Queries>& schedule,
   }
 }
 
-template <class T, int Dim, int Keys, int Consumers, int Stages>
+template <class T, int Dim, int Keys, int Consumers, int Stages, bool ByPosition = false>
 __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(const T* __restrict__ q,
                                                                             const T* __restrict__ k,
                                                                             const T* __restrict__ v,
@@ -311,8 +312,9 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         let_go(pipeline.values_free + value_place.stage);
         value_place.advance();
       }
-      const long long head = static_cast<long long>(work.sequence) * heads + work.head;
-      store_result(out + head * queries * Dim, result, softmax, query, queries, lane, packs);
+      const Placement<Dim, ByPosition> place{heads, queries};
+      T* const own = out + place.of(work.sequence, work.head, 0);
+      store_result(own, result, softmax, query, queries, place.step(), lane, packs);
     }
   }
   __syncthreads();  // the consumers are done, and so are all copies

@@ -25,18 +25,31 @@ def _turned(x: Array, cos: Array, sin: Array) -> Array:
     return result
 
 
+def _turned_by_position(x: Array, cos: Array, sin: Array) -> Array:
+    return _turned(x.swapaxes(1, 2), cos, sin)
+
+
 batch, heads, length, dim, tables = map(cd.dim, ("batch", "heads", "length", "dim", "tables"))
 
 
-def declare(dtype: str, threads: int = THREADS, heads_at_once: int = HEADS) -> cd.Kernel:
-    """The kernel for an element type."""
+def declare(
+    dtype: str, threads: int = THREADS, heads_at_once: int = HEADS, *, by_position: bool = False
+) -> cd.Kernel:
+    """The kernel for an element type.
+
+    Parameters
+    ----------
+    by_position
+        Whether x is [batch, length, heads, dim], as a projection leaves it.
+    """
     pack = 16 // ELEMENT_TYPES[dtype].bytes
+    name = "rotary_by_position" if by_position else "rotary"
     return cd.Kernel(
-        f"rotary_{dtype}",
+        f"{name}_{dtype}",
         source="rotary.cu",
-        entry=f"cuda_kernels::rotary<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
+        entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
         operands=[
-            cd.In("x", dtype, [batch, heads, length, dim]),
+            cd.In("x", dtype, [batch, *((length, heads) if by_position else (heads, length)), dim]),
             cd.In("cos", dtype, [tables, length, dim]),
             cd.In("sin", dtype, [tables, length, dim]),
             cd.Out("y", dtype, [batch, heads, length, dim]),
@@ -52,10 +65,13 @@ def declare(dtype: str, threads: int = THREADS, heads_at_once: int = HEADS) -> c
             batch,
         ),
         requires=[dim % 2 == 0, batch % tables == 0],
-        reference=_turned,
+        reference=_turned_by_position if by_position else _turned,
     )
 
 
 rotary_f32 = declare("f32")
 rotary_f16 = declare("f16")
 rotary_bf16 = declare("bf16")
+rotary_by_position_f32 = declare("f32", by_position=True)
+rotary_by_position_f16 = declare("f16", by_position=True)
+rotary_by_position_bf16 = declare("bf16", by_position=True)

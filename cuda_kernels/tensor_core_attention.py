@@ -12,6 +12,7 @@ import custom_dispatch as cd
 from cuda_kernels.shared.attention import (
     PREFIXES,
     attend,
+    attend_by_position,
     attend_cache,
     batch,
     flops,
@@ -20,6 +21,7 @@ from cuda_kernels.shared.attention import (
     kv_heads,
     on_cpu,
     operands,
+    placed,
     queries,
 )
 from cuda_kernels.shared.rows import C_TYPES
@@ -93,9 +95,9 @@ class Split:
         """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
         return 32 * dim * (1 + 2 * self.warps * self.stages)
 
-    def entry(self, name: str, dtype: str, dim: int) -> str:
+    def entry(self, name: str, dtype: str, dim: int, by_position: bool = False) -> str:
         """The instance of a template."""
-        numbers = f"{dim}, {self.warps}, {self.stages}, {self.blocks}"
+        numbers = f"{dim}, {self.warps}, {self.stages}, {self.blocks}{placed(by_position)}"
         return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
 
 
@@ -118,11 +120,17 @@ class Clusters:
 CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8, 0))
 
 
+def _name(which: str, dtype: str, dim: int, mask: str, by_position: bool, infix: str = "") -> str:
+    placement = "by_position_" if by_position else ""
+    return f"{PREFIXES[mask]}{which}attention_{placement}{infix}{dtype}_{dim}"
+
+
 def prefill(
     dtype: str,
     dim: int,
     mask: str = "keys",
     *,
+    by_position: bool = False,
     tiles: Tiles | None = None,
     warpgroup_tiles: WarpgroupTiles | None = None,
 ) -> cd.Kernel:
@@ -130,7 +138,7 @@ def prefill(
 
     Parameters
     ----------
-    mask
+    mask, by_position
         As of `shared.attention.operands`.
     tiles, warpgroup_tiles
         Others than the usual ones, before sm_90a and on it.
@@ -139,20 +147,21 @@ def prefill(
     hopper = warpgroup_tiles or WARPGROUP_TILES[dim]
     numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
+    numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
     work = cd.ceildiv(queries, hopper.queries) * heads * batch
     return cd.Kernel(
-        f"{PREFIXES[mask]}prefill_attention_{dtype}_{dim}",
+        _name("prefill_", dtype, dim, mask, by_position),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
-        operands=operands(dtype, dim, mask),
+        operands=operands(dtype, dim, mask, by_position),
         block=32 * tiles.warps,
         grid=(cd.ceildiv(queries, tiles.queries), heads, batch),
         dynamic_shared_memory=tiles.shared_bytes(dim),
         requires=[heads % kv_heads == 0],
-        reference=attend,
+        reference=attend_by_position if by_position else attend,
         flops=flops(dim),
         implementations={
-            "cpu": on_cpu(dtype, dim),
+            "cpu": on_cpu(dtype, dim, by_position),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
@@ -164,10 +173,12 @@ def prefill(
     )
 
 
-def _on_clusters(name: str, dtype: str, dim: int, blocks: int) -> dict[str, cd.Implementation]:
+def _on_clusters(
+    name: str, dtype: str, dim: int, blocks: int, by_position: bool = False
+) -> dict[str, cd.Implementation]:
     split = Split(8, 384 // dim, blocks)  # as many bytes on their way for every size of heads
     found = cd.Implementation(
-        entry=split.entry(name, dtype, dim),
+        entry=split.entry(name, dtype, dim, by_position),
         block=32 * split.warps,
         grid=(blocks, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(dim),
@@ -181,21 +192,23 @@ def _few_rows(least_heads: int) -> list[Condition]:
     return few + ([batch * kv_heads >= least_heads] if least_heads else [])
 
 
-def decode(dtype: str, dim: int, mask: str, clusters: Clusters) -> cd.Kernel:
+def decode(
+    dtype: str, dim: int, mask: str, clusters: Clusters, *, by_position: bool = False
+) -> cd.Kernel:
     """The kernel for few queries and many keys."""
+    on_clusters = _on_clusters("attention_decode", dtype, dim, clusters.blocks, by_position)
     return cd.Kernel(
-        f"{PREFIXES[mask]}decode_attention_{clusters.infix}{dtype}_{dim}",
+        _name("decode_", dtype, dim, mask, by_position, clusters.infix),
         source="attention_decode.cu",
-        entry=SPLIT.entry("attention_decode", dtype, dim),
-        operands=operands(dtype, dim, mask),
+        entry=SPLIT.entry("attention_decode", dtype, dim, by_position),
+        operands=operands(dtype, dim, mask, by_position),
         block=32 * SPLIT.warps,
         grid=(1, kv_heads, batch),
         dynamic_shared_memory=SPLIT.shared_bytes(dim),
         requires=_few_rows(clusters.least_heads),
-        reference=attend,
+        reference=attend_by_position if by_position else attend,
         flops=flops(dim),
-        implementations=_on_clusters("attention_decode", dtype, dim, clusters.blocks)
-        | {"cpu": on_cpu(dtype, dim)},
+        implementations=on_clusters | {"cpu": on_cpu(dtype, dim, by_position)},
     )
 
 
@@ -230,11 +243,12 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
     )
 
 
-def choose(dtype: str, dim: int, mask: str = "keys") -> cd.Choice:
+def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = False) -> cd.Choice:
     """The kernels for a type, a size of heads and a form of mask, few queries first."""
-    decoding = [decode(dtype, dim, mask, clusters) for clusters in CLUSTERS]
+    decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in CLUSTERS]
     return cd.Choice(
-        f"{PREFIXES[mask]}attention_{dtype}_{dim}", [*decoding, prefill(dtype, dim, mask)]
+        _name("", dtype, dim, mask, by_position),
+        [*decoding, prefill(dtype, dim, mask, by_position=by_position)],
     )
 
 

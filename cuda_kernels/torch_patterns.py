@@ -7,6 +7,7 @@ the weight, and activations are rounded once an operation; the kernels round the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,9 @@ from cuda_kernels import write_cache as write_caches
 Patterns = tuple[cd.torch.Pattern, ...]
 _TYPES = ("f32", "f16", "bf16")
 _HEADS = (32, 64, 128)
+_ONE_EACH = {"heads": 6, "kv_heads": 6}
+"""A head of keys for every head of queries."""
+_GROUPED = {"heads": 8, "kv_heads": 2}
 
 
 def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
@@ -99,6 +103,10 @@ def _index_put(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
     return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
 
 
+def _rotary_by_position(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    return _rotary(x.transpose(1, 2), cos, sin)
+
+
 def _attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
     return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
 
@@ -150,10 +158,49 @@ def _masked_repeated_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tenso
     return functional.scaled_dot_product_attention(q, keys, values, mask)
 
 
+def _by_position(computes: Callable[..., Tensor]) -> list[Callable[..., Tensor]]:
+    """The same with the heads of a position beside each other, as models write that."""
+
+    def plain(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+        return computes(q, k, v, causal).transpose(1, 2)
+
+    def reshaped(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+        attended = computes(q, k, v, causal)
+        return attended.reshape(q.shape[0], -1, q.shape[2], v.shape[3]).transpose(1, 2)
+
+    def scaled(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+        return computes(q, k, v, scale, causal).transpose(1, 2)
+
+    def scaled_and_reshaped(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+        attended = computes(q, k, v, scale, causal)
+        return attended.reshape(q.shape[0], -1, q.shape[2], v.shape[3]).transpose(1, 2)
+
+    has_scale = "scale" in inspect.signature(computes).parameters
+    return [scaled, scaled_and_reshaped] if has_scale else [plain, reshaped]
+
+
+def _attentions_by_position() -> Patterns:
+    found = []
+    for dtype in _TYPES[1:]:
+        for size in _HEADS[1:]:
+            kernel = getattr(attentions, f"attention_by_position_{dtype}_{size}")
+            usual = {"scale": size**-0.5}
+            for computes, fixed, sizes in (
+                (_attention, {}, _ONE_EACH),
+                (_grouped, {}, _GROUPED),
+                (_attention_of_usual_scale, usual, _ONE_EACH),
+                (_grouped_of_usual_scale, usual, _GROUPED),
+            ):
+                found.append(
+                    cd.torch.Pattern(
+                        kernel, _by_position(computes), fixed=fixed, sizes=sizes, required=False
+                    )
+                )
+    return tuple(found)
+
+
 def _attentions() -> Patterns:
     found = []
-    one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
-    grouped = {"heads": 8, "kv_heads": 2}
     for dtype in _TYPES:
         for size in _HEADS:
             plain = getattr(attentions, f"attention_{dtype}_{size}")
@@ -181,7 +228,7 @@ def _attentions() -> Patterns:
             for kernels, fixed, functions in forms:
                 for kernel in kernels:
                     for number, computes in enumerate(functions):
-                        sizes = grouped if number else one_each
+                        sizes = _GROUPED if number else _ONE_EACH
                         found.append(
                             cd.torch.Pattern(
                                 kernel, computes, fixed=fixed, sizes=sizes, required=False
@@ -250,8 +297,15 @@ gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
 swiglu = _each(swiglus, "swiglu", _swiglu)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
+for _tables in (6, 1):
+    rotary += _each(
+        rotaries,
+        "rotary_by_position",
+        _rotary_by_position,
+        sizes={"batch": 6, "tables": _tables},
+    )
 write_cache = _each(write_caches, "write_cache", _index_copy, _index_put)
-attention = _attentions()
+attention = _attentions_by_position() + _attentions()
 linear = (  # those first that stand for more
     *_each(gemms, "linear_relu", _linear_relu),
     *_each(gemms, "linear_silu", _linear_silu),

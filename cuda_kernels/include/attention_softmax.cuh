@@ -134,16 +134,23 @@ __device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float*
   for (int i = 0; i < 4; ++i) packed[i] = neighbours(T(), weights[2 * i], weights[2 * i + 1]);
 }
 
-// Writes what a thread has of two rows, `query` and `query + 8`, of the result [queries, 2 * Size].
+// Writes what a thread has of two rows, `query` and `query + 8`, of a head's result [queries, 2 * Size], whose rows are
+// `step` elements apart.
 template <class T, int Size>
-__device__ __forceinline__ void store_result(
-    T* out, const float (&result)[Size], const Softmax& softmax, int query, int queries, int lane, bool packs) {
+__device__ __forceinline__ void store_result(T* out,
+                                             const float (&result)[Size],
+                                             const Softmax& softmax,
+                                             int query,
+                                             int queries,
+                                             long long step,
+                                             int lane,
+                                             bool packs) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
     const int row = query + 8 * half;
     if (row >= queries) continue;
-    T* const to = out + static_cast<long long>(row) * (2 * Size) + lane % 4 * 2;
+    T* const to = out + row * step + lane % 4 * 2;
 #pragma unroll
     for (int i = 2 * half; i < Size; i += 4) {
       const float low = result[i] * share, high = result[i + 1] * share;

@@ -19,7 +19,7 @@ PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
 """What the names of kernels with each form of mask begin with."""
 
 
-def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
+def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list[Operand]:
     """The C signature of all of them.
 
     Parameters
@@ -27,6 +27,8 @@ def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
     mask
         "keys", one row of numbers for all queries, or none; "queries", one for each; "bool", the
         same of bools, where True is seen.
+    by_position
+        Whether the result is [batch, queries, heads, dim], as the next projection takes it.
     """
     mask_rows = 1 if mask == "keys" else queries
     return [
@@ -39,7 +41,9 @@ def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
             [batch, 1, mask_rows, keys],
             optional=mask == "keys",
         ),
-        cd.Out("out", dtype, [batch, heads, queries, dim]),
+        cd.Out(
+            "out", dtype, [batch, *((queries, heads) if by_position else (heads, queries)), dim]
+        ),
         cd.Scalar("scale", "f32"),
         cd.Scalar("causal", "bool"),
         cd.Scalar("batch", "i32", batch),
@@ -52,13 +56,18 @@ def operands(dtype: str, dim: int, mask: str) -> list[Operand]:
     ]
 
 
-def on_cpu(dtype: str, dim: int) -> cd.Implementation:
+def placed(by_position: bool) -> str:
+    """The template argument that says where results go, if that is not the usual place."""
+    return ", true" if by_position else ""
+
+
+def on_cpu(dtype: str, dim: int, by_position: bool = False) -> cd.Implementation:
     """What CPUs run for all of them: `attention_cpu.cu`."""
     warps, rows, lanes = 8, 8, 32
     tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
     return cd.Implementation(
         source="attention_cpu.cu",
-        entry=f"cuda_kernels::attention_cpu<{C_TYPES[dtype]}, {dim}>",
+        entry=f"cuda_kernels::attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>",
         block=warps * lanes,
         grid=(cd.ceildiv(queries, warps * rows), heads, batch),
         dynamic_shared_memory=4 * tiles,
@@ -87,6 +96,13 @@ def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causa
     sums = weights.sum(axis=-1, keepdims=True)
     result: Array = (weights @ values / numpy.where(sums == 0.0, 1.0, sums)).astype(q.dtype)
     return result
+
+
+def attend_by_position(
+    q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool
+) -> Array:
+    """The same as [batch, queries, heads, dim]."""
+    return attend(q, k, v, mask, scale, causal).swapaxes(1, 2)
 
 
 def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:

@@ -33,7 +33,8 @@ def swiglus() -> Shipped:
 
 @pytest.fixture(scope="module")
 def rotaries() -> Shipped:
-    return Shipped([rotary.declare(kind) for kind in DTYPES])
+    by_position = rotary.declare("bf16", by_position=True)
+    return Shipped([*(rotary.declare(kind) for kind in DTYPES), by_position])
 
 
 def values(random: Random, kind: str, *shape: int) -> Any:
@@ -76,6 +77,9 @@ def test_rotary(rotaries: Shipped, random: Random, kind: str, size: tuple[int, .
     x = values(random, kind, batch, heads, length, dim)
     cos, sin = (values(random, kind, tables, length, dim) for _ in range(2))
     rotaries.check(f"rotary_{kind}", x, cos, sin, scale=16)
+    if kind == "bf16":
+        turned = np.ascontiguousarray(x.swapaxes(1, 2))
+        rotaries.check(f"rotary_by_position_{kind}", turned, cos, sin, scale=16)
 
 
 @pytest.mark.parametrize(

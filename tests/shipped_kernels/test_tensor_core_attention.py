@@ -38,12 +38,15 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         tensor_core.prefill("bf16", 128, "bool", tiles=Tiles(16, 2, 2, 1)),
         decode("f16", 64),
         tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
+        tensor_core.prefill("f16", 64, by_position=True, tiles=Tiles(16, 2, 1, 1)),
+        decode("f16", 64, by_position=True),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
 
-def decode(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
-    return tensor_core.decode(dtype, dim, mask, tensor_core.Clusters("", 1, 0))
+def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
+    clusters = tensor_core.Clusters("", 1, 0)
+    return tensor_core.decode(dtype, dim, "keys", clusters, by_position=by_position)
 
 
 def operands(random: Random, kind: str, dim: int, size: tuple[int, ...]) -> list[Any]:
@@ -77,6 +80,15 @@ def test_without_a_mask_and_with_one_of_the_keys(
             none = np.zeros((batch, 1, 1, 0), np.float16)
             for added in (none, mask(random, "f16", batch, 1, 1, keys)):
                 check(attentions, name, q, k, v, added, 0.125, causal)
+
+
+def test_results_by_position(attentions: Shipped, random: Random) -> None:
+    name = "attention_by_position_f16_64"
+    for which, sizes in (("prefill", SIZES[1:4]), ("decode", FEW[1:4])):
+        for size in sizes:
+            q, k, v = operands(random, "f16", 64, size)
+            none = np.zeros((size[0], 1, 1, 0), np.float16)
+            check(attentions, f"{which}_{name}", q, k, v, none, 0.125, 1)
 
 
 @pytest.mark.parametrize("causal", [0, 1])

@@ -20,6 +20,22 @@ HEADS, KV_HEADS, SIZE = 4, 2, 32
 WIDTH = HEADS * SIZE
 
 
+class Attended(torch.nn.Module):
+    """What it gives goes to the next projection: transposed, or reshaped before that."""
+
+    def __init__(self, *, reshaped: bool) -> None:
+        super().__init__()
+        self.reshaped = reshaped
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        found = functional.scaled_dot_product_attention(
+            q, k, k, enable_gqa=q.shape[1] != k.shape[1]
+        )
+        if self.reshaped:
+            found = found.reshape(found.shape[0], -1, q.shape[2], k.shape[3])
+        return found.transpose(1, 2).contiguous().reshape(q.shape[0], q.shape[2], -1)
+
+
 class RmsNorm(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -116,8 +132,8 @@ def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: in
         f"attention_{name}_32",
         *[f"linear_{name}"] * 7,
         f"rms_norm_{name}",
-        f"rotary_{name}",
-        f"rotary_{name}",
+        f"rotary_by_position_{name}",
+        f"rotary_by_position_{name}",
         f"swiglu_{name}",
     ]
 
@@ -183,6 +199,16 @@ def test_what_only_looks_alike_stays(function: Any) -> None:
             return function(x)
 
     assert kernels(Model(), (torch.randn(3, 2, WIDTH),), None) == []
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_transposition_behind_attention_is_the_kernels(reshaped: bool, dynamic: bool) -> None:
+    q, k = torch.randn(2, 4, 6, 64).half(), torch.randn(2, 2, 6, 64).half()
+    length = {2: torch.export.Dim("length", min=2)}
+    shapes = (length, length) if dynamic else None
+    model = Attended(reshaped=reshaped)
+    assert kernels(model, (q, k), shapes) == ["attention_by_position_f16_64"]
 
 
 def test_attention_with_dropout_stays() -> None:
