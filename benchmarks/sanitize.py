@@ -68,7 +68,7 @@ TOOLS = {
     "initcheck": (),
     "synccheck": (),
 }
-LAUNCHES, SLOW = 100, {"gemm_sm90a": 32, "attention": 30, "attention_decode": 43}
+LAUNCHES, SLOW = 100, {"gemm_sm90a": 32, "attention": 30, "attention_decode": 22}
 """Of one process, about, to which beginning takes seconds; and of sources whose launches take
 longest under racecheck."""
 SECONDS = 150
@@ -115,7 +115,7 @@ SIZES = {
         (2, 4, 2, 65, 64),
         (1, 8, 2, 1, 100),
         (1, 3, 1, 130, 257),
-        (1, 4, 2, 7, 300),
+        (1, 2, 1, 7, 300),
         (2, 4, 1, 1, 63),
     ),
     "quantised": [
