@@ -11,8 +11,8 @@ not finite, the result must be the same NaN or infinity.
 
 Left out is where a reference says less than a kernel does: what is not finite where a mask or the
 end of a cache hides it, and the reference multiplies by zero; GELU in 16 bits of -infinity, where
-the kernel has the limit, 0, and the definition -infinity times 0. Of a quantised product with an infinity it
-is said only that its result is not finite.
+the kernel has the limit, 0, and the definition -infinity times 0. Of a quantised product with an
+infinity it is said only that its result is not finite.
 """
 
 from __future__ import annotations
