@@ -11,6 +11,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import read_bytes
+from custom_dispatch.frontends.dialects import end_searches
 from custom_dispatch.frontends.symbols import (
     functions_of,
     is_declaration,
@@ -74,6 +75,7 @@ def parse_content(content: bytes, what: str) -> ir.Module:
             f"{what} is neither MLIR text nor MLIR bytecode.",
             next_step="give an .mlir file; a compiled .vmfb cannot be linked any more.",
         ) from None
+    end_searches()
     context = ir.Context()
     with context, ir.Location.unknown():
         try:

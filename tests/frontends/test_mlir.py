@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
-from custom_dispatch.frontends.model import describe_model
+from custom_dispatch.frontends.model import describe_model, parse_model
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
 
@@ -240,3 +242,29 @@ def test_a_model_is_described_by_its_functions() -> None:
         ("simple_mul_inplace", "(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>", "to be linked"),
         ("mixed_invocation", "(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>", "public"),
     ]
+
+
+def test_what_is_not_there_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bindings import a dialect's Python classes, each time anew where there are none."""
+    module = parse_model(
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = chlo.tan %a : tensor<4xf32> -> tensor<4xf32>\n"
+        "  %1 = stablehlo.add %0, %0 : tensor<4xf32>\n"
+        "  %2 = stablehlo.add %1, %0 : tensor<4xf32>\n"
+        "  return %2 : tensor<4xf32>\n"
+        "}"
+    )
+    asked: list[str] = []
+
+    class Asked(MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            asked.append(name)
+
+    def touch() -> None:
+        for op in module.body.operations[0].regions[0].blocks[0].operations:
+            assert all(value.owner is not None for value in op.operands)
+
+    touch()
+    monkeypatch.setattr(sys, "meta_path", [Asked(), *sys.meta_path])
+    touch()
+    assert asked == []

@@ -480,3 +480,23 @@ def test_what_is_no_pattern_is_refused() -> None:
     library = cd.build(simple_mul, ["cuda:sm_80"])
     with pytest.raises(LinkError, match="The library lacks kernel `rms_norm_f32`"):
         cd.compile(EXAMPLE.format(PRODUCT), library, replace=[cd.Pattern(rms_norm_f32, NORM)])
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "expected"),
+    [
+        ({"sizes": [8]}, "has the sizes [8]", 'numbers by dim: {"heads": 8}'),
+        ({"sizes": {"columns": "8"}}, "has the size columns='8'", "dims: batch, columns"),
+        ({"sizes": {"columns": True}}, "has the size columns=True", "dims: batch, columns"),
+        ({"sizes": {"columns": 0}}, "has the size columns=0", "dims: batch, columns"),
+        ({"fixed": ["epsilon"]}, "fixes ['epsilon']", 'by name: {"causal": True}'),
+    ],
+)
+def test_sizes_and_fixed_scalars_are_given_by_name(
+    options: dict[str, Any], found: str, expected: str
+) -> None:
+    for pattern in (cd.torch.Pattern, cd.jax.Pattern):
+        with pytest.raises(DeclarationError) as caught:
+            pattern(rms_norm_f32, lambda x, weight, epsilon: x, **options)
+        assert caught.value.found == f"The pattern of kernel `rms_norm_f32` {found}."
+        assert expected in caught.value.expected

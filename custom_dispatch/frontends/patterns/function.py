@@ -11,6 +11,7 @@ from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import as_integer, shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
 
 Computes = Callable[..., Any]
@@ -55,12 +56,14 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, in
         One is for no dim, or no size.
     """
     dims = [dim.name for dim in kernel.dims]
+    if not isinstance(sizes or {}, Mapping):
+        raise wrong(kernel, f"has the sizes {shown(sizes)}", 'numbers by dim: {"heads": 8}')
     for name, size in (sizes or {}).items():
-        if name not in dims or not isinstance(size, int) or size < 1:
+        if name not in dims or (as_integer(size) or 0) < 1:
             raise wrong(
-                kernel, f"has the size {name}={size}", f"numbers for dims: {', '.join(dims)}"
+                kernel, f"has the size {name}={shown(size)}", f"numbers for dims: {', '.join(dims)}"
             )
-    return dict(sizes or {})
+    return {name: int(size) for name, size in (sizes or {}).items()}
 
 
 def parameters_of(kernel: Kernel, function: Computes, fixed: Mapping[str, Any]) -> dict[str, bool]:

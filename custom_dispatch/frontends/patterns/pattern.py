@@ -140,6 +140,8 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
     DeclarationError
         One is for something else than a scalar that calls pass.
     """
+    if not isinstance(fixed or {}, Mapping):
+        raise wrong(kernel, f"fixes {shown(fixed)}", 'values of scalars by name: {"causal": True}')
     found = dict(fixed or {})
     arguments = arguments_by_name(kernel)
     scalars = [name for name, item in arguments.items() if isinstance(item, Scalar)]
