@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import wait_until_ended
 
 from custom_dispatch import process
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
@@ -22,21 +23,6 @@ with open(sys.argv[1] + ".new", "w") as file:
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 time.sleep(60)
 """
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def wait_until_ended(pids: list[int]) -> bool:
-    deadline = time.monotonic() + 5
-    while any(map(is_running, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not any(map(is_running, pids))
 
 
 def test_what_a_program_prints_and_its_status_come_back() -> None:
@@ -87,7 +73,7 @@ def test_a_time_limit_ends_a_program_and_what_it_started(tmp_path: Path) -> None
         "everything it had started."
     )
     assert caught.value.next_step
-    assert wait_until_ended([int(pid) for pid in pids.read_text().split()])
+    wait_until_ended([int(pid) for pid in pids.read_text().split()])
 
 
 def test_every_running_program_can_be_ended_at_once(tmp_path: Path) -> None:
@@ -107,7 +93,7 @@ def test_every_running_program_can_be_ended_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(10)
     assert statuses == [-9, -9]
-    assert wait_until_ended([int(pid) for file in files for pid in file.read_text().split()])
+    wait_until_ended([int(pid) for file in files for pid in file.read_text().split()])
     assert not process._running
 
 
@@ -125,7 +111,7 @@ def test_a_started_program_that_gets_no_input_is_ended(tmp_path: Path) -> None:
         deadline = time.monotonic() + 20
         while not pids.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
-    assert wait_until_ended([int(pid) for pid in pids.read_text().split()])
+    wait_until_ended([int(pid) for pid in pids.read_text().split()])
     assert not process._running
 
 

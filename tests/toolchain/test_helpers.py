@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cuda_sources import SCALE, Write
+from processes import wait_until, wait_until_ended
 
 import custom_dispatch as cd
 from custom_dispatch import process
@@ -81,21 +82,6 @@ def as_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 def build(kernel: cd.Kernel, jobs: int = 2, **settings: object) -> list[tuple[bytes, str, str]]:
     library = cd.build(kernel, TARGETS, store=False, jobs=jobs, **settings)  # type: ignore[arg-type]
     return [(item.data, item.log, item.origin) for item in library.objects]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_several_are_compiled_there_and_are_the_same(
@@ -240,7 +226,7 @@ def test_it_is_ended_with_what_it_started(
         build(declare(source=write("scale.cu")))
     pids = [int(pid) for pid in file.read_text().split()]
     assert len(pids) >= 2
-    wait_until(lambda: not any(map(is_running, pids)))
+    wait_until_ended(pids)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -290,6 +276,6 @@ def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) 
     finally:
         building.kill()
     assert pids
-    wait_until(lambda: not any(map(is_running, pids)))
+    wait_until_ended(pids)
     if how == signal.SIGINT:
         assert err.strip().endswith(b"KeyboardInterrupt")

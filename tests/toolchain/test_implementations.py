@@ -29,6 +29,18 @@ def library() -> cd.Library:
     return cd.build(ALL, TARGETS)
 
 
+def doubled(target: str, implementation: cd.Implementation) -> cd.Kernel:
+    """A kernel that is another on one target."""
+    return cd.Kernel(
+        "doubled",
+        source="../sample_kernels/implementations.cu",
+        operands=ALL[1].operands,
+        block=64,
+        grid=cd.ceildiv(n, 64),
+        implementations={target: implementation},
+    )
+
+
 def test_each_target_gets_its_own_code(library: cd.Library) -> None:
     (unit,) = library.units
     sm_90a, sm_80 = unit.objects
@@ -54,14 +66,7 @@ def test_without_its_target_an_implementation_is_not_built() -> None:
 
 
 def test_the_cpu_takes_the_kernels_own_where_every_target_has_another() -> None:
-    plain = cd.Kernel(
-        "doubled",
-        source="../sample_kernels/implementations.cu",
-        operands=ALL[1].operands,
-        block=64,
-        grid=cd.ceildiv(n, 64),
-        implementations={"cuda:sm_80": cd.Implementation(block=32, options=["-DNOTHING"])},
-    )
+    plain = doubled("cuda:sm_80", cd.Implementation(block=32, options=["-DNOTHING"]))
     (unit,) = cd.build(plain, ["cuda:sm_80", "cpu"]).units
     (item,) = unit.objects
     assert unit.cpu_ptx is not None
@@ -122,14 +127,7 @@ def test_what_was_written_is_found_again(library: cd.Library, tmp_path: Path) ->
 
 
 def test_an_implementations_object_is_never_the_cpus(library: cd.Library, tmp_path: Path) -> None:
-    kernel = cd.Kernel(
-        "doubled",
-        source="../sample_kernels/implementations.cu",
-        operands=ALL[1].operands,
-        block=64,
-        grid=cd.ceildiv(n, 64),
-        implementations={"cuda:sm_80": cd.Implementation(block=32)},
-    )
+    kernel = doubled("cuda:sm_80", cd.Implementation(block=32))
     library.write(tmp_path)
     with pytest.raises(DeclarationError, match="holds no PTX of `implementations` for the target"):
         cd.build(kernel, ["cuda:sm_80", "cpu"], objects=tmp_path)
@@ -150,14 +148,7 @@ def test_a_fatbin_has_room_for_one_launch(tmp_path: Path) -> None:
 def test_an_implementation_is_checked_like_a_kernel() -> None:
     def declare(**changes: object) -> cd.Kernel:
         parts = {"source": "../sample_kernels/implementations_sm90a.cu", **changes}
-        return cd.Kernel(
-            "doubled",
-            source="../sample_kernels/implementations.cu",
-            operands=ALL[1].operands,
-            block=64,
-            grid=cd.ceildiv(n, 64),
-            implementations={"cuda:sm_90a": cd.Implementation(**parts)},  # type: ignore[arg-type]
-        )
+        return doubled("cuda:sm_90a", cd.Implementation(**parts))  # type: ignore[arg-type]
 
     with pytest.raises(PtxError, match=r"has no entry|has no kernel"):
         cd.build(declare(entry="tripled"), ["cuda:sm_90a"])
@@ -168,14 +159,7 @@ def test_an_implementation_is_checked_like_a_kernel() -> None:
 
 
 def test_a_call_has_to_fit_every_grid() -> None:
-    kernel = cd.Kernel(
-        "doubled",
-        source="../sample_kernels/implementations.cu",
-        operands=ALL[1].operands,
-        block=64,
-        grid=cd.ceildiv(n, 64),
-        implementations={"cuda:sm_90a": cd.Implementation(grid=(1, n))},
-    )
+    kernel = doubled("cuda:sm_90a", cd.Implementation(grid=(1, n)))
     x = np.zeros(70_000, np.float32)
     with pytest.raises(CallError, match=r"grid.y = n is 70000 for n = 70000"):
         kernel.on("cpu")(x)
