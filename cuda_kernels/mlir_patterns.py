@@ -1,19 +1,36 @@
 """What the kernels compute in MLIR's words, for `cd.compile(..., replace=...)`.
 
-Matrix products and softmax, in the dialects linalg and tensor; models of PyTorch, JAX and ONNX have
-modules of their own. Each name is a tuple of patterns, none of which has to be found. A product
-begins with a fill of zeros, and a bias may follow. It is a named operation or a generic one, with
-results of f32 or of the operands' own type, for which the kernels sum in f32 all the same.
+In the dialects linalg, tensor and iree_linalg_ext; models of PyTorch, JAX and ONNX have modules of
+their own. Each name is a tuple of patterns, none of which has to be found.
+
+- A product begins with a fill of zeros, and a bias may follow. It is a named operation or a generic
+  one, with results of f32 or of the operands' own type, for which the kernels sum in f32 all the
+  same. `linear_of_torch` is what comes of PyTorch's: a transposed matrix, for each of a batch, a
+  bias, an activation, a residual.
+- Attention is IREE's operation; heads are part of its batch. A mask that is made for a causal one
+  is read as any other.
+- Norms, activations and softmax are what IREE's conversion of the torch dialect leaves, for any
+  number of rows.
 """
 
 from __future__ import annotations
 
 import custom_dispatch as cd
+from cuda_kernels import flat_attention
+from cuda_kernels import gelu as gelus
 from cuda_kernels import gemm as gemms
+from cuda_kernels import layer_norm as layer_norms
+from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import softmax as softmaxes
+from cuda_kernels import swiglu as swiglus
+from cuda_kernels.shared import mlir_forms
+from cuda_kernels.shared.attention import PREFIXES
+from cuda_kernels.shared.mlir_forms import RANKS
 
 Patterns = tuple[cd.Pattern, ...]
 _TYPES = ("f32", "f16", "bf16")
+_WIDE_LAST = ("f16", "bf16", "f32")
+"""For what is computed in f32 in any case, where it would be found without the conversions."""
 
 # By layout: the dims of the loops, and which of them a, b and the result have.
 _BATCH, _ROWS = "(b, i, j, l)", "(i, j, l)"
@@ -127,10 +144,89 @@ batch_matmul = _products("batch_matmul") + _products("batch_matmul_nt")
 softmax = tuple(
     cd.Pattern(
         getattr(softmaxes, f"softmax_{dtype}"),
-        [_softmax(rank, dtype) for rank in (1, 2, 3, 4)],
+        [
+            *(_softmax(rank, dtype) for rank in (1, 2, 3, 4)),
+            *(mlir_forms.softmax(dims, dtype) for dims in RANKS),
+        ],
+        required=False,
+    )
+    for dtype in _WIDE_LAST
+)
+
+
+def _products_of_torch(layout: str) -> Patterns:
+    """Those that stand for most first."""
+    found = []
+    for dtype in _TYPES:
+        # Between them, IREE's conversion rounds to 16 bits; the kernels do not.
+        activations = ("gelu_erf", "gelu_tanh", "silu", "relu", "") if dtype == "f32" else ("",)
+        for activation in activations:
+            name = "_".join(filter(None, (layout, activation, dtype)))
+            texts = [
+                mlir_forms.product(layout, dims, dtype, activation, bias=bias, residual=residual)
+                for bias, residual in ((True, True), (True, False), (False, False))
+                for dims in RANKS[:2]
+                if not (residual and activation)  # which the kernels add before it
+            ]
+            found.append(cd.Pattern(getattr(gemms, name), texts, required=False))
+    return tuple(found)
+
+
+linear_of_torch = _products_of_torch("linear")
+matmul_of_torch = _products_of_torch("matmul")
+attention = tuple(
+    cd.Pattern(
+        getattr(flat_attention, f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}"),
+        mlir_forms.attention(dtype, dim, mask),
+        fixed={"causal": False},
         required=False,
     )
     for dtype in _TYPES
+    for dim in (32, 64, 128)
+    for mask in ("queries", "bool", "keys")
 )
-everything = (*matmul, *linear, *batch_matmul, *softmax)
+layer_norm = (
+    cd.Pattern(
+        layer_norms.layer_norm_f32,
+        [mlir_forms.layer_norm(dims, has_weight=has) for has in (True, False) for dims in RANKS],
+        required=False,
+    ),
+)
+rms_norm = tuple(
+    cd.Pattern(
+        getattr(rms_norms, f"rms_norm_{dtype}"),
+        [
+            mlir_forms.rms_norm(dims, dtype, square, rounds)
+            for square in ("mulf", "fpowi")
+            for rounds in (("before",) if dtype == "f32" else ("before", "after"))
+            for dims in RANKS
+        ],
+        required=False,
+    )
+    for dtype in _WIDE_LAST
+)
+gelu = tuple(
+    cd.Pattern(
+        getattr(gelus, f"gelu_{form}_f32"),
+        [mlir_forms.gelu(dims, form) for dims in RANKS],
+        required=False,
+    )
+    for form in ("erf", "tanh")
+)
+swiglu = (
+    cd.Pattern(swiglus.swiglu_f32, [mlir_forms.swiglu(dims) for dims in RANKS], required=False),
+)
+everything = (
+    *linear_of_torch,
+    *matmul_of_torch,
+    *matmul,
+    *linear,
+    *batch_matmul,
+    *attention,
+    *layer_norm,
+    *rms_norm,
+    *swiglu,
+    *gelu,
+    *softmax,
+)
 """All of them."""

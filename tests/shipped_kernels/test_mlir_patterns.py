@@ -9,10 +9,17 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm, mlir_patterns
+from cuda_kernels.shared import mlir_forms
 from custom_dispatch import compilation
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
+from custom_dispatch.frontends.model import parse_content, parse_model
+from custom_dispatch.frontends.torch_converted import tidy_converted
+from custom_dispatch.frontends.torch_dialect import convert_torch
+from custom_dispatch.ir.cpu_target import cpu_flags
+from custom_dispatch.kernel.target import Target
 
+ALONE = ["--iree-hal-target-device=local", *cpu_flags(Target.parse("cpu"))]
 TILE_F32 = gemm.TileF32(32, 32, 16, 2, 2, 1)
 MAPS = {
     "generic": "affine_map<(i, j, l) -> (i, l)>, affine_map<(i, j, l) -> (j, l)>, "
@@ -120,3 +127,104 @@ def test_what_comes_out() -> None:
     np.testing.assert_allclose(one, (a @ w.T + bias) @ b, rtol=1e-5, atol=1e-4)
     powers: Any = np.exp(q @ k)
     np.testing.assert_allclose(other, powers / powers.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+
+
+def of_torch(module: Any, arguments: Any, dynamic: Any = None) -> str:
+    """A PyTorch model in the torch dialect, as IREE's own tools import it."""
+    torch = pytest.importorskip("torch")
+    from iree.compiler.extras.fx_importer import FxImporter
+
+    importer = FxImporter()
+    program = torch.export.export(module.eval(), arguments, dynamic_shapes=dynamic)
+    importer.import_program(program, func_name="main")
+    return str(importer.module)
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_what_comes_of_pytorchs_operations_is_found(is_dynamic: bool) -> None:
+    torch = pytest.importorskip("torch")
+    functional = torch.nn.functional
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.last = torch.nn.LayerNorm(64), torch.nn.LayerNorm(64)
+            self.up, self.down = torch.nn.Linear(64, 32), torch.nn.Linear(32, 64)
+            self.scale = torch.nn.Parameter(torch.ones(64))
+
+        def forward(self, x: Any, q: Any, seen: Any) -> Any:
+            y = self.down(functional.gelu(self.up(self.norm(x))))
+            y = self.scale * (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6))
+            z = functional.silu(y) * x
+            z = torch.softmax(self.last(functional.gelu(z, approximate="tanh")), -1)
+            plain = functional.scaled_dot_product_attention(q, q, q)
+            causal = functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+            return z, plain, functional.scaled_dot_product_attention(causal, q, q, seen)
+
+    dims = ({0: torch.export.Dim("rows")}, None, None) if is_dynamic else None
+    given = (torch.randn(5, 64), torch.randn(2, 3, 6, 64), torch.ones(2, 1, 6, 6, dtype=torch.bool))
+    assert found(of_torch(Model(), given, dims)) == [
+        "flat_attention_f32_64",
+        "flat_bool_masked_attention_f32_64",
+        "flat_masked_attention_f32_64",
+        "gelu_tanh_f32",
+        "layer_norm_f32",
+        "layer_norm_f32",
+        "linear_f32",
+        "linear_gelu_erf_f32",
+        "rms_norm_f32",
+        "softmax_f32",
+        "swiglu_f32",
+    ]
+
+
+def test_16_bits_of_pytorch_are_found_where_they_are_rounded() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, weight: Any, matrix: Any) -> Any:
+            wide = x.float()
+            y = (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * weight
+            return torch.softmax(torch.nn.functional.linear(y, matrix), -1)
+
+    given = [torch.randn(*size, dtype=torch.bfloat16) for size in ((2, 5, 64), (64,), (32, 64))]
+    assert found(of_torch(Model(), tuple(given))) == [
+        "linear_bf16",
+        "rms_norm_bf16",
+        "softmax_bf16",
+    ]
+
+
+def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
+    torch = pytest.importorskip("torch")
+    functional = torch.nn.functional
+    torch.manual_seed(3)
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.project = torch.nn.LayerNorm(64), torch.nn.Linear(64, 64)
+
+        def forward(self, x: Any) -> Any:
+            q = self.project(self.norm(x)).reshape(2, 9, 2, 32).transpose(1, 2)
+            return torch.softmax(
+                functional.scaled_dot_product_attention(q, q, q, is_causal=True), -1
+            )
+
+    model, x = Model(), torch.randn(2, 9, 64)
+    text = of_torch(model, (x,))
+    linear = cd.Pattern(
+        gemm.declare("linear", "f32"), mlir_forms.product("linear", "bik", "f32", bias=True)
+    )
+    patterns = [linear, *mlir_patterns.layer_norm, *mlir_patterns.attention, *mlir_patterns.softmax]
+    module = cd.compile(text, [], ["cpu"], replace=patterns)
+    assert module.replaced is not None
+    assert sorted(item.kernel for item in module.replaced) == [
+        "flat_masked_attention_f32_32", "layer_norm_f32", "linear_f32_any", "softmax_f32",
+    ]  # fmt: skip
+    got = np.asarray(cd.load(module, "cpu").main(x.numpy()))
+    plain = parse_content(convert_torch(parse_model(text), {})[0], "The model")
+    tidy_converted(plain)
+    alone = cd.load(compilation.compile_mlir(str(plain).encode(), ALONE), "cpu")
+    np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(got, np.asarray(alone.main(x.numpy())), rtol=1e-4, atol=1e-6)

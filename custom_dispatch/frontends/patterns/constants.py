@@ -18,8 +18,11 @@ _SPREADING = (
     "tensor.splat",
 )
 """They give tensors of their first operand's elements."""
+_OF_ANOTHER_WIDTH = ("arith.truncf", "arith.extf")
 _CONVERSIONS = ("arith.index_cast", "arith.index_castui")
 _TO_FLOAT = ("arith.sitofp", "arith.uitofp")
+_SIGNED_LESS = 2
+"""The predicate `slt` of `arith.cmpi`."""
 _MOST_SINGLE = float(numpy.finfo(numpy.float32).max)
 _COMMUTATIVE = ("arith.addi", "arith.muli")
 _FOLDED: dict[str, Callable[[int, int], int]] = {
@@ -68,6 +71,11 @@ def element_of(value: ir.Value) -> ir.Attribute | None:
         return op.attributes["value"]
     if op.name in _SPREADING:
         return element_of(op.operands[0])
+    if op.name in _OF_ANOTHER_WIDTH:  # an epsilon of f64, converted where it is used
+        given = element_of(op.operands[0])
+        if given is None or isinstance(op.result.type, ir.RankedTensorType):
+            return None
+        return ir.FloatAttr.get(op.result.type, ir.FloatAttr(given).value)
     if op.name not in _CONSTANTS:
         return None
     attribute = op.attributes["value"]
@@ -78,6 +86,8 @@ def element_of(value: ir.Value) -> ir.Attribute | None:
 
 def is_constant(op: ir.Operation) -> bool:
     """Whether an operation only holds a value."""
+    if op.name in _OF_ANOTHER_WIDTH:
+        return element_of(op.result) is not None
     return op.name in _CONSTANTS or op.name in _NUMBERS
 
 
@@ -119,7 +129,20 @@ def size_of(value: ir.Value) -> Size:
         return as_float(size_of(op.operands[0]))
     if op.name in _FOLDED:
         return combined(op.name, [size_of(operand) for operand in op.operands])
+    if op.name == "arith.select" and _is_below_zero(op.operands[0]):
+        return size_of(op.operands[2])  # no size of a tensor is
     return ("value", value)
+
+
+def _is_below_zero(condition: ir.Value) -> bool:
+    """Whether a condition asks if a tensor's size is less than zero, as torch-mlir does."""
+    op = owner_of(condition)
+    if op is None or op.name != "arith.cmpi":
+        return False
+    if int(ir.IntegerAttr(op.attributes["predicate"]).value) != _SIGNED_LESS:
+        return False
+    left, right = map(size_of, op.operands)
+    return right == 0 and isinstance(left, tuple) and left[0] == "extent"
 
 
 def as_float(size: Size) -> Size:
@@ -139,9 +162,11 @@ def combined(name: str, sizes: list[Size]) -> Size:
 
 def is_size(value: ir.Value) -> bool:
     """Whether a value is computed of nothing but sizes and constants."""
+    op = owner_of(value)
+    if op is not None and op.name == "linalg.index":  # which element it is
+        return False
     if str(value.type) == "index":
         return True
-    op = owner_of(value)
     if op is None:
         return False
     if op.name in (*_CONVERSIONS, *_TO_FLOAT, *_FOLDED):
@@ -164,6 +189,10 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
         return size_of(op.operands[before])
     if op.name == "tensor.cast":
         return extent_of(op.operands[0], axis)
+    if op.name == "tensor.collapse_shape":
+        group = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[axis])
+        if len(group) == 1:
+            return extent_of(op.operands[0], int(ir.IntegerAttr(group[0]).value))
     if op.name.startswith("linalg.") and len(op.operands) >= len(op.results):
         # Each result has the type and the sizes of its `outs`, which come last.
         index = ir.OpResult(tensor).result_number

@@ -33,7 +33,7 @@ from custom_dispatch.frontends.patterns.pattern import (
 )
 from custom_dispatch.frontends.patterns.place import place_of
 from custom_dispatch.frontends.patterns.state import Match, Miss
-from custom_dispatch.frontends.patterns.text import TextExamples
+from custom_dispatch.frontends.patterns.text import TextExamples, Texts
 from custom_dispatch.frontends.patterns.whole import is_inside
 from custom_dispatch.ir.signature import input_types, output_types
 from custom_dispatch.kernel.choice import Choice
@@ -133,7 +133,9 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
             for one in of_each(pattern):
                 found += work.find(
                     order,
-                    TextExamples(one, module) if isinstance(one, Pattern) else one.examples(module),
+                    TextExamples(one, work.texts)
+                    if isinstance(one, Pattern)
+                    else one.examples(module),
                 )
         for item in _chosen(found, work):
             work.put(item)
@@ -188,6 +190,7 @@ class _Work:
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+        self.texts = Texts(module, self._by_name)
 
     # -- finding
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 
 from iree.compiler import ir
 
@@ -10,14 +11,41 @@ from custom_dispatch.frontends.model import diagnostic
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.pattern import Pattern, wrong
 
+_TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")
+"""Operations of an example that nothing else becomes when it is normalised, nor disappears."""
 
-class TextExamples:
-    """The examples of a pattern, for every place the same.
+
+class Texts:
+    """The texts that are looked for in a model, each parsed once, whatever kernels it is for.
 
     Parameters
     ----------
     module
         The model, in whose context they are parsed.
+    names
+        Those of its operations.
+    """
+
+    def __init__(self, module: ir.Module, names: Collection[str]) -> None:
+        self._context = module.context
+        self._names = frozenset(names)
+        self._parsed: dict[str, ir.Module] = {}
+
+    def parsed(self, pattern: Pattern, text: str) -> ir.Module:
+        """A text as a module, normalised; raises DeclarationError where it is not valid MLIR."""
+        if text not in self._parsed:
+            self._parsed[text] = parse_example(pattern, text, self._context)
+        return self._parsed[text]
+
+    def may_hold(self, text: str) -> bool:
+        """Whether the model has the operations that tell an example from others."""
+        return self._names.issuperset(_TELLING.findall(text))
+
+
+class TextExamples:
+    """The examples of a pattern, for every place the same.
+
+    One that need not be found is not looked at where the model lacks its operations.
 
     Raises
     ------
@@ -25,11 +53,12 @@ class TextExamples:
         A text is not valid MLIR, or no example of the kernel.
     """
 
-    def __init__(self, pattern: Pattern, module: ir.Module) -> None:
+    def __init__(self, pattern: Pattern, texts: Texts) -> None:
         self.pattern = pattern
         self._examples = [
-            read_example(pattern, parse_example(pattern, text, module.context))
+            read_example(pattern, texts.parsed(pattern, text))
             for text in pattern.computes
+            if pattern.required or texts.may_hold(text)
         ]
 
     def roots(self) -> set[str]:

@@ -1,0 +1,98 @@
+"""Attention with heads in the batch, [batch, rows, dim], as `iree_linalg_ext.attention` has it.
+
+The kernels of `attention.py` and `tensor_core_attention.py`, each batch with one head of its own.
+`flat_attention_{dtype}_{dim}` has no mask, `flat_masked_...` one of numbers, and
+`flat_bool_masked_...` one of bools, [batch, queries, keys].
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import custom_dispatch as cd
+from cuda_kernels import attention, tensor_core_attention
+from cuda_kernels.shared.attention import PREFIXES, Array, attend, batch, keys, queries
+from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.operand import Operand, Scalar
+
+
+def _attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
+    of_mask = mask[:, None] if mask is not None and mask.size else None
+    return attend(q[:, None], k[:, None], v[:, None], of_mask, scale, causal)[:, 0]
+
+
+def _operands(kernel: cd.Kernel) -> list[Operand]:
+    """A kernel's, without the dim of heads, of which there is one."""
+    found: list[Operand] = []
+    for item in kernel.operands:
+        if isinstance(item, cd.In):
+            shape = [item.shape[0], *item.shape[2:]]
+            found.append(cd.In(item.name, str(item.dtype), shape, optional=item.optional))
+        elif isinstance(item, cd.Out):
+            found.append(cd.Out(item.name, str(item.dtype), [item.shape[0], *item.shape[2:]]))
+        elif isinstance(item, Scalar) and item.name in ("heads", "kv_heads"):
+            found.append(cd.Scalar(item.name, "i32", 1))
+        else:
+            found.append(item)
+    return found
+
+
+def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
+    """The kernel for a type, a head's size (32, 64 or 128) and a form of mask."""
+    has_tensor_cores = dtype != "f32" and dim > 32
+    of_heads = tensor_core_attention.prefill if has_tensor_cores else attention.declare
+    kernel = of_heads(dtype, dim, mask)
+    persistent: Expr = cd.minimum(
+        cd.ceildiv(queries, tensor_core_attention.WARPGROUP_TILES[max(dim, 64)].queries) * batch,
+        tensor_core_attention.MULTIPROCESSORS,
+    )
+    return cd.Kernel(
+        f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}",
+        source=kernel.source,
+        entry=kernel.entry,
+        operands=_operands(kernel),
+        block=kernel.block,
+        grid=(kernel.grid[0], 1, batch),
+        dynamic_shared_memory=kernel.dynamic_shared_memory,
+        implementations={
+            str(target): replace(
+                kernel_there, grid=persistent if target.is_cuda else (form.grid[0], 1, batch)
+            )
+            for (target, kernel_there), (_, form) in zip(
+                kernel.implementations, kernel.variants, strict=True
+            )
+        },
+        reference=_attend,
+        flops=4 * dim * batch * queries * keys,
+    )
+
+
+flat_attention_f32_32 = declare("f32", 32)
+flat_attention_f32_64 = declare("f32", 64)
+flat_attention_f32_128 = declare("f32", 128)
+flat_attention_f16_32 = declare("f16", 32)
+flat_attention_f16_64 = declare("f16", 64)
+flat_attention_f16_128 = declare("f16", 128)
+flat_attention_bf16_32 = declare("bf16", 32)
+flat_attention_bf16_64 = declare("bf16", 64)
+flat_attention_bf16_128 = declare("bf16", 128)
+
+flat_masked_attention_f32_32 = declare("f32", 32, "queries")
+flat_masked_attention_f32_64 = declare("f32", 64, "queries")
+flat_masked_attention_f32_128 = declare("f32", 128, "queries")
+flat_masked_attention_f16_32 = declare("f16", 32, "queries")
+flat_masked_attention_f16_64 = declare("f16", 64, "queries")
+flat_masked_attention_f16_128 = declare("f16", 128, "queries")
+flat_masked_attention_bf16_32 = declare("bf16", 32, "queries")
+flat_masked_attention_bf16_64 = declare("bf16", 64, "queries")
+flat_masked_attention_bf16_128 = declare("bf16", 128, "queries")
+
+flat_bool_masked_attention_f32_32 = declare("f32", 32, "bool")
+flat_bool_masked_attention_f32_64 = declare("f32", 64, "bool")
+flat_bool_masked_attention_f32_128 = declare("f32", 128, "bool")
+flat_bool_masked_attention_f16_32 = declare("f16", 32, "bool")
+flat_bool_masked_attention_f16_64 = declare("f16", 64, "bool")
+flat_bool_masked_attention_f16_128 = declare("f16", 128, "bool")
+flat_bool_masked_attention_bf16_32 = declare("bf16", 32, "bool")
+flat_bool_masked_attention_bf16_64 = declare("bf16", 64, "bool")
+flat_bool_masked_attention_bf16_128 = declare("bf16", 128, "bool")
