@@ -287,15 +287,15 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_few(const 
   const float scale = scale_of(scales, min(first_row + row, n - 1), n, parts);  // needed last, and asked for now
 
   float sums[Tiles][kEights][4] = {};
-#pragma unroll 1
-  for (; at - 16 * t < k; at += kTake * Warps) {
+  for (bool is_last = kTake * warp >= k; !is_last;) {
+    at += kTake * Warps;
+    is_last = at - 16 * t >= k;
 #pragma unroll
     for (int piece = 0; piece < Pieces; ++piece) {
 #pragma unroll
       for (int tile = 0; tile < Tiles; ++tile)
         multiply_add_weights(T(), sums[tile], taken[piece][tile][0], taken[piece][tile][1], b[piece]);
-      take_weights(piece, at + kTake * Warps + 64 * piece);
-      take_columns(piece, at + kTake * Warps + 64 * piece);
+      if (!is_last) take_weights(piece, at + 64 * piece), take_columns(piece, at + 64 * piece);
     }
   }
 
