@@ -25,6 +25,8 @@ class Case:
     """With kernels."""
     alone: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any] | None = None
     """By IREE without kernels, with the same weights; None where another case has that."""
+    eased: Callable[[Arguments], tuple[Any, ...]] | None = None
+    """Of the call's arguments others that mean the same, and are easier for PyTorch."""
     carried: str = ""
     """The case whose weights are carried, and are this one's; empty if they are written anew."""
 

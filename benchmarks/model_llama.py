@@ -48,7 +48,7 @@ class Step(torch.nn.Module):
         x: torch.Tensor,
         cos: torch.Tensor,
         sin: torch.Tensor,
-        mask: torch.Tensor,
+        mask: torch.Tensor | None,
         position: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
@@ -197,6 +197,13 @@ def _step_from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targe
     return with_kernels(module, next(iter(calls.values())), None, targets)
 
 
+def _without_mask(given: Arguments) -> tuple[Any, ...]:
+    """All of the cache is seen: PyTorch then has kernels for grouped heads, and repeats no keys."""
+    x, cos, sin, mask, *others = given
+    assert bool(mask.all())
+    return (x, cos, sin, None, *others)
+
+
 def _step_alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     assert isinstance(module, Step)
     returning = ReturningStep(module.layer).eval()
@@ -254,6 +261,7 @@ WITHOUT_PRODUCTS = Case(_model, _calls, _without_products)
 FROM_JAX = Case(_model, _static_calls, _from_jax)
 FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)
 STEPS = {
-    batch: Case(_step, partial(_steps, batch), _step_from_torch, _step_alone) for batch in (1, 16)
+    batch: Case(_step, partial(_steps, batch), _step_from_torch, _step_alone, _without_mask)
+    for batch in (1, 16)
 }
 """By the number of sequences."""

@@ -123,7 +123,8 @@ def run(
             on_device = tuple(each.to(device) for each in given)
             right = _check(name, module, programs["ours"], on_device)
             rows.append({"model": name, "call": what, **right})
-            rows[-1] |= _times(module, programs, on_device, modes)
+            eased = case.eased(on_device) if case.eased else None
+            rows[-1] |= _times(module, programs, on_device, modes, eased)
             print(_line(rows[-1]), flush=True)
     return rows
 
@@ -160,19 +161,27 @@ def _results(call: Callable[..., Any], given: Sequence[torch.Tensor]) -> list[to
 
 @torch.no_grad()
 def _times(
-    module: torch.nn.Module, programs: dict[str, Any], given: Arguments, modes: Sequence[str]
+    module: torch.nn.Module,
+    programs: dict[str, Any],
+    given: Arguments,
+    modes: Sequence[str],
+    eased: tuple[Any, ...] | None,
 ) -> dict[str, Any]:
+    torch._dynamo.reset()  # it keeps no more than 8 compiled forms of a function
     variants: dict[str, Callable[[], Any]] = {}
     for name, program in programs.items():
         held = tuple(program.to_device(each.clone()) for each in given)
         variants[name] = partial(program.main, *held)
-    variants["PyTorch"] = _waiting(module, given)
-    for mode in modes:
-        name = "torch.compile" if mode == "default" else f"torch.compile, {mode}"
-        try:
-            variants[name] = _waiting(_compiled(module, given, mode), given)
-        except Exception as error:  # noqa: BLE001 - whatever the model leads its compiler into
-            print(f"{name}: {type(error).__name__}: {str(error)[:400]}", flush=True)
+    for arguments, suffix in ((given, ""), (eased, ", without the mask")):
+        if arguments is None:
+            continue
+        variants[f"PyTorch{suffix}"] = _waiting(module, arguments)
+        for mode in modes:
+            name = "torch.compile" + (f", {mode}" if mode != "default" else "") + suffix
+            try:
+                variants[name] = _waiting(_compiled(module, arguments, mode), arguments)
+            except Exception as error:  # noqa: BLE001 - whatever the model leads its compiler into
+                print(f"{name}: {type(error).__name__}: {str(error)[:400]}", flush=True)
     for call in variants.values():
         call()
     start = time.perf_counter()
@@ -193,7 +202,7 @@ def _times(
     return {name: quartiles(values) for name, values in times.items()}
 
 
-def _waiting(call: Callable[..., Any], given: Arguments) -> Callable[[], None]:
+def _waiting(call: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[], None]:
     def run() -> None:
         call(*given)
         if given[0].is_cuda:
@@ -202,10 +211,9 @@ def _waiting(call: Callable[..., Any], given: Arguments) -> Callable[[], None]:
     return run
 
 
-def _compiled(module: torch.nn.Module, given: Arguments, mode: str) -> Callable[..., Any]:
+def _compiled(module: torch.nn.Module, given: tuple[Any, ...], mode: str) -> Callable[..., Any]:
     """A model by `torch.compile`, for these sizes, compiled."""
-    torch._dynamo.reset()
-    for each in given:
+    for each in filter(torch.is_tensor, given):
         # As transformers does with its caches: CUDA graphs may then write into them.
         torch._dynamo.mark_static_address(each)
     compiled: Callable[..., Any] = torch.compile(module, mode=mode, dynamic=False)
