@@ -25,6 +25,7 @@ import custom_dispatch as cd
 from cuda_kernels.shared.gemm_cpu import on_cpu
 from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
 from cuda_kernels.shared.products import Rows, Tile, TileF32
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Expr
 
@@ -52,12 +53,14 @@ class Sizes:
 
 
 FEW = Rows(1, 4, 8, 4)
+FEW_BY_ROWS = Tile(16, 32, 128, 6, 1, 1, 4)
+FEW_WIDE = Tile(16, 64, 128, 4, 1, 1, 4)
 LARGE = Tile(128, 256, 32, 4, 2, 4)
 SQUARE = Tile(128, 128, 64, 3, 2, 2)
 MEDIUM = Tile(64, 128, 64, 4, 2, 2)
 SMALL = Tile(64, 32, 128, 4, 1, 1, 4)
 TINY = Tile(32, 32, 128, 6, 1, 2, 4)
-MEDIUM_F32 = TileF32(64, 64, 32, 4, 2, 2)
+MEDIUM_F32 = TileF32(64, 64, 16, 6, 2, 2)
 NARROW_F32 = TileF32(32, 32, 64, 4, 1, 2, 4)
 SMALL_F32 = TileF32(32, 16, 128, 4, 1, 1, 8)
 
@@ -153,6 +156,12 @@ FORMS = (
 )
 """In the order in which they are chosen, measured on an H200. Fewer tiles than multiprocessors
 leave some of these without work: then tiles are smaller, or blocks share k."""
+FORMS_BY_ROWS = (
+    Form("few_wide", FEW_WIDE, when=lambda sizes: [*_few(sizes), sizes.n >= 64 * _MULTIPROCESSORS]),
+    Form("few", FEW_BY_ROWS, when=_few),
+    *FORMS[1:],
+)
+"""Where b is [k, n]."""
 FORMS_F32 = (
     Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
     Form("many", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
@@ -222,17 +231,28 @@ def declare(
         What it computes on sm_90a, if that is something else.
     suffix
         Of its name.
+
+    Raises
+    ------
+    DeclarationError
+        `Rows` are given for a b that is [k, n].
     """
     out = out or dtype
     how = how or (SMALL_F32 if dtype == "f32" else SMALL)
     is_batch, has_weights = layout.startswith("batch"), _has_weights(layout)
     m, n, k = cd.dim("m"), cd.dim("n"), cd.dim("k")
     sizes = Sizes(cd.batch, m, n, k) if is_batch else Sizes(1, cd.batch, n, k)
+    if isinstance(how, Rows) and not has_weights:
+        raise DeclarationError(
+            f"how={how} is for weights, and of `{layout}` b is [k, n].",
+            expected="a Tile, where b is [k, n]",
+            next_step="give Tile(16, 32, 128, 6, 1, 1, 4), which is for few rows of that.",
+        )
     lead, of_b = [..., m] if is_batch else [...], [n, k] if has_weights else [k, n]
     of_rows = [sizes.m <= 16 * how.rows] if isinstance(how, Rows) else []
     function = f"cuda_kernels::{ACTIVATIONS[activation]}"
     described = (dtype, out, function, has_weights, (sizes.batch, sizes.m, n))
-    others = {"cpu": on_cpu(*described, few=suffix == "few")}
+    others = {"cpu": on_cpu(*described, few=suffix.startswith("few"))}
     if hopper is not None:
         others["cuda:sm_90a"] = hopper.implementation(*described)
     return cd.Kernel(
@@ -262,6 +282,7 @@ def declare(
 
 def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
     """The kernels of one form: for few rows, for many tiles, for fewer, for any sizes."""
+    forms = FORMS_F32 if dtype == "f32" else FORMS if _has_weights(layout) else FORMS_BY_ROWS
     return cd.Choice(
         _name(layout, dtype, activation, out or dtype),
         [
@@ -275,7 +296,7 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
                 suffix=form.suffix,
                 requires=partial(form.requires, _has_weights(layout)),
             )
-            for form in (FORMS_F32 if dtype == "f32" else FORMS)
+            for form in forms
         ],
     )
 

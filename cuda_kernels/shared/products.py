@@ -61,7 +61,7 @@ class TileF32(Tile):
 
 @dataclass(frozen=True)
 class Rows:
-    """All of up to 16 * rows rows, of 8 * columns columns: `gemm_few_rows.cu`."""
+    """All of up to 16 * rows rows, of 8 * columns columns, with weights: `gemm_few_rows.cu`."""
 
     rows: int
     columns: int
@@ -72,7 +72,8 @@ class Rows:
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
         """The kernel's name, with all its template arguments."""
-        return _entry("gemm_few_rows", C_TYPES[dtype], C_TYPES[out], *arguments, *astuple(self))
+        activation, _ = arguments  # there is no other layout
+        return _entry("gemm_few_rows", C_TYPES[dtype], C_TYPES[out], activation, *astuple(self))
 
     @property
     def threads(self) -> int:

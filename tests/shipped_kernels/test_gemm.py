@@ -13,12 +13,13 @@ from shipped import DTYPES, ODD, Shipped, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
-from custom_dispatch.errors import CallError
+from custom_dispatch.errors import CallError, DeclarationError
 
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
 TILE_F32 = gemm.TileF32(32, 16, 32, 3, 2, 1, 2)
 ROWS = gemm.Rows(1, 4, 2, 2)
+FEW_BY_ROWS = gemm.Tile(16, 32, 64, 2, 1, 1, 2)
 # m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
 SIZES = (
     (1, 1, 8),
@@ -40,7 +41,7 @@ def products(request: pytest.FixtureRequest) -> Shipped:
         gemm.declare("linear", "bf16", "gelu_erf", how=TILE),
         gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
         gemm.declare("linear", "f16", how=ROWS, suffix="few"),
-        gemm.declare("batch_matmul", "bf16", "relu", how=ROWS, suffix="few"),
+        gemm.declare("batch_matmul", "bf16", "relu", how=FEW_BY_ROWS, suffix="few"),
         gemm.declare("linear", "f32", "gelu_tanh", how=TILE_F32),
         gemm.declare("batch_matmul", "f32", how=TILE_F32),
     ]
@@ -153,6 +154,15 @@ def test_many_rows_are_refused_where_few_are_meant(random: Random) -> None:
     a, b, *_ = product(random, "f16", "linear", 17, 8, 8)
     with pytest.raises(CallError, match="requires batch <= 16, which does not hold"):
         kernel(a, b)
+
+
+def test_rows_are_refused_for_a_matrix_by_rows_of_k() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        gemm.declare("matmul", "f16", how=ROWS, suffix="few")
+    assert caught.value.found == (
+        "how=Rows(rows=1, columns=4, warps=2, depth=2) is for weights, and of `matmul` b is [k, n]."
+    )
+    assert "Tile(16, 32, 128, 6, 1, 1, 4)" in caught.value.next_step
 
 
 def test_every_size_has_a_kernel() -> None:
