@@ -23,6 +23,7 @@ from cuda_kernels import gelu as gelus
 from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
+from cuda_kernels import rotary as rotaries
 from cuda_kernels import softmax as softmaxes
 from cuda_kernels import swiglu as swiglus
 
@@ -207,6 +208,38 @@ def _attentions() -> Patterns:
 attention = _attentions()
 
 
+def _rotaries() -> Patterns:
+    """Rotary embedding with halves, as PyTorch's exporter writes it: half a head is a number."""
+    found = []
+    for size in _HEADS:
+        constants = {
+            "zero": [0],
+            "half": [size // 2],
+            "end": [2**63 - 1],
+            "last": [3],
+            "one": [1],
+        }
+        nodes = [
+            _node("Slice", "x half end last one", "upper"),
+            _node("Neg", "upper", "turned"),
+            _node("Slice", "x zero half last one", "lower"),
+            _node("Concat", "turned lower", "halves", axis=-1),
+            _node("Unsqueeze", "cos one", "cosines"),
+            _node("Mul", "x cosines", "kept"),
+            _node("Unsqueeze", "sin one", "sines"),
+            _node("Mul", "halves sines", "moved"),
+            _node("Add", "kept moved", "y"),
+        ]
+        graph = _graph(nodes, "x cos sin", "y", **constants)
+        found += [
+            cd.onnx.Pattern(rotaries.declare(dtype, size=size), graph, required=False)
+            for dtype in _TYPES
+        ]
+    return tuple(found)
+
+
+rotary = _rotaries()
+
 # -- products
 
 
@@ -240,6 +273,7 @@ everything = (
     *rms_norm,
     *layer_norm,
     *attention,
+    *rotary,
     *softmax,
     *gelu,
     *swiglu,

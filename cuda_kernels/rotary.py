@@ -33,7 +33,12 @@ batch, heads, length, dim, tables = map(cd.dim, ("batch", "heads", "length", "di
 
 
 def declare(
-    dtype: str, threads: int = THREADS, heads_at_once: int = HEADS, *, by_position: bool = False
+    dtype: str,
+    threads: int = THREADS,
+    heads_at_once: int = HEADS,
+    *,
+    by_position: bool = False,
+    size: int | None = None,
 ) -> cd.Kernel:
     """The kernel for an element type.
 
@@ -41,11 +46,13 @@ def declare(
     ----------
     by_position
         Whether x is [batch, length, heads, dim], as a projection leaves it.
+    size
+        Of the heads, for a kernel that takes no other: where half of it is a number in a model.
     """
     pack = 16 // ELEMENT_TYPES[dtype].bytes
     name = "rotary_by_position" if by_position else "rotary"
     return cd.Kernel(
-        f"{name}_{dtype}",
+        f"{name}_{dtype}" + (f"_{size}" if size else ""),
         source="rotary.cu",
         entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
         operands=[
@@ -64,7 +71,7 @@ def declare(
             cd.ceildiv(heads, heads_at_once),
             batch,
         ),
-        requires=[dim % 2 == 0, batch % tables == 0],
+        requires=[dim == size if size else dim % 2 == 0, batch % tables == 0],
         reference=_turned_by_position if by_position else _turned,
     )
 

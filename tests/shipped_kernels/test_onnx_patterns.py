@@ -23,7 +23,7 @@ from custom_dispatch.replaced import Replaced
 
 LATEST = 24
 SIZES = {"columns": 16, "heads": 4, "kv_heads": 2, "queries": 5, "keys": 5, "batch": 2}
-SIZES |= {"m": 5, "n": 24, "k": 16}
+SIZES |= {"m": 5, "n": 24, "k": 16, "length": 5, "tables": 2}
 random = numpy.random.default_rng(0)
 
 
@@ -47,9 +47,12 @@ def model_of(
 def arrays_of(pattern: cd.onnx.Pattern, example: Example) -> dict[str, numpy.ndarray[Any, Any]]:
     """Random arrays for the operands that an example has."""
     found = {}
+    known = dict(SIZES)
+    if pattern.kernel.name.startswith("rotary"):  # they are for one size of heads
+        known["dim"] = int(pattern.kernel.name.rpartition("_")[2])
     for item in pattern.kernel.inputs:
         if isinstance(item, Buffer) and item.name in example.inputs:
-            sizes = [2 if str(size) == "..." else SIZES.get(str(size)) for size in item.shape]
+            sizes = [2 if str(size) == "..." else known.get(str(size)) for size in item.shape]
             shape = [
                 int(str(dim)) if size is None else size
                 for size, dim in zip(sizes, item.shape, strict=True)
@@ -259,3 +262,41 @@ def test_attention_is_found_with_each_mask(
 )
 def test_what_only_looks_alike_stays(model: onnx.ModelProto) -> None:
     assert len(replaced(model)) == 0
+
+
+def rotated(
+    half: int, *, batch: int | str = "batch", tables: int | str = "batch"
+) -> onnx.ModelProto:
+    """Rotary embedding of heads of 64 as PyTorch's exporter writes it, with halves of some size."""
+    nodes = [
+        node("Slice", "x half end last one", "upper"),
+        node("Neg", "upper", "turned"),
+        node("Slice", "x zero half last one", "lower"),
+        node("Concat", "turned lower", "halves", axis=-1),
+        node("Unsqueeze", "cos one", "cosines"),
+        node("Mul", "x cosines", "kept"),
+        node("Unsqueeze", "sin one", "sines"),
+        node("Mul", "halves sines", "moved"),
+        node("Add", "kept moved", "y"),
+    ]
+    numbers = {"half": [half], "end": [2**63 - 1], "last": [3], "one": [1], "zero": [0]}
+    heads, table = [batch, 4, "length", 64], [tables, "length", 64]
+    return model_of(
+        nodes,
+        [value("x", heads), value("cos", table), value("sin", table)],
+        [value("y", heads)],
+        {name: numpy.asarray(each, "i8") for name, each in numbers.items()},
+    )
+
+
+@pytest.mark.parametrize("sizes", [{}, {"tables": 1}, {"batch": 6, "tables": 6}])
+def test_rotary_embedding_is_found_as_exporters_write_it(sizes: dict[str, Any]) -> None:
+    assert [item.kernel for item in replaced(rotated(32, **sizes))] == ["rotary_f32_64"]
+
+
+def test_half_a_head_is_half_of_it() -> None:
+    """Of other halves, something else is computed; of unrelated batches nobody knows what."""
+    assert not len(replaced(rotated(16)))
+    report = replaced(rotated(32, tables="other"))
+    assert not len(report)
+    assert any("batch % tables == 0" in item.reason for item in report.near_misses)

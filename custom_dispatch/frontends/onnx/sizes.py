@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
-from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, evaluate, for_values, holds
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import (
+    Binary,
+    Constant,
+    Dim,
+    Expr,
+    dims_of,
+    evaluate,
+    for_values,
+    holds,
+)
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes, leading_dims, unfolded
 from custom_dispatch.kernel.operand import Buffer
@@ -160,7 +170,7 @@ class Binding:
         for condition in self._kernel.requires:
             dims = dims_of(condition.left, condition.right)
             known = all(dim.name in numbers for dim in dims)
-            if self._certain and not known:
+            if self._certain and not known and not self._is_multiple_of_itself(condition):
                 raise CallError(
                     f"nobody knows whether {condition}, which the kernel requires, holds"
                 )
@@ -170,6 +180,16 @@ class Binding:
                     f"{for_values(condition, numbers)}.",
                     expected=str(condition),
                 )
+
+    def _is_multiple_of_itself(self, condition: Condition) -> bool:
+        """Whether it asks if a size is a multiple of 1, or of another that has the same name."""
+        left, right = condition.left, condition.right
+        if condition.operator != "==" or not isinstance(left, Binary) or left.operator != "%":
+            return False
+        if not isinstance(right, Constant) or right.value != 0:
+            return False
+        whole, part = self._value(left.left), self._value(left.right)
+        return part == 1 or (part is not None and part == whole)
 
     def shape_of(self, operand: Buffer) -> Shape:
         """What is known of an operand's shape."""
