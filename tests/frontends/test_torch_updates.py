@@ -109,6 +109,33 @@ def test_other_operations_stay_as_patterns_look_for_them() -> None:
     assert torch.equal(given[2], torch.full((2, 8), 2.0))
 
 
+def test_a_wider_value_is_rounded_to_the_arguments_type() -> None:
+    def function(x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        return state.add_(x) * 1
+
+    given = (torch.full((4,), 0.1), torch.ones(4, dtype=torch.half))
+    program = export_model(Calls(function), given, None)
+    wanted = function(*(each.clone() for each in given))
+    found = program.module()(*given)
+    assert found.dtype == torch.half
+    assert torch.equal(found, wanted)
+    assert torch.equal(given[1], wanted)
+
+
+def by_keyword(x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+    state.copy_(scaled(rhs=state, lhs=x))
+    return state + 1
+
+
+def test_a_kernel_may_be_given_the_argument_by_keyword() -> None:
+    module = cd.torch.compile(Calls(by_keyword), (torch.ones(8), torch.ones(8)), ["cpu"])
+    loaded = cd.load(module, "cpu")
+    x, state = values()
+    here = loaded.to_device(state)
+    loaded.main(x, here)
+    numpy.testing.assert_array_equal(here.to_host(), 3 * x)
+
+
 def in_a_view(x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
     state[2:4] = x[2:4]
     return multiply(x, state)

@@ -16,9 +16,10 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind, OutputSpec, TensorArgument
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.torch.graph import ASSERTION, place_of
+from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, place_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
-from custom_dispatch.kernel.choice import kernels_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
 
 aten = torch.ops.aten
@@ -50,7 +51,7 @@ def make_updates_values(
     """Values of arguments, the latest of each among them."""
     latest: dict[str, torch.fx.Node] = {}
     for node in filter(changes_a_value, list(graph.nodes)):
-        written, target = node.args[0], _functional(node.target)
+        written, target = node.args[0], _functional(node)
         if target is None or written not in holds:
             return None
         before = [user for user in written.users if order[user] < order[node]]
@@ -81,19 +82,31 @@ def make_updates_values(
     return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
 
 
-def _functional(target: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
-    """The operation that returns what another writes into its first argument."""
+def _functional(node: torch.fx.Node) -> torch._ops.OpOverload | None:
+    """The operation that returns what a call writes into its first argument."""
+    target = node.target
     written = [bool(a.alias_info and a.alias_info.is_write) for a in target._schema.arguments]
-    packet, _, overload = target._schema.name.removeprefix("aten::").partition(".")
-    if target.namespace != "aten" or not packet.endswith("_") or written != _first(len(written)):
+    packet = target._schema.name.removeprefix("aten::")
+    only_first = [index == 0 for index in range(len(written))]
+    if target.namespace != "aten" or not packet.endswith("_") or written != only_first:
         return None
-    found = getattr(aten, packet[:-1], None)
-    overload = target._overloadname
-    return getattr(found, overload) if found is not None and overload in found.overloads() else None
+    packet_found = getattr(aten, packet.removesuffix("_"), None)
+    if packet_found is None or target._overloadname not in packet_found.overloads():
+        return None
+    found: torch._ops.OpOverload = getattr(packet_found, target._overloadname)
+    return found if _gives_the_same(found, node) else None
 
 
-def _first(count: int) -> list[bool]:
-    return [index == 0 for index in range(count)]
+def _gives_the_same(target: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
+    """Whether an operation gives what is written, and nothing wider: f16 += f32 is f16."""
+    values = torch.fx.map_arg((node.args, node.kwargs), lambda argument: argument.meta["val"])
+    old = node.meta["val"]
+    try:
+        with old.fake_mode:
+            new = target(*values[0], **values[1])
+    except Exception:  # noqa: BLE001 - whatever an operation says of arguments that it has not
+        return False
+    return (old.dtype, str(old.shape)) == (new.dtype, str(new.shape))
 
 
 def _may_be_a_view(node: torch.fx.Node) -> bool:
@@ -198,12 +211,12 @@ def _updated_from(node: torch.fx.Node) -> Iterator[tuple[torch.fx.Node, torch.fx
         if node.target == operator.getitem:
             call, index = node.args
         kernel = registered_kernel(call.target) if call.op == "call_function" else None
-        if kernel is not None:
+        if isinstance(kernel, Kernel | Choice):
             declared = kernels_of(kernel)[0]
             output = declared.outputs[index]
             if not isinstance(output, InOut):
                 return
-            before = call.args[declared.arguments.index(output)]
+            before = arguments_of(call).get(output.name)
         elif node.target in _VIEWS:
             before = node.args[0]
         else:
