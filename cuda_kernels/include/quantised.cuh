@@ -218,24 +218,25 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
   float* const found = reinterpret_cast<float*>(memory + kTeams * Stages * kSlotBytes);
 
   // Steps of this block's tiles, one tile after the other, go to the teams in turn. This is the next to be copied.
-  // A warp copies its part of the rows, and every Team-th column; columns that x has not are not there.
+  // A warp copies its part of the rows, after the last of which that is repeated, and every Team-th column; those that
+  // x has not are zeros.
   int coming_tile = blockIdx.x, coming_step = team;
   const auto fetch = [&](int slot) {
     while (coming_step >= steps) coming_step -= steps, coming_tile += gridDim.x;
     if (coming_tile < tiles) {
       unsigned char* const to = ring + slot * kSlotBytes;
-      const int row = kRows / Team * member, first_row = coming_tile * kRows + row;
-      if (first_row < n) format.fetch(to + row * Format::kStride, first_row, coming_step);
+      const int row = kRows / Team * member;
+      format.fetch(to + row * Format::kStride, min(coming_tile * kRows + row, n - 1), coming_step);
       const int at = coming_step * kStep + 8 * lane;
 #pragma unroll
       for (int column = member; column < Columns; column += Team) {
-        if (column >= columns) break;
-        const T* const from = x + static_cast<size_t>(first_column + column) * k + at;
+        const bool is_there = at < k && column < columns;
+        const T* const from = is_there ? x + static_cast<size_t>(first_column + column) * k + at : x;
         unsigned char* const place = to + kWeightBytes + column * kColumnBytes + 16 * lane;
         if (x_is_aligned) {
-          copy_async(shared_address(place), at < k ? from : x, at < k ? 16 : 0);
+          copy_async(shared_address(place), from, is_there ? 16 : 0);
         } else {
-          *reinterpret_cast<uint4*>(place) = load_elements(at < k ? from : x, at < k ? 8 : 0);
+          *reinterpret_cast<uint4*>(place) = load_elements(from, is_there ? 8 : 0);
         }
       }
     }
