@@ -8,13 +8,8 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.frontends.operations import create
-from custom_dispatch.frontends.symbols import (
-    calls_of,
-    functions_of,
-    is_declaration,
-    is_function,
-    is_public,
-)
+from custom_dispatch.frontends.symbols import calls_of, is_function
+from custom_dispatch.frontends.values import operands_for, values_from_outside
 from custom_dispatch.kernel.kernel import Kernel
 
 Use = tuple[ir.Operation, int]
@@ -29,7 +24,7 @@ def hide_constants(module: ir.Module, kernels: Mapping[str, Kernel]) -> None:
     loop carries, and what blocks are given, is hidden where it goes in: of a barrier on a loop's
     own value, IREE forgets that it has to wait for the turn before (docs/iree-notes.md).
     """
-    outside = _values_from_outside(module)
+    outside = values_from_outside(module)
     hidden: set[Use] = set()
     for call in calls_of(module, set(kernels)):
         tensors = [i for i, value in enumerate(call.operands) if _is_tensor(value)]
@@ -52,57 +47,6 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value.type, ir.RankedTensorType)
 
 
-def _values_from_outside(module: ir.Module) -> set[ir.Value]:
-    """What is computed from an argument of a public function.
-
-    Of an operation with regions, such as a loop, these are its results if an operand is one, and
-    the arguments of its regions.
-    """
-    found: set[ir.Value] = set()
-    waiting: list[ir.Value] = [
-        argument
-        for op in functions_of(module)
-        if is_public(op) and not is_declaration(op)
-        for argument in op.regions[0].blocks[0].arguments
-    ]
-    while waiting:
-        value = waiting.pop()
-        if value in found:
-            continue
-        found.add(value)
-        for use in value.uses:
-            op = use.owner.operation
-            waiting += op.results
-            waiting += (
-                argument
-                for region in op.regions
-                for block in list(region.blocks)[:1]
-                for argument in block.arguments
-            )
-            waiting += (
-                block.arguments[index]
-                for block in op.successors
-                for index in range(len(block.arguments))
-                if use.operand_number in _operands_for(op, block, index)
-            )
-    return found
-
-
-def _operands_for(branch: ir.Operation, block: ir.Block, index: int) -> list[int]:
-    """The operands of a terminator that may become an argument of a block; none if that is unclear.
-
-    MLIR, "cf" dialect: a branch's operands are those of the block; before those of a conditional
-    one's blocks stands the condition.
-    """
-    if branch.name == "cf.br":
-        return [index]
-    if branch.name != "cf.cond_br":
-        return []
-    to_first = list(ir.DenseI32ArrayAttr(branch.attributes["operandSegmentSizes"]))[1]
-    starts = zip(branch.successors, (1, 1 + to_first), strict=True)
-    return [start + index for successor, start in starts if successor == block]
-
-
 def _goes_in(value: Any) -> list[Use]:
     """Where a value goes into the loop or the blocks that it is passed around in.
 
@@ -120,7 +64,7 @@ def _goes_in(value: Any) -> list[Use]:
     found = []
     for before in block.predecessors:
         branch = before.operations[len(before.operations) - 1].operation
-        given = _operands_for(branch, block, value.arg_number) or [
+        given = operands_for(branch, block, value.arg_number) or [
             i for i, operand in enumerate(branch.operands) if operand.type == value.type
         ]
         if not any(before == other for other in later):  # else the turn before gives it

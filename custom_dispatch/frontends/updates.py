@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -17,11 +17,10 @@ from custom_dispatch.frontends.symbols import (
     is_public,
     name_of,
 )
+from custom_dispatch.frontends.values import may_become, values_from_outside
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
 
-# Operations whose results are new values, never a view of an operand.
-_COMPUTING = ("arith.", "linalg.", "math.", "tosa.", "stablehlo.")
 _VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 _RETURNS = ("func.return", "util.return")
 
@@ -33,9 +32,10 @@ def updated_arguments(
     it is not to write into.
 
     IREE updates a buffer where it stands when its value has no later use, and that buffer may be
-    the caller's.
+    the caller's: also where what was computed before turns out to be an argument (`values.py`).
     """
     found = {}
+    outside = values_from_outside(module)
     updates = [call for call in calls_of(module, set(kernels)) if _updates(call, kernels)]
     for op in functions_of(module):
         if is_declaration(op) or not is_public(op):
@@ -43,20 +43,19 @@ def updated_arguments(
         arguments = op.regions[0].blocks[0].arguments
         everything = frozenset(range(len(arguments)))
         own = [call for call in updates if _function_around(call) == op]
-        buffers = _Buffers(kernels, everything)
-        reached: set[int] = set()
+        buffers = _Buffers(kernels, everything, outside)
         for call in own:
             for operand, value in zip(
                 kernels[callee_of(call)].arguments, call.operands, strict=True
             ):
                 if isinstance(operand, InOut):
-                    reached |= buffers.may_be(value)
+                    buffers.add(value)
         if len(own) < len(updates):
             # Other functions update their operands, which may be anything of this one.
-            reached |= everything
+            buffers.arguments |= everything
         found[name_of(op)] = tuple(
             index
-            for index in sorted(reached.difference(updates_of(op)))
+            for index in sorted(buffers.arguments.difference(updates_of(op)))
             if isinstance(arguments[index].type, ir.RankedTensorType)
         )
     return found
@@ -73,29 +72,48 @@ def _function_around(op: ir.Operation) -> ir.Operation:
 
 
 class _Buffers:
-    """Whose buffers the values of one function may be in."""
+    """Whose buffers values of one function may be in.
 
-    def __init__(self, kernels: Mapping[str, Kernel], everything: frozenset[int]) -> None:
+    Parameters
+    ----------
+    everything
+        The numbers of its arguments, for values of which that is unclear.
+    outside
+        What nobody knows when the model is compiled.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[str, Kernel],
+        everything: frozenset[int],
+        outside: Container[ir.Value],
+    ) -> None:
         self._kernels = kernels
         self._everything = everything
-        self._known: dict[ir.Value, frozenset[int]] = {}
+        self._outside = outside
+        self._seen: set[ir.Value] = set()
+        self.arguments: set[int] = set()
+        """The arguments whose buffers they may be in."""
 
-    def may_be(self, value: Any) -> frozenset[int]:
-        """The function's arguments whose buffer it may be; every one where that is unclear."""
-        passed = []
-        while value not in self._known:
-            passed.append(value)
-            before = self._before(value)
+    def add(self, value: Any) -> None:
+        """Add a value, and all that it may be."""
+        waiting = [value]
+        while waiting:
+            one = waiting.pop()
+            if one in self._seen:
+                continue
+            self._seen.add(one)
+            before = self._before(one)
             if isinstance(before, frozenset):
-                self._known[value] = before
+                self.arguments |= before
             else:
-                value = before
-        found = self._known[value]
-        self._known.update(dict.fromkeys(passed, found))
-        return found
+                waiting += before
 
-    def _before(self, value: Any) -> Any:
-        """The arguments that a value may be; or the value in whose buffer it would be."""
+    def _before(self, value: Any) -> frozenset[int] | Sequence[ir.Value]:
+        """The arguments that a value may be; or the values in whose buffers it would be."""
+        computed = may_become(value, self._outside)
+        if computed is not None:
+            return computed
         if isinstance(value.owner, ir.Block):
             block = value.owner
             function = block.owner.operation
@@ -103,16 +121,14 @@ class _Buffers:
             is_argument = is_function(function) and block == function.regions[0].blocks[0]
             return frozenset([value.arg_number]) if is_argument else self._everything
         op = value.owner.operation
-        if op.name.startswith(_COMPUTING) or op.name in ("tensor.empty", "tensor.splat"):
-            return frozenset()
         if op.name in _VIEWS:
-            return op.operands[0]
+            return [op.operands[0]]
         if op.name in ("func.call", "util.call") and callee_of(op) in self._kernels:
             kernel = self._kernels[callee_of(op)]
             output = kernel.outputs[value.result_number]
             if not isinstance(output, InOut):
-                return frozenset()
-            return op.operands[kernel.arguments.index(output)]
+                return ()
+            return [op.operands[kernel.arguments.index(output)]]
         return self._everything
 
 

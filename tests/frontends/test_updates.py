@@ -125,3 +125,77 @@ def test_many_updates_of_one_buffer_are_linked() -> None:
     )
     text = link(source, cd.build([simple_mul_inplace], ["cuda:sm_80"]), by_path).text
     assert text.count("util.optimization_barrier") == 1  # of %v0, where the function returns
+
+
+STATIC = "tensor<8xf32>"
+ELEMENTS = """%x = linalg.generic {{
+      indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
+      iterator_types = ["parallel"]
+    }} ins(%b : KIND) outs(%empty : KIND) {{
+    ^bb0(%in: f32, %out: f32):
+      {0}
+      linalg.yield %y : f32
+    }} -> KIND"""
+MAY_BE_THE_ARGUMENT = {
+    "a product with ones": "%x = arith.mulf %b, %ones : KIND",
+    "a product of ones": "%x = arith.mulf %ones, %b : KIND",
+    "a quotient": "%x = arith.divf %b, %ones : KIND",
+    "what was filled": """%full = linalg.fill ins(%one : f32) outs(%empty : KIND) -> KIND
+      %x = arith.mulf %b, %full : KIND""",
+    "signs": """%n = arith.negf %b : KIND
+      %x = arith.negf %n : KIND""",
+    "casts": """%wide = arith.extf %b : KIND to tensor<8xf64>
+      %x = arith.truncf %wide : tensor<8xf64> to KIND""",
+    "the larger of one": "%x = arith.maximumf %b, %b : KIND",
+    "a choice": "%x = arith.select %p, %b, %a : KIND",
+    "a copy": "%x = linalg.copy ins(%b : KIND) outs(%empty : KIND) -> KIND",
+    "elements": ELEMENTS.format("%y = arith.mulf %in, %one : f32"),
+    "what is taken away again": ELEMENTS.format(
+        "%z = arith.extf %in : f32 to f64\n      %y = arith.truncf %z : f64 to f32"
+    ),
+}
+IS_NEW = {
+    "a sum": "%x = arith.addf %a, %b : KIND",
+    "a product with another number": "%x = arith.mulf %b, %halves : KIND",
+    "a quotient of ones": "%x = arith.divf %ones, %b : KIND",
+    "a function": """%e = math.exp %b : KIND
+      %x = arith.negf %e : KIND""",
+    "elements": ELEMENTS.format("%z = arith.mulf %in, %half : f32\n      %y = arith.negf %z : f32"),
+    "what is filled": "%x = linalg.fill ins(%one : f32) outs(%b : KIND) -> KIND",
+}
+
+
+def updating(computed: str) -> str:
+    """A model that updates what it computes in place."""
+    return f"""
+      func.func private @simple_mul_inplace({STATIC}, {STATIC}) -> {STATIC}
+      func.func @main(%a: {STATIC}, %b: {STATIC}, %p: i1) -> {STATIC} {{
+        %one = arith.constant 1.0 : f32
+        %half = arith.constant 0.5 : f32
+        %ones = arith.constant dense<1.0> : {STATIC}
+        %halves = arith.constant dense<0.5> : {STATIC}
+        %empty = tensor.empty() : {STATIC}
+        {computed.replace("KIND", STATIC)}
+        %0 = call @simple_mul_inplace(%a, %x) : ({STATIC}, {STATIC}) -> {STATIC}
+        return %0 : {STATIC}
+      }}"""
+
+
+@pytest.mark.parametrize("computed", [*MAY_BE_THE_ARGUMENT, *(f"new: {name}" for name in IS_NEW)])
+def test_an_argument_is_kept_where_it_may_be_what_is_computed(computed: str) -> None:
+    """The compiler folds: what is updated then is the argument itself."""
+    name = computed.removeprefix("new: ")
+    is_new = name != computed
+    source = updating((IS_NEW if is_new else MAY_BE_THE_ARGUMENT)[name])
+    text = link(source, cd.build([simple_mul_inplace], ["cuda:sm_80"]), by_path).text
+    assert ("util.optimization_barrier" in text) != is_new
+
+
+@pytest.mark.parametrize("computed", ["a product with ones", "a copy", "casts"])
+def test_what_turns_out_to_be_an_argument_is_not_updated(computed: str) -> None:
+    source = updating(MAY_BE_THE_ARGUMENT[computed])
+    program = cd.load(cd.compile(source, [simple_mul_inplace], ["cpu"]), "cpu")
+    two, five = (rt.asdevicearray(hal_device("cpu"), np.full(8, x, np.float32)) for x in (2, 5))
+    result = program.main(two, five, True).to_host()
+    np.testing.assert_array_equal(result, np.full(8, 10, np.float32))
+    np.testing.assert_array_equal(five.to_host(), np.full(8, 5, np.float32))
