@@ -70,26 +70,67 @@ class Shape:
         numbers = self.tiles, self.columns, self.warps, self.stages, self.resident, self.team
         return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
 
-    def shared_bytes(self, stride: int, padding: int) -> int:
-        """Shared memory of a block: slots, and twice what the warps find for a tile.
+    @property
+    def rows(self) -> int:
+        """Rows of weights that a block has at once."""
+        return 16 * self.tiles
 
-        Parameters
-        ----------
-        stride
-            Bytes of a row of weights in a slot.
-        padding
-            Bytes after a row of x in a slot.
-        """
-        slot = 16 * self.tiles * stride + self.columns * (2 * STEP + padding)
-        found = 4 * 16 * self.tiles * self.columns
+    def shared_bytes(self, layout: Layout) -> int:
+        """Shared memory of a block: slots, and twice what the warps find for a tile."""
+        slot = self.rows * layout.stride + self.columns * (2 * STEP + layout.padding)
+        found = 4 * self.rows * self.columns
         return self.warps * (self.stages * slot // self.team + 2 * found)
 
-    def within(self, limit: int, stride: int, padding: int) -> Shape:
+    def within(self, limit: int, layout: Layout) -> Shape:
         """The same with as many warps as shared memory of `limit` bytes has room for."""
         shape = self
-        while shape.shared_bytes(stride, padding) > limit:
+        while shape.shared_bytes(layout) > limit:
             shape = replace(shape, warps=shape.warps - shape.team)
         return shape
+
+    def for_cpu(self) -> Shape:
+        """The same with less code."""
+        return replace(self, tiles=min(self.tiles, 2), team=min(self.team, 2))
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """How a kernel for one row of x divides the work."""
+
+    rows: int
+    """Of weights, in a block."""
+    warps: int
+    resident: int
+    """Blocks that a multiprocessor has to hold, for the compiler."""
+    stages: int = 0
+    """Steps that a warp has in shared memory at once; none if weights go straight to registers."""
+    columns: int = 1
+    blocks: int = 1 << 20
+
+    def arguments(self, *, rolled: bool) -> str:
+        """As template arguments; rolled, loops stay loops."""
+        if not self.stages:
+            return f"{self.warps}, {self.resident}"
+        numbers = self.rows // 16, self.warps, self.stages, self.resident
+        return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
+
+    def shared_bytes(self, layout: Layout) -> int:
+        """Dynamic shared memory: slots, x in the order of words, and what warps find."""
+        if not self.stages:
+            return 0
+        slot = self.rows * layout.stride + 2 * STEP
+        return self.warps * (self.stages * slot + 4 * layout.step + 4 * self.rows)
+
+    def within(self, limit: int, layout: Layout) -> RowShape:
+        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        shape = self
+        while shape.shared_bytes(layout) > limit:
+            shape = replace(shape, warps=shape.warps - 1)
+        return shape
+
+    def for_cpu(self) -> RowShape:
+        """The same."""
+        return self
 
 
 MULTIPROCESSORS = 132
@@ -101,8 +142,12 @@ WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
 TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
-ONE_BY_SCALE = Shape(1, 8, 3, resident=3)
-ONE_BY_TWO_NUMBERS = Shape(1, 8, 3, resident=2)
+ONE_OF_BLOCKS = RowShape(16, 8, resident=3, stages=2)
+ONE_OF_BLOCKS_TALL = RowShape(16, 4, resident=8, stages=2)
+ONE_OF_GROUPS = RowShape(8, 8, resident=4)
+ONE_OF_GROUPS_TALL = RowShape(8, 4, resident=8)
+ONE_OF_ZEROS = RowShape(8, 8, resident=3)
+ONE_OF_ZEROS_TALL = RowShape(8, 4, resident=6)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
 
 
@@ -112,10 +157,14 @@ class Layout:
 
     name: str
     source: str
-    entry: Callable[[str, str], str]
-    """For a type of C++ and the arguments of a shape."""
+    entry: Callable[[str, str, str], str]
+    """For "" or "_row", of one row of x, a type of C++, and the arguments of a shape."""
+    step: int
+    """Bytes of a row of weights in `STEP`."""
     stride: int
+    """Bytes of a row of weights in a slot, of shared memory."""
     padding: int
+    """Bytes after a row of x in a slot, of more than one row."""
     operands: Callable[[str], Sequence[cd.In]]
     """Those of the weights, for an element type."""
     sizes: Sequence[cd.Scalar]
@@ -123,8 +172,10 @@ class Layout:
     k: Expr
     requires: Sequence[Condition]
     dequantise: Callable[..., Array]
-    one: Shape
-    """The shape for one row of x."""
+    one: tuple[RowShape, RowShape]
+    """The shapes for one row of x, and few rows of weights or any number."""
+    tall_16: Shape
+    """The shape for many rows of weights and any number of x."""
 
 
 n, blocks, halves, groups = map(cd.dim, ("n", "blocks", "halves", "groups"))
@@ -134,7 +185,8 @@ def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Ar
     return Layout(
         name,
         "quantised_4bit.cu",
-        lambda kind, shape: f"quantised_blocks<{kind}, {has_minimum}, {shape}>",
+        lambda suffix, kind, shape: f"quantised_blocks{suffix}<{kind}, {has_minimum}, {shape}>",
+        step=STEP // BLOCK * size,
         stride=144 if size == 18 else 176,
         padding=32,
         operands=lambda _: [cd.In("weight", "u8", [n, blocks, size])],
@@ -142,7 +194,8 @@ def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Ar
         k=blocks * BLOCK,
         requires=[],
         dequantise=dequantise,
-        one=ONE_BY_SCALE if size == 18 else ONE_BY_TWO_NUMBERS,
+        one=(ONE_OF_BLOCKS, ONE_OF_BLOCKS_TALL),
+        tall_16=TALL_16 if size == 18 else TALL_16_BY_TWO_NUMBERS,
     )
 
 
@@ -150,7 +203,8 @@ def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
     return Layout(
         name,
         "quantised_4bit.cu",
-        lambda kind, shape: f"{entry}<{kind}, {shape}>",
+        lambda suffix, kind, shape: f"{entry}{suffix}<{kind}, {shape}>",
+        step=STEP // 2,
         stride=stride,
         padding=64,
         operands=lambda dtype: [
@@ -161,7 +215,10 @@ def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
         k=halves * 2,
         requires=[halves * 2 % (groups * BLOCK) == 0],
         dequantise=dequantise_int4,
-        one=ONE_BY_TWO_NUMBERS if len(numbers) == 2 else ONE_BY_SCALE,
+        one=(ONE_OF_GROUPS, ONE_OF_GROUPS_TALL)
+        if len(numbers) == 1
+        else (ONE_OF_ZEROS, ONE_OF_ZEROS_TALL),
+        tall_16=TALL_16 if len(numbers) == 1 else TALL_16_BY_TWO_NUMBERS,
     )
 
 
@@ -172,7 +229,7 @@ INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zer
 
 
 def declare_kernel(
-    layout: Layout, dtype: str, shape: Shape, *requires: Condition, form_of_n: str = ""
+    layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition, form_of_n: str = ""
 ) -> cd.Kernel:
     """The kernel for a layout, an element type of x and y, and a number of rows of x."""
 
@@ -182,20 +239,21 @@ def declare_kernel(
             result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
         return result
 
-    def form(of: Shape, *, rolled: bool) -> dict[str, Any]:
+    def form(of: Shape | RowShape, *, rolled: bool) -> dict[str, Any]:
+        suffix = "_row" if of.columns == 1 else ""
+        entry = layout.entry(suffix, C_TYPES[dtype], of.arguments(rolled=rolled))
         return {
-            "entry": f"cuda_kernels::{layout.entry(C_TYPES[dtype], of.arguments(rolled=rolled))}",
+            "entry": f"cuda_kernels::{entry}",
             "block": 32 * of.warps,
             "grid": (
-                cd.minimum(cd.ceildiv(n, 16 * of.tiles), of.blocks),
+                cd.minimum(cd.ceildiv(n, of.rows), of.blocks),
                 cd.ceildiv(cd.batch, of.columns),
             ),
-            "dynamic_shared_memory": of.shared_bytes(layout.stride, layout.padding),
+            "dynamic_shared_memory": of.shared_bytes(layout),
         }
 
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
-    small = shape.within(SHARED_BYTES_SM_80, layout.stride, layout.padding)
-    smallest = replace(small, tiles=min(small.tiles, 2), team=min(small.team, 2))
+    small = shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
         f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
         source=layout.source,
@@ -219,19 +277,19 @@ def declare_kernel(
             ),
         },
         reference=product,
-        **form(smallest, rolled=True),
+        **form(small.for_cpu(), rolled=True),
     )
 
 
 def declare(layout: Layout, dtype: str) -> cd.Choice:
     """The choice for a layout and an element type of x and y."""
-    tall = TALL_16_BY_TWO_NUMBERS if layout.one is ONE_BY_TWO_NUMBERS else TALL_16
     kernels = [
-        declare_kernel(layout, dtype, layout.one),
+        declare_kernel(layout, dtype, layout.one[0], n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, layout.one[1]),
         declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS, form_of_n="_wide"),
         declare_kernel(layout, dtype, TALL_8),
         declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS, form_of_n="_wide"),
-        declare_kernel(layout, dtype, tall),
+        declare_kernel(layout, dtype, layout.tall_16),
     ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 

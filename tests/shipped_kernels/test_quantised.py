@@ -16,17 +16,21 @@ from shipped import DTYPES, ODD, Shipped, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import quantised
-from cuda_kernels.quantised import Shape
+from cuda_kernels.quantised import RowShape, Shape
 from cuda_kernels.shared import quantisation
 
 Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
-ONE = Shape(1, 2, 3, blocks=2)
+ONE = RowShape(8, 2, resident=1)
+ONE_OF_BLOCKS = RowShape(16, 2, resident=1, stages=2)
+ONE_OF_TWO_TILES = RowShape(32, 2, resident=1, stages=3)
 ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
 # What the others have, these two have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
 KERNELS = (
     (quantised.Q4_0, "f16", ANY),
     (quantised.INT4_ZEROS, "bf16", ONE),
+    (quantised.Q4_0, "f16", ONE_OF_TWO_TILES),
+    (quantised.Q4_1, "bf16", ONE_OF_BLOCKS),
 )
 
 
@@ -59,7 +63,7 @@ def product(products: Shipped, name: str, x: Any, weights: Any) -> None:
 @pytest.mark.parametrize(
     ("layout", "kind", "shape"), KERNELS, ids=lambda item: getattr(item, "name", None)
 )
-def test_products(products: Shipped, random: Random, layout: Any, kind: str, shape: Shape) -> None:
+def test_products(products: Shipped, random: Random, layout: Any, kind: str, shape: Any) -> None:
     name = f"{layout.name}_{kind}_{shape.columns}"
     for n, k in SIZES:
         for batch in {1: (1,), 8: (1, 3, 8)}.get(shape.columns, (1, 16, 19)):
@@ -106,7 +110,7 @@ def test_a_choice_takes_rows_of_any_number() -> None:
 
 def test_every_target_of_a_gpu_has_unrolled_loops() -> None:
     """Also `cuda:sm_90a`, which does not take what `cuda:sm_90` has."""
-    for kernel in quantised.int4_f16.kernels:
+    for kernel in quantised.q4_0_f16.kernels:
         forms = {str(target): form for target, form in kernel.variants}
         assert set(forms) == {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"}
         assert all(form.entry.endswith("false>") for form in forms.values())
