@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
-from custom_dispatch.errors import DeclarationError, LinkError, ModelError
+from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.frontends.patterns.pattern import as_list
-from custom_dispatch.ir.compiler_tool import run_compiler
+from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module, write_module_apart
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
 _CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
 _LOWEST_CODEGEN = 60
-
-_SUBSTITUTED = "NOTE: hal.executable"
-_UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 
 
 def device_flags(library: Library) -> tuple[str, ...]:
@@ -265,21 +261,7 @@ def compile_mlir(
     done = _run(source, flags, apart) if apart else run_compiler(["-", "-o", "-", *flags], source)
     if done.returncode == 0 and done.stdout:
         return done.stdout
-    unknown = _UNKNOWN_FLAG.search(done.stderr)
-    if unknown is not None:
-        raise DeclarationError(
-            f"iree-compile does not take the flag {unknown[1] or unknown[2]}.",
-            expected="a flag that `iree-compile --help` lists",
-            next_step="correct the flag.",
-        )
-    crashed = done.returncode < 0
-    raise ModelError(
-        "IREE's compiler crashed." if crashed else "IREE's compiler refused the model.",
-        next_step="compile the model without kernels to see whether they matter, and report it:"
-        if crashed
-        else "correct the model where the compiler's message points:",
-        log=_first_lines(done.stderr),
-    )
+    raise refusal_of(done)
 
 
 def _run(source: bytes, flags: Sequence[str], apart: Mapping[str, str]) -> Completed:
@@ -291,12 +273,6 @@ def _run(source: bytes, flags: Sequence[str], apart: Mapping[str, str]) -> Compl
             Path(place, name).write_text(text)
             arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
         return run_compiler(arguments, source, cwd=Path(place))
-
-
-def _first_lines(log: str, limit: int = 40) -> str:
-    lines = [line for line in log.splitlines() if not line.startswith(_SUBSTITUTED)]
-    rest = len(lines) - limit
-    return "\n".join(lines[:limit] + ([f"... and {rest} more lines"] if rest > 0 else []))
 
 
 def emit(

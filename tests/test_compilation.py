@@ -130,6 +130,30 @@ def test_what_the_compiler_refuses_is_shown_with_its_message() -> None:
     assert "Traceback" not in message
 
 
+def test_a_kernel_that_the_compiler_would_run_itself_is_explained() -> None:
+    """Constants are hidden; but what is chosen of them here, only folding tells."""
+    kind = "tensor<8xf32>"
+    model = f"""
+      func.func private @simple_mul({kind}, {kind}) -> {kind}
+      func.func @main(%x: {kind}) -> {kind} {{
+        %true = arith.constant true
+        %ones = arith.constant dense<1.0> : {kind}
+        %y = arith.select %true, %ones, %x : {kind}
+        %0 = call @simple_mul(%y, %y) : ({kind}, {kind}) -> {kind}
+        return %0 : {kind}
+      }}"""
+    with pytest.raises(ModelError) as caught:
+        cd.compile(model, simple_mul, ["cuda:sm_80"])
+    assert str(caught.value).startswith(
+        "IREE's compiler evaluates the call of a kernel itself: what it is called with is constant "
+        "once the model is folded.\n"
+        "  expected: a tensor that only a call of the model tells, for each call of a kernel\n"
+        "  next step: make one an argument of the model's function; or compile with "
+        "--iree-opt-const-eval=false among the flags:\n"
+    )
+    assert cd.compile(model, simple_mul, ["cuda:sm_80"], flags=["--iree-opt-const-eval=false"])
+
+
 def test_code_that_is_kept_apart_leaves_no_path_in_the_file() -> None:
     library = cd.build(KERNELS, ["cuda:sm_80", "cpu"])
     text, apart = write_module_apart(library, embedded)

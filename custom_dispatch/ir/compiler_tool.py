@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from custom_dispatch.errors import ToolNotFoundError
+from custom_dispatch.errors import DeclarationError, ModelError, ToolNotFoundError
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import file_identity, host_identity, key_of
 
@@ -20,6 +21,12 @@ TOOL = "iree-compile"
 # The program only calls the library; CPU code passes through the linker.
 _LIBRARY = "libIREECompiler.so"
 LINKER = "iree-lld"
+
+_SUBSTITUTED = "NOTE: hal.executable"
+_UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
+# Where no GPU is, nothing runs a kernel of constants alone (see `frontends/barriers.py`).
+_EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
+_EVALUATE_NOTHING = "--iree-opt-const-eval=false"
 
 
 @functools.cache
@@ -90,3 +97,37 @@ def run_compiler(
         cwd=cwd,
         timeout_seconds=timeout_seconds,
     )
+
+
+def refusal_of(done: Completed) -> DeclarationError | ModelError:
+    """What it means that the compiler gave nothing."""
+    unknown = _UNKNOWN_FLAG.search(done.stderr)
+    if unknown is not None:
+        return DeclarationError(
+            f"iree-compile does not take the flag {unknown[1] or unknown[2]}.",
+            expected="a flag that `iree-compile --help` lists",
+            next_step="correct the flag.",
+        )
+    if _EVALUATED.search(done.stderr) is not None:
+        return ModelError(
+            "IREE's compiler evaluates the call of a kernel itself: what it is called with is "
+            "constant once the model is folded.",
+            expected="a tensor that only a call of the model tells, for each call of a kernel",
+            next_step="make one an argument of the model's function; or compile with "
+            f"{_EVALUATE_NOTHING} among the flags:",
+            log=_first_lines(done.stderr),
+        )
+    crashed = done.returncode < 0
+    return ModelError(
+        "IREE's compiler crashed." if crashed else "IREE's compiler refused the model.",
+        next_step="compile the model without kernels to see whether they matter, and report it:"
+        if crashed
+        else "correct the model where the compiler's message points:",
+        log=_first_lines(done.stderr),
+    )
+
+
+def _first_lines(log: str, limit: int = 40) -> str:
+    lines = [line for line in log.splitlines() if not line.startswith(_SUBSTITUTED)]
+    rest = len(lines) - limit
+    return "\n".join(lines[:limit] + ([f"... and {rest} more lines"] if rest > 0 else []))
