@@ -200,8 +200,9 @@ def problem(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> str:
     finite = want.isfinite()
     if not (got.isfinite() == finite).all() or not (got.isnan() == want.isnan()).all():
         return "NaN or infinity where it should not be, or not where it should"
-    # Beside what is added up: a single sum may be anything between that and nothing.
-    off, size = (got - want)[finite].norm(), expected(choice, tensors, 2)[finite].sum().sqrt()
+    # Beside the result and what is added up: a single sum may be next to nothing, or much more.
+    off = (got - want)[finite].norm()
+    size = (want**2 + expected(choice, tensors, 2))[finite].sum().sqrt()
     kind = tensors["a"].dtype  # type: ignore[union-attr]
     tolerance = {torch.bfloat16: 5e-3, torch.float16: 1e-3, torch.float32: 2e-5}[kind]
     return "" if off <= tolerance * size else f"{float(off / size):.2g} off"
