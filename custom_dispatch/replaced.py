@@ -60,6 +60,12 @@ class Replaced:
         """The places where one kernel was put."""
         return tuple(item for item in self.replacements if item.kernel == kernel)
 
+    def and_those(self, others: Replaced) -> Replaced:
+        """These, and those of a later search."""
+        return Replaced(
+            (*self.replacements, *others.replacements), (*self.near_misses, *others.near_misses)
+        )
+
     def __str__(self) -> str:
         """Two tables, as `print` shows them."""
         lines = ["No place was replaced."]

@@ -22,6 +22,7 @@ from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
+from custom_dispatch.frontends.patterns.text import is_of_linalg
 from custom_dispatch.frontends.preflight import (
     find_preflights,
     has_effects,
@@ -137,13 +138,21 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     if patterns or from_stablehlo:
         callees = Callees(name_of(op) for op in symbols_of(module))
         others = call_kernels(module, by_name, callees) if from_stablehlo else {}
-        # Patterns are in the model's own words: they come before its conversion.
+        # Patterns are in the model's own words: they come before its conversion. Those in the words
+        # that it is converted to come after it.
+        later = [item for item in patterns if from_stablehlo and is_of_linalg(item)]
+        patterns = [item for item in patterns if item not in later]
         replaced = replace_places(module, patterns, callees) if patterns else None
         calls = {**calls, **callees.kernels}
         if from_stablehlo:
             converted = convert_stablehlo(module, others, by_name)
             module = parse_content(converted, "The converted model")
             tidy_converted(module)
+        if later:
+            callees = Callees(name_of(op) for op in symbols_of(module))
+            found = replace_places(module, later, callees)
+            replaced = found if replaced is None else replaced.and_those(found)
+            calls = {**calls, **callees.kernels}
     declared = {name_of(op) for op in functions_of(module) if is_declaration(op)}
     known = {item.name: item for item in calls.values()} | by_name
     called = tuple(

@@ -228,3 +228,49 @@ def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
     alone = cd.load(compilation.compile_mlir(str(plain).encode(), ALONE), "cpu")
     np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(got, np.asarray(alone.main(x.numpy())), rtol=1e-4, atol=1e-6)
+
+
+def test_products_of_jax_are_found_where_sizes_are_symbols() -> None:
+    """In what IREE's conversion makes of StableHLO; patterns of StableHLO come before that."""
+    jax = pytest.importorskip("jax")
+    patterns = [
+        cd.Pattern(
+            gemm.declare(layout, "f32"), mlir_patterns._product(layout, "f32", "f32", "named")
+        )
+        for layout in ("matmul", "batch_matmul")
+    ]
+
+    def model(x: Any, w: Any, y: Any) -> Any:
+        return (x @ w) @ y
+
+    specs = [
+        jax.ShapeDtypeStruct(shape, np.float32) for shape in ((2, 5, 24), (24, 16), (2, 16, 8))
+    ]
+    symbolic = jax.export.symbolic_args_specs(tuple(specs), ("b, n, 24", "24, 16", "b, 16, 8"))
+    module = cd.jax.compile(model, symbolic, ["cpu"], replace=patterns)
+    assert sorted(item.kernel for item in module.replaced) == [
+        "batch_matmul_f32_any",
+        "matmul_f32_any",
+    ]
+    program = cd.load(module, "cpu")
+    random = np.random.default_rng(5)
+    for batch, rows in ((2, 5), (3, 40)):
+        shapes = ((batch, rows, 24), (24, 16), (batch, 16, 8))
+        x, w, y = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+        got = np.asarray(program.main(x, w, y))
+        np.testing.assert_allclose(got, (x @ w) @ y, rtol=1e-4, atol=1e-4)
+
+
+def test_patterns_of_both_dialects_are_found_in_one_model() -> None:
+    jax = pytest.importorskip("jax")
+    from cuda_kernels import jax_patterns
+
+    def model(x: Any, w: Any) -> Any:
+        return jax.nn.softmax(x @ w)
+
+    shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((5, 24), (24, 16))]
+    text = str(jax.export.export(jax.jit(model))(*shapes).mlir_module())
+    patterns = [*jax_patterns.softmax, *mlir_patterns.matmul]
+    replaced = place(text, [], patterns).replaced
+    assert replaced is not None
+    assert sorted(item.kernel for item in replaced) == ["matmul_f32", "softmax_f32"]

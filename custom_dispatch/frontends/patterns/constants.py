@@ -155,7 +155,7 @@ def combined(name: str, sizes: list[Size]) -> Size:
     left, right = sizes
     if isinstance(left, int) and isinstance(right, int):
         return _FOLDED[name](left, right)
-    if name in _COMMUTATIVE and repr(right) < repr(left):
+    if name in _COMMUTATIVE and hash(right) < hash(left):  # the same for the same values
         left, right = right, left
     return (name, left, right)
 
@@ -189,6 +189,10 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
         return size_of(op.operands[before])
     if op.name == "tensor.cast":
         return extent_of(op.operands[0], axis)
+    if op.name == "tensor.reshape":
+        sizes = owner_of(op.operands[1])
+        if sizes is not None and sizes.name == "tensor.from_elements":
+            return size_of(sizes.operands[axis])
     if op.name == "tensor.collapse_shape":
         group = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[axis])
         if len(group) == 1:

@@ -74,6 +74,11 @@ class TextExamples:
         return [example for example in self._examples if example.root.name == op.name]
 
 
+def is_of_linalg(pattern: object) -> bool:
+    """Whether a pattern is text in the dialects that IREE converts models of StableHLO to."""
+    return isinstance(pattern, Pattern) and not any("stablehlo." in t for t in pattern.computes)
+
+
 def parse_example(pattern: Pattern, text: str, context: ir.Context) -> ir.Module:
     """A text as a module, normalised.
 
