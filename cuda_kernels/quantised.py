@@ -142,12 +142,10 @@ WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
 TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
-ONE_OF_BLOCKS = RowShape(16, 8, resident=3, stages=2)
-ONE_OF_BLOCKS_TALL = RowShape(16, 4, resident=8, stages=2)
+ONE_OF_BLOCKS = RowShape(32, 8, resident=2, stages=2)
+ONE_OF_BLOCKS_TALL = RowShape(32, 4, resident=4, stages=2)
 ONE_OF_GROUPS = RowShape(8, 8, resident=4)
 ONE_OF_GROUPS_TALL = RowShape(8, 4, resident=8)
-ONE_OF_ZEROS = RowShape(8, 8, resident=3)
-ONE_OF_ZEROS_TALL = RowShape(8, 4, resident=6)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
 
 
@@ -215,9 +213,7 @@ def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
         k=halves * 2,
         requires=[halves * 2 % (groups * BLOCK) == 0],
         dequantise=dequantise_int4,
-        one=(ONE_OF_GROUPS, ONE_OF_GROUPS_TALL)
-        if len(numbers) == 1
-        else (ONE_OF_ZEROS, ONE_OF_ZEROS_TALL),
+        one=(ONE_OF_GROUPS, ONE_OF_GROUPS_TALL),
         tall_16=TALL_16 if len(numbers) == 1 else TALL_16_BY_TWO_NUMBERS,
     )
 

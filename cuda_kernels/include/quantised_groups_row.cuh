@@ -8,7 +8,7 @@
 // which share a scale. A's row g is the first or second half of that, of row g / 2; B has a column for each of the 8
 // parts, which has x of it where A has its weights, and zeros elsewhere. So each lane gets the sum of its own weights:
 //
-//   lane (g, t): row g / 2 (and 4 + g / 2), part 4 (g % 2) + t     B: column 2 t + g % 2 for it, from lane (2 t + g % 2, t)
+//   lane (g, t): rows g / 2 and 4 + g / 2, part 4 (g % 2) + t    B: column 2 t + g % 2, from lane (2 t + g % 2, t)
 #pragma once
 
 #include "quantised.cuh"
@@ -33,18 +33,18 @@ __device__ __forceinline__ uint4 load_bytes(const unsigned char* from) {
   return bits;
 }
 
-// What a lane has of a step: 32 weights of each of two rows, x of them if it is the lane that gives it (else zeros), and
-// their scales and zeros.
+// What a lane has of a step: 32 weights of each of two rows, their scales and zeros, and, if it is the lane that gives
+// it, x of them, else zeros.
 template <class T>
 struct GroupStep {
   uint4 weights[2], x[4];
   T scales[2], zeros[2];
 };
 
-// What the step comes to for the lane's own weights.
+// Adds what the step comes to for the lane's own weights, if there are any.
 template <class T, bool HasZeros>
-__device__ __forceinline__ void multiply_groups(const GroupStep<T>& step, float (&sums)[2]) {
-  const bool second = threadIdx.x % 8 >= 4;  // g % 2
+__device__ __forceinline__ void multiply_groups(const GroupStep<T>& step, bool second, float (&sums)[2],
+                                                bool is_there = true) {
   float low[4] = {}, high[4] = {}, added[2][4] = {};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void multiply_groups(const GroupStep<T>& step, float 
     float sum = second ? low[2 * i + 1] + high[2 * i + 1] : low[2 * i] + high[2 * i];
     if constexpr (HasZeros)
       sum -= static_cast<float>(step.zeros[i]) * (second ? added[0][1] + added[1][1] : added[0][0] + added[1][0]);
-    sums[i] += static_cast<float>(step.scales[i]) * sum;
+    sums[i] += is_there ? static_cast<float>(step.scales[i]) * sum : 0.0f;
   }
 }
 
@@ -86,23 +86,23 @@ __device__ __forceinline__ void product_of_groups(const T* __restrict__ x, const
   const int parts = k / kGroup, steps = (parts + kGroups - 1) / kGroups;
   const bool gives_x = g / 2 == t;
   const unsigned char* from[2];
-  const T *of_scales[2], *of_zeros[2] = {};
+  size_t numbers[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const size_t row = min(first + 4 * i + g / 2, n - 1);
     from[i] = weight + row * (k / 2);
-    of_scales[i] = scales + row * groups;
-    if constexpr (HasZeros) of_zeros[i] = zeros + row * groups;
+    numbers[i] = row * groups;
   }
 
   float sums[2] = {};
-  GroupStep<T> have = {};
-  if (aligned(weight, x) && k % kStep == 0 && groups == parts) {
-    // Nothing to look out for: every instruction less is time.
-    int at = warp * kGroups + part;
-    const T* of_x = x + at * kGroup;
+  const bool is_aligned = aligned(weight, x);
+  if (!HasZeros && is_aligned && k % kStep == 0 && groups == parts) {
+    // Nothing to look out for: every instruction less is time. With zeros the registers do not suffice for it.
+    GroupStep<T> have = {};
+    const int at = warp * kGroups + part;
+    const T *of_x = x + at * kGroup, *of_scales[2];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) from[i] += 16 * at, of_scales[i] += at, of_zeros[i] += HasZeros ? at : 0;
+    for (int i = 0; i < 2; ++i) from[i] += 16 * at, of_scales[i] = scales + numbers[i] + at;
 #pragma unroll 1
     for (int step = warp; step < steps; step += Warps) {
 #pragma unroll
@@ -113,33 +113,37 @@ __device__ __forceinline__ void product_of_groups(const T* __restrict__ x, const
       }
       of_x += kStep * Warps;
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        have.scales[i] = *of_scales[i], of_scales[i] += kGroups * Warps;
-        if constexpr (HasZeros) have.zeros[i] = *of_zeros[i], of_zeros[i] += kGroups * Warps;
-      }
-      multiply_groups<T, HasZeros>(have, sums);
+      for (int i = 0; i < 2; ++i) have.scales[i] = *of_scales[i], of_scales[i] += kGroups * Warps;
+      multiply_groups<T, HasZeros>(have, g % 2 == 1, sums);
     }
   } else {
     const int size = parts / groups;
-    const bool is_aligned = aligned(weight, x);
 #pragma unroll 1
     for (int step = warp; step < steps; step += Warps) {
-      const int at = step * kGroups + part;
-      const bool is_there = at < parts;
-      const int here = is_there ? at : 0, number = here / size;
+      const bool is_there = step * kGroups + part < parts;
+      const int here = is_there ? step * kGroups + part : 0, number = size == 1 ? here : here / size;
+      GroupStep<T> have = {};
+      if (is_aligned) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) have.weights[i] = load_once(from[i] + 16 * here);
+        if (gives_x && is_there) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) have.x[i] = load_bits(x + here * kGroup + 8 * i);
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) have.weights[i] = load_bytes(from[i] + 16 * here);
+        if (gives_x && is_there) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) have.x[i] = load_elements(x + here * kGroup + 8 * i, 8);
+        }
+      }
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const unsigned char* const some = from[i] + 16 * here;
-        have.weights[i] = is_aligned ? load_once(some) : load_bytes(some);
-        have.scales[i] = is_there ? of_scales[i][number] : static_cast<T>(0.0f);
-        if constexpr (HasZeros) have.zeros[i] = is_there ? of_zeros[i][number] : static_cast<T>(0.0f);
+        have.scales[i] = scales[numbers[i] + number];
+        if constexpr (HasZeros) have.zeros[i] = zeros[numbers[i] + number];
       }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const T* const some = x + here * kGroup + 8 * i;
-        have.x[i] = load_elements(some, gives_x && is_there ? 8 : 0);
-      }
-      multiply_groups<T, HasZeros>(have, sums);
+      multiply_groups<T, HasZeros>(have, g % 2 == 1, sums, is_there);
     }
   }
 

@@ -8,13 +8,12 @@
 // A step of W as A of tensor cores is the words of memory just as they lie there, scales included, four of a row at a
 // time by ldmatrix:
 //
-//   a row of Q4_0   |d q q q q|q d q q q|q q d q q ...   d: the scale of a group of 32, in a word with other things
-//   A, k in fours   |0 1 2 3|0 1 2 3|0 1 2 3|0 1 ...      lane (g, t): rows g and g + 8, word 4 u + t for u = 0, 1, ...
+//   a row of Q4_0, bytes   |d d q q|q q q q|q q q q|q q q q|q q d d|q q q q| ...   d: the scale of 32 weights
+//   the lane t that has it |   0   |   1   |   2   |   3   |   0   |   1   | ...   in lanes (g, t), rows g and g + 8
 //
 // B has a column for each of the 8 groups of a step: x where a word is of that group, and zeros elsewhere, so also
 // where it is a scale. What lane (g, t) gets of the product is so of rows g and g + 8, groups 2 t and 2 t + 1, to be
-// multiplied by their scales. Of a word 2 multiplications take the low and the high halves of bytes. What time goes to
-// is the integer units, which make 16-bit floats of them.
+// multiplied by their scales. Of a word one multiplication takes the low halves of bytes, and one the high halves.
 #pragma once
 
 #include <type_traits>
@@ -160,7 +159,8 @@ __device__ __forceinline__ void product_of_row(const Format& format, const T* __
   const Work work(format, x, k, ring + Stages * Work::kSlotBytes);
 
   // Where everything is aligned and whole, a step is so many bytes after the one before.
-  const bool is_plain = format.alignment % 16 == 0 && work.x_is_aligned && first_row + Work::kRows <= n && k % kStep == 0;
+  const bool is_plain =
+      format.alignment % 16 == 0 && work.x_is_aligned && first_row + Work::kRows <= n && k % kStep == 0;
   const unsigned char* from = format.weights + static_cast<size_t>(first_row) * (k / kStep * Format::kBytes) +
                               warp * Format::kBytes;
   const T* of_x = x + warp * kStep + 8 * lane;
