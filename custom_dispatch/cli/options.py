@@ -72,14 +72,14 @@ def split_targets(targets: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def progress(message: str) -> Iterator[None]:
-    """Show that something is going on, on a terminal; nothing elsewhere."""
+def progress(message: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is going on, on a terminal; what is given back adds to the message."""
     import sys
 
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(message):
-        yield
+    with Console(stderr=True).status(message) as status:
+        yield lambda more: status.update(f"{message}: {more}")

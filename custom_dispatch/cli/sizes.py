@@ -27,6 +27,7 @@ def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
     """
     fixed: dict[str, int] = {}
     swept: dict[str, list[int]] = {}
+    order: list[str] = []
     for word in (part for words_of in words for part in words_of.replace(",", " ").split()):
         match = _FORM.fullmatch(word)
         if match is None or len(word) > 200:
@@ -34,6 +35,7 @@ def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
         name = match["name"]
         if name in fixed or name in swept:
             raise _wrong(f"`{name}` is given twice.")
+        order.append(name)
         if match["last"] is None:
             fixed[name] = int(match["first"])
         else:
@@ -42,8 +44,8 @@ def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
         raise _wrong(f"`{'` and `'.join(swept)}` are both ranges.", "a range for one dim at most")
     if not swept:
         return [fixed]
-    ((name, values),) = swept.items()
-    return [{**fixed, name: value} for value in values]
+    (values,) = swept.values()
+    return [{item: fixed.get(item, value) for item in order} for value in values]
 
 
 def _range(word: str, match: re.Match[str]) -> list[int]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.options import compiler_option, include_option, progress
+from custom_dispatch.cli.options import (
+    compiler_option,
+    include_option,
+    objects_option,
+    progress,
+)
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.kernel.tuning import Measured
-
-_MOST_LINES = 16
-"""What the legend of a chart has room for."""
+_MOST_TABLES = 8
+"""Of more sizes only the best kernels are shown."""
 
 
 @click.command(short_help="Measure the kernels of a choice.")
@@ -27,7 +32,6 @@ _MOST_LINES = 16
     "-s",
     "shapes",
     multiple=True,
-    required=True,
     metavar="NAME=SIZE,...",
     help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others.",
 )
@@ -39,7 +43,7 @@ _MOST_LINES = 16
     type=click.Path(path_type=Path),
     help="Where to write; else what the choice declares, tuning=.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart (.svg) of all sizes.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart (.svg) of the table.")
 @click.option(
     "--repetitions",
     type=click.IntRange(1, 1_000_000),
@@ -64,6 +68,14 @@ _MOST_LINES = 16
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
 @compiler_option
 @include_option
+@objects_option
+@click.option(
+    "--build-only",
+    type=click.Path(path_type=Path),
+    help="Measure nothing: write objects for --target there, for --objects on the machine with the "
+    "GPU.",
+)
+@click.option("--target", "-t", help="What --build-only builds for: cuda:sm_90a.")
 def tune(
     subject: str,
     name: str | None,
@@ -77,6 +89,9 @@ def tune(
     no_check: bool,
     compiler: str,
     include_dirs: tuple[Path, ...],
+    objects: Path | None,
+    build_only: Path | None,
+    target: str | None,
 ) -> int:
     """Measure every kernel of a cd.Choice for some sizes, and write a table beside it.
 
@@ -91,10 +106,14 @@ def tune(
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output, write_atomically
     from custom_dispatch.kernel.tuning import TuningTable, read_table
-    from custom_dispatch.runtime.tune import Effort
     from custom_dispatch.runtime.tune import tune as measure
+    from custom_dispatch.runtime.tune_runner import Effort
 
     choice = _choice(subject, name)
+    _check_options(shapes, build_only, target)
+    if build_only is not None:
+        _build_only(choice, build_only, target or "", compiler, include_dirs)
+        return 0
     path = _table(choice, table)
     check_plot(plot)
     for output in (path, plot):
@@ -104,17 +123,26 @@ def tune(
     known = TuningTable(choice.name, ())
     if path.exists():
         known = read_table(path.read_text("utf-8", "replace"), path.name, choice.name)
-    target = _target(choice, device)
+    measured_for = _target(choice, device)
     effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check)
-    with progress(f"measuring {choice.name}"):
+    with progress(f"measuring {choice.name}") as say:
         measured = measure(
-            choice, sizes, target, effort=effort, compiler=compiler, include_dirs=include_dirs
+            choice,
+            sizes,
+            measured_for,
+            effort=effort,
+            compiler=compiler,
+            include_dirs=include_dirs,
+            objects=objects,
+            report=say,
+            done=lambda line: click.echo(line, err=True),
         )
-    write_atomically(path, known.with_measured(measured).text().encode())
+    table_now = known.with_measured(measured)
+    write_atomically(path, table_now.text().encode())
     _show(choice, measured)
     click.echo(path)
     if plot is not None:
-        _write_plot(plot, choice, measured)
+        _write_plot(plot, choice, table_now.for_targets([measured_for]) or measured)
         click.echo(plot)
     without = [item.dims for item in measured.sizes if not item.seconds]
     for dims in without:
@@ -144,10 +172,50 @@ def _choice(subject: str, name: str | None) -> Choice:
     )
 
 
+def _check_options(shapes: Sequence[str], build_only: Path | None, target: str | None) -> None:
+    from custom_dispatch.errors import CallError
+
+    if build_only is None and not shapes:
+        raise CallError(
+            "No sizes are given.",
+            expected="--shape with a value for every dim",
+            next_step="give --shape m=4096,n=4096,k=4096, again for others.",
+        )
+    if (build_only is None) != (target is None):
+        raise CallError(
+            "--build-only and --target are for one another.",
+            expected="both, or neither: kernels are measured for the GPU that is here",
+            next_step="give --build-only DIRECTORY --target cuda:sm_90a, or leave both out.",
+        )
+
+
+def _build_only(
+    choice: Choice, directory: Path, target: str, compiler: str, include_dirs: Sequence[Path]
+) -> None:
+    from custom_dispatch.toolchain.build import build
+
+    with progress(f"building {choice.name}"):
+        library = build(
+            choice.kernels,
+            [target],
+            compiler=compiler,
+            include_dirs=include_dirs,
+            image="cubin",
+        )
+    for path in library.write(directory):
+        click.echo(path)
+
+
 def _table(choice: Choice, given: Path | None) -> Path:
     from custom_dispatch.errors import CallError
 
     path = given or choice.tuning
+    if path is None and choice.like is not None:
+        raise CallError(
+            f"Choice `{choice.name}` takes the table of `{choice.like.name}`.",
+            expected="a choice with a table of its own, or --table",
+            next_step=f"give --choice {choice.like.name}.",
+        )
     if path is None:
         raise CallError(
             f"Choice `{choice.name}` declares no table.",
@@ -171,22 +239,46 @@ def _target(choice: Choice, device: str) -> Target:
 
 
 def _show(choice: Choice, measured: Measured) -> None:
+    click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
+    if len(measured.sizes) > _MOST_TABLES:
+        _show_best(measured)
+    else:
+        _show_all(measured)
+    overall = measured.ranked([kernel.name for kernel in choice.kernels], {})
+    click.echo(f"where sizes are not known: {overall[0]}")
+
+
+def _show_all(measured: Measured) -> None:
     from custom_dispatch.cli.report import show_table
 
-    click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
     rows = []
     for item in measured.sizes:
         best = min(item.seconds.values(), default=math.nan)
-        by_time = sorted(item.results, key=lambda result: result.seconds or math.inf)
-        for result in by_time:
+        for result in sorted(item.results, key=lambda result: result.seconds or math.inf):
             if result.seconds is None:
                 cells = ("-", "-", result.problem)
             else:
                 cells = (f"{1e6 * result.seconds:.2f}", f"{result.seconds / best:.3f}", "")
             rows.append((_said(item.dims), result.kernel, *cells))
     show_table(("sizes", "kernel", "us", "of the best", "problem"), rows)
-    overall = measured.ranked([kernel.name for kernel in choice.kernels], {})
-    click.echo(f"where sizes are not known: {overall[0]}")
+
+
+def _show_best(measured: Measured) -> None:
+    from custom_dispatch.cli.report import show_table
+
+    rows = []
+    problems: dict[tuple[str, str], int] = {}
+    for item in measured.sizes:
+        for result in item.results:
+            if result.seconds is None:
+                key = (result.kernel, result.problem)
+                problems[key] = problems.get(key, 0) + 1
+        (name, best), *rest = sorted(item.seconds.items(), key=lambda pair: pair[1]) or [("-", 0.0)]
+        second = [f"{rest[0][0]}, {rest[0][1] / best:.3f}"] if rest else ["-"]
+        rows.append((_said(item.dims), name, f"{1e6 * best:.2f}", *second))
+    show_table(("sizes", "the best", "us", "the next, of the best"), rows)
+    for (name, problem), count in problems.items():
+        click.echo(f"{name}, {count} of {len(measured.sizes)} sizes: {problem}")
 
 
 def _said(dims: object) -> str:
@@ -195,23 +287,10 @@ def _said(dims: object) -> str:
 
 
 def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:
-    from custom_dispatch.cli.plot import line_chart
+    from custom_dispatch.cli.landscape import landscape
     from custom_dispatch.files import write_atomically
 
     names = measured.ranked([kernel.name for kernel in choice.kernels], {})
-    series: dict[str, list[tuple[float, float]]] = {}
-    for name in names[:_MOST_LINES]:
-        points = [
-            (float(max(math.prod(item.dims.values()), 1)), 1e6 * item.seconds[name])
-            for item in measured.sizes
-            if name in item.seconds
-        ]
-        if points:
-            series[name] = sorted(points)
-    if not series:
-        return
-    title = f"{choice.name} on {measured.device}"
-    if len(names) > _MOST_LINES:
-        title += f", the best {_MOST_LINES} of {len(names)} kernels"
-    chart = line_chart(title, "product of all sizes", "microseconds", series)
-    write_atomically(path, chart.encode())
+    # Some may have been measured for some sizes only; those of which nothing is known are last.
+    title = f"{choice.name} on {measured.device}, {measured.target}"
+    write_atomically(path, landscape(title, names, measured.sizes).encode())

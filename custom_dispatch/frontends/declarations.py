@@ -171,7 +171,8 @@ def _function(item: Kernel | Choice, declaration: ir.Operation) -> KernelFunctio
     if signature is None:
         raise no_kernel(item.name, reasons, "the types that the model declares it with")
     preferred = item.ordered(known_dims(fitting[0], signature))
-    fitting = [kernel for kernel in preferred if kernel in fitting]
+    names = {kernel.name for kernel in fitting}
+    fitting = [kernel for kernel in preferred if kernel.name in names]
     fitting = list(candidates(item.name, fitting, signature))
     return KernelFunction(item.name, tuple(fitting), declaration, signature)
 

@@ -202,8 +202,8 @@ def link(
         _check_model(module)
         functions = kernel_functions(module, library, calls)
         kernels = {symbol: function.kernel for symbol, function in functions.items()}
-        called = {kernel for function in functions.values() for kernel in function.kernels}
-        used = [kernel for kernel in library.kernels if kernel in called]
+        called = {kernel.name for function in functions.values() for kernel in function.kernels}
+        used = [kernel for kernel in library.kernels if kernel.name in called]
         executables = executables_of(library, used)
         _check_symbols(module, executables)
         wrappers = {

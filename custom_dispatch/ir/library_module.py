@@ -87,7 +87,7 @@ def _write_module(
     parts = [write_executables(executables, reference, form)]
     conditional = conditional_kernels(library)
     named: list[tuple[str, tuple[Kernel, ...]]] = [(item.name, (item,)) for item in kernels]
-    named += [(choice.name, choice.kernels) for choice in callable_choices(library)]
+    named += [(choice.name, choice.ordered({})) for choice in callable_choices(library)]
     for index, (name, members) in enumerate(named):
         wrapper = Wrapper(
             name,
@@ -183,7 +183,10 @@ def write_executables(
 
 def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -> str:
     """How a kernel is named at a dispatch."""
-    owner = next(item for item in executables if kernel in item.kernels)
+    # By name: one of a choice may require more than what was built.
+    owner, kernel = next(
+        (item, own) for item in executables for own in item.kernels if own.name == kernel.name
+    )
     if form == "source":
         (item,) = owner.objects
         return f"@{owner.symbol}::@{entry_symbol(item, kernel)}"

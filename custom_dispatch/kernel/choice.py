@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.condition import Condition, check_requires
+from custom_dispatch.kernel.expr import Dim, Expr, as_expr, where
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
@@ -39,25 +41,38 @@ class Choice:
         The table that `custom-dispatch tune` writes, beside the file that declares the choice:
         "gemm.tuning.json". Of kernels that take the same, the one that was measured to be the best
         for a call's sizes, or the nearest ones, is taken then; without the file, in their order.
+        Or another choice with such a table, whose kernels are these in the same order, but for
+        their types and so on: what was measured of those counts for these.
+    rules
+        Conditions on dims, by kernel name, where nothing was measured, or several sizes are not
+        known: a kernel is taken where they hold, though it takes other sizes, too. Kernels behind
+        the first that takes everything are there for tables alone.
 
     Raises
     ------
     DeclarationError
-        They do not, or there are none, or the name is one of theirs.
+        They do not, or there are none, or the name is one of theirs; or a rule is for none of them.
     """
 
     name: str
     kernels: tuple[Kernel, ...]
     tuning: Path | None
+    like: Choice | None = field(metadata={"not_in_keys": True})
+    """The choice whose table counts."""
+    rules: Mapping[str, tuple[Condition, ...]]
     measured: Measured | None
     """What was measured for the target at hand, where the table was read."""
+    _ordered: dict[frozenset[tuple[str, int]], tuple[Kernel, ...]] = field(
+        metadata={"not_in_keys": True}
+    )
 
     def __init__(
         self,
         name: str,
         kernels: Sequence[Kernel],
         *,
-        tuning: str | os.PathLike[str] | None = None,
+        tuning: str | os.PathLike[str] | Choice | None = None,
+        rules: Mapping[str, Sequence[Condition]] | None = None,
     ) -> None:
         check_name(name, "choice")
         if not is_list(kernels) or not kernels:
@@ -88,10 +103,17 @@ class Choice:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kernels", tuple(kernels))
         directory = declaring_directory()
-        if tuning is not None:
-            tuning = check_path(name, "tuning", tuning, directory, of="Choice")
-        object.__setattr__(self, "tuning", tuning)
+        like, path = None, None
+        if isinstance(tuning, Choice):
+            like = tuning
+            _check_like(name, len(kernels), like)
+        elif tuning is not None:
+            path = check_path(name, "tuning", tuning, directory, of="Choice")
+        object.__setattr__(self, "tuning", path)
+        object.__setattr__(self, "like", like)
+        object.__setattr__(self, "rules", _check_rules(name, names, rules or {}))
         object.__setattr__(self, "measured", None)
+        object.__setattr__(self, "_ordered", {})
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -99,21 +121,94 @@ class Choice:
         return self.kernels[0].inputs
 
     def ordered(self, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
-        """The kernels, the preferred one first, for a call of which these sizes are known."""
-        if self.measured is None:
-            return self.kernels
-        names = self.measured.ranked([kernel.name for kernel in self.kernels], dims)
-        return tuple(sorted(self.kernels, key=lambda kernel: names.index(kernel.name)))
+        """The kernels, the preferred one first, for a call of which these sizes are known.
+
+        Some may require more than they do by themselves: what says that a call is theirs.
+        """
+        key = frozenset(dims.items())
+        if key not in self._ordered:
+            if len(self._ordered) >= _MOST_ORDERS:
+                self._ordered.clear()
+            self._ordered[key] = self._order(dims)
+        return self._ordered[key]
+
+    def own(self, kernel: Kernel) -> Kernel:
+        """The kernel as it was declared that `ordered` gave."""
+        return next(item for item in self.kernels if item.name == kernel.name)
+
+    def _order(self, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+        measured = self.measured
+        if measured is None or not measured.dims:
+            return self._by_rules()
+        open_dims = [name for name in measured.dims if name not in dims]
+        if len(open_dims) == 1:
+            return self._along(measured, open_dims[0], dims)
+        if open_dims and self.rules:
+            return self._by_rules()
+        return self._ranked(measured, self.kernels, dims)
+
+    def _ranked(
+        self, measured: Measured, kernels: Sequence[Kernel], dims: Mapping[str, int]
+    ) -> tuple[Kernel, ...]:
+        names = measured.ranked([kernel.name for kernel in kernels], dims)
+        return tuple(sorted(kernels, key=lambda kernel: names.index(kernel.name)))
+
+    def _by_rules(self) -> tuple[Kernel, ...]:
+        return tuple(kernel.requiring(self.rules.get(kernel.name, ())) for kernel in self.kernels)
+
+    def _along(self, measured: Measured, name: str, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+        """By the measured sizes along one dim that only the call tells."""
+        (dim,) = (item for item in self.kernels[0].dims if item.name == name)
+        names = [kernel.name for kernel in self.kernels]
+        ranges: dict[str, list[tuple[int, int | None]]] = {}
+        begin = 0
+        for kernel_name, end in measured.pieces(names, dims, name):
+            ranges.setdefault(kernel_name, []).append((begin, end))
+            begin = 0 if end is None else end + 1
+        first = [item for item in self.kernels if item.name in ranges]
+        # The one with the largest sizes is last of these, and takes what is left.
+        first.sort(key=lambda item: any(end is None for _, end in ranges[item.name]))
+        rest = [item for item in self.kernels if item.name not in ranges]
+        return (
+            *(item.requiring(_within(dim, ranges[item.name])) for item in first[:-1]),
+            *first[-1:],
+            *self._ranked(measured, rest, dims),
+        )
 
     def with_measured(self, measured: Measured) -> Choice:
         """The same choice by what was measured, without the kernels that are never the best."""
         best = measured.best([kernel.name for kernel in self.kernels])
+        kept = {*best, *self._reached_by_rules()} if self.rules else {*best}
         taken = [what_it_takes(kernel) for kernel in self.kernels if kernel.name in best]
-        kernels = [k for k in self.kernels if k.name in best or what_it_takes(k) not in taken]
+        kernels = [k for k in self.kernels if k.name in kept or what_it_takes(k) not in taken]
+        if not self.rules:
+            kernels = list(self._ranked(measured, kernels, {}))
+        return self._with(kernels, measured)
+
+    def without_table(self) -> Choice:
+        """The same choice where nothing was measured: without the kernels for tables alone."""
+        if not self.rules:
+            return self
+        reached = self._reached_by_rules()
+        return self._with([item for item in self.kernels if item.name in reached], None)
+
+    def _reached_by_rules(self) -> list[str]:
+        """The kernels up to the first that takes all sizes, by its requirements and by rules."""
+        found = []
+        for kernel in self.kernels:
+            found.append(kernel.name)
+            if not kernel.requires and not self.rules.get(kernel.name):
+                break
+        return found
+
+    def _with(self, kernels: Sequence[Kernel], measured: Measured | None) -> Choice:
+        names = [kernel.name for kernel in kernels]
+        rules = {name: rule for name, rule in self.rules.items() if name in names}
         found = Choice(self.name, kernels)
         object.__setattr__(found, "tuning", self.tuning)
+        object.__setattr__(found, "like", self.like)
+        object.__setattr__(found, "rules", rules)
         object.__setattr__(found, "measured", measured)
-        object.__setattr__(found, "kernels", found.ordered({}))
         return found
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -132,6 +227,52 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"
+
+
+_MOST_ORDERS = 4096
+"""Calls' sizes whose orders are kept."""
+
+
+def _check_like(name: str, count: int, like: Choice) -> None:
+    if like.like is None and len(like.kernels) == count:
+        return
+    raise DeclarationError(
+        f"Choice `{name}`: the table of `{like.name}` cannot be taken"
+        + (
+            f", whose kernels are {len(like.kernels)}, and these {count}."
+            if like.like is None
+            else f", which takes that of `{like.like.name}`."
+        ),
+        expected="a choice with a table of its own, of as many kernels in the same order",
+        next_step='give that, or a file: tuning="NAME.tuning.json".',
+    )
+
+
+def _check_rules(
+    name: str, names: Sequence[str], rules: Mapping[str, Sequence[Condition]]
+) -> dict[str, tuple[Condition, ...]]:
+    for kernel in rules:
+        if kernel not in names:
+            raise DeclarationError(
+                f"Choice `{name}`: a rule is for {shown(kernel)}, which is none of its kernels.",
+                expected=f"names of its kernels: {', '.join(names)}",
+                next_step="correct the name.",
+            )
+    return {kernel: check_requires(kernel, rule) for kernel, rule in rules.items()}
+
+
+def _within(dim: Dim, ranges: Sequence[tuple[int, int | None]]) -> list[Condition]:
+    """That a dim is in one of some ranges, of which each but the first begins after a gap."""
+    if len(ranges) == 1:
+        ((begin, end),) = ranges
+        from_begin = [Condition(">=", dim, as_expr(begin))] if begin else []
+        to_end = [] if end is None else [Condition("<=", dim, as_expr(end))]
+        return [*from_begin, *to_end]
+    inside: Expr | int = 0
+    for begin, end in ranges:
+        below: Expr | int = 1 if end is None else where(dim <= end, 1, 0)
+        inside = inside + where(dim >= begin, below, 0)
+    return [Condition(">", as_expr(inside), as_expr(0))]
 
 
 def what_it_takes(kernel: Kernel) -> tuple[object, ...]:

@@ -49,11 +49,12 @@ class ElementType:
 
     def to_numpy(self) -> numpy.dtype[Any]:
         """The numpy dtype."""
-        return _numpy_dtype(self.numpy_name)
+        return numpy_dtype(self.numpy_name)
 
 
 @cache
-def _numpy_dtype(name: str) -> numpy.dtype[Any]:
+def numpy_dtype(name: str) -> numpy.dtype[Any]:
+    """The dtype of a name in numpy, or in ml_dtypes."""
     import numpy
 
     if name in _ML_DTYPES:

@@ -316,6 +316,10 @@ class Kernel:
         }
         return self._again(**{part: new for part, new in changes.items() if new is not None})
 
+    def requiring(self, conditions: Sequence[Condition]) -> Kernel:
+        """The same kernel, for calls of which more has to hold."""
+        return self._again(requires=(*self.requires, *conditions)) if conditions else self
+
     def _again(self, **changes: Any) -> Kernel:
         """The same declaration with some of its parts replaced."""
         parts: dict[str, Any] = {

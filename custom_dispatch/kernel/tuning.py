@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,9 @@ from custom_dispatch.kernel.target import Target
 
 VERSION = 1
 _CLOSE = 1e-9
+_EQUAL = 1.01
+_ALIKE = 1.03
+"""Times of one kernel differ by so much from run to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,13 @@ class MeasuredSizes:
         return sum(abs(math.log2(max(a, 1) / max(b, 1))) for a, b in known)
 
 
+def _slowness(nearest: Sequence[Mapping[str, float]], name: str) -> float:
+    """How much longer a kernel takes than the best, as the sum of logarithms."""
+    if not nearest or any(name not in seconds for seconds in nearest):
+        return math.inf
+    return sum(math.log(seconds[name] / min(seconds.values())) for seconds in nearest)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What was measured on one device."""
@@ -65,34 +76,75 @@ class Measured:
         """Kernels, the best for some sizes first; those that were not measured last, as they come.
 
         What counts are the measured sizes that are nearest, as far as sizes are known; of several,
-        the geometric mean of how much longer a kernel takes than the best one.
+        the geometric mean of how much longer a kernel takes than the best one. Those within
+        `_EQUAL` of the best come as they are given.
 
         Parameters
         ----------
         dims
             The sizes that are known: none, where only the call tells.
         """
+        nearest = self._nearest(dims)
+        slowness = {name: _slowness(nearest, name) for name in names}
+        equal = min(slowness.values(), default=0.0) + math.log(_EQUAL) * len(nearest)
+        return tuple(sorted(names, key=lambda name: max(slowness[name], equal)))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dims; empty where nothing was measured."""
+        return tuple(
+            dict.fromkeys(name for item in self.sizes if item.seconds for name in item.dims)
+        )
+
+    def pieces(
+        self, names: Sequence[str], dims: Mapping[str, int], name: str
+    ) -> tuple[tuple[str, int | None], ...]:
+        """The best kernels along one dim that is not known, each up to a size; the last has none.
+
+        Between two measured sizes the nearer one counts, by their ratio. A kernel that is `_ALIKE`
+        of the best goes on, so that a module has few to choose from.
+
+        Parameters
+        ----------
+        dims
+            The sizes of the others.
+        """
+        along = sorted({item.dims[name] for item in self.sizes if item.seconds})
+        found: list[tuple[str, int | None]] = []
+        before = ""
+        for size, following in zip(along, [*along[1:], None], strict=True):
+            seconds = self._nearest({**dims, name: size})
+            best = self.ranked(names, {**dims, name: size})[0]
+            if before and _slowness(seconds, before) <= math.log(_ALIKE) + _slowness(seconds, best):
+                best = before
+            end = None if following is None else math.isqrt(max(size, 1) * max(following, 1))
+            if best == before:
+                found.pop()
+            found.append((best, end))
+            before = best
+        return tuple(found)
+
+    def _nearest(self, dims: Mapping[str, int]) -> list[dict[str, float]]:
+        """The seconds of the measured sizes that are nearest, as far as sizes are known."""
         distances = [item.distance(dims) for item in self.sizes]
-        nearest = [
-            item
+        return [
+            item.seconds
             for item, distance in zip(self.sizes, distances, strict=True)
             if distance <= min(distances) + _CLOSE and item.seconds
         ]
-
-        def slowness(name: str) -> float:
-            total = 0.0
-            for item in nearest:
-                if name not in item.seconds:
-                    return math.inf
-                total += math.log(item.seconds[name] / min(item.seconds.values()))
-            return total if nearest else math.inf
-
-        return tuple(sorted(names, key=slowness))
 
     def best(self, names: Sequence[str]) -> tuple[str, ...]:
         """The kernels that are the best of these for some measured sizes, or for all together."""
         wanted: list[Mapping[str, int]] = [{}, *(item.dims for item in self.sizes)]
         return tuple(dict.fromkeys(self.ranked(names, dims)[0] for dims in wanted))
+
+    def is_like(self, other: Measured) -> bool:
+        """Whether the same kernels were measured on the same device."""
+        return (self.device, self.compiler, dict(self.digests)) == (
+            other.device,
+            other.compiler,
+            dict(other.digests),
+        )
 
     def without(self, kernels: Sequence[str]) -> Measured:
         """The same as if some kernels had not been measured."""
@@ -101,6 +153,14 @@ class Measured:
             for item in self.sizes
         )
         return replace(self, sizes=sizes)
+
+    def renamed(self, names: Mapping[str, str]) -> Measured:
+        """The same of other kernels in the place of these."""
+        sizes = tuple(
+            replace(item, results=tuple(replace(r, kernel=names[r.kernel]) for r in item.results))
+            for item in self.sizes
+        )
+        return replace(self, sizes=sizes, digests={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +176,17 @@ class TuningTable:
         return next((found[target] for target in targets if target in found), None)
 
     def with_measured(self, measured: Measured) -> TuningTable:
-        """The same with what was measured now, in the place of what was for that target before."""
+        """The same with what was measured now.
+
+        What was measured for that target before is kept if it was on the same device, by the same
+        compiler and of the same kernels, but for sizes that were measured again.
+        """
         others = [item for item in self.measured if item.target != measured.target]
+        before = next((item for item in self.measured if item.target == measured.target), None)
+        if before is not None and before.is_like(measured):
+            again = [item.dims for item in measured.sizes]
+            kept = [item for item in before.sizes if item.dims not in again]
+            measured = replace(measured, sizes=(*kept, *measured.sizes))
         return replace(self, measured=(*others, measured))
 
     def text(self) -> str:
@@ -137,13 +206,21 @@ class TuningTable:
             for item in self.measured
         ]
         content = {"version": VERSION, "choice": self.choice, "measured": measured}
-        return json.dumps(content, indent=1) + "\n"
+        # A result is a line, as are the sizes that it is for.
+        return _INNERMOST.sub(_on_one_line, json.dumps(content, indent=1)) + "\n"
+
+
+_INNERMOST = re.compile(r'(?:\{\s+"kernel"|"dims": \{)[^{}]*\}')
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    return re.sub(r"\n\s*", "", re.sub(r",\n\s+", ", ", found[0]))
 
 
 def _as_data(result: Result) -> dict[str, Any]:
     if result.seconds is None:
         return {"kernel": result.kernel, "problem": result.problem}
-    return {"kernel": result.kernel, "seconds": result.seconds}
+    return {"kernel": result.kernel, "seconds": float(f"{result.seconds:.4g}")}
 
 
 def read_table(text: str, where: str, choice: str) -> TuningTable:

@@ -42,9 +42,18 @@ class BenchInputs:
 
 
 def inputs_for_kernel(
-    kernel: Kernel, dims: Mapping[str, int], generator: numpy.random.Generator
+    kernel: Kernel,
+    dims: Mapping[str, int],
+    generator: numpy.random.Generator,
+    *,
+    with_optional: bool = True,
 ) -> BenchInputs:
     """Random inputs of a kernel, for the sizes that the dims give.
+
+    Parameters
+    ----------
+    with_optional
+        Whether optional operands are there, too.
 
     Raises
     ------
@@ -67,7 +76,12 @@ def inputs_for_kernel(
         )
     grids_for(kernel, dims)
     _check_memory(kernel, dims)
-    given = tuple(random_value(operand, dims, generator) for operand in kernel.inputs)
+    given = tuple(
+        random_value(operand, dims, generator)
+        if with_optional or not (isinstance(operand, Buffer) and operand.optional)
+        else numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
+        for operand in kernel.inputs
+    )
     return BenchInputs(_flat(kernel, given), dict(dims), given)
 
 

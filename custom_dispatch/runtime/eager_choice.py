@@ -59,7 +59,7 @@ def choose(
             expected = f" (expected: {error.expected})" if error.expected else ""
             reasons.append(f"{error.found.removesuffix('.')}{expected}")
             continue
-        return kernel
+        return choice.own(kernel)
     raise CallError(
         f"No kernel of choice `{choice.name}` takes these arguments.",
         expected="arguments that one of them takes",
@@ -70,8 +70,8 @@ def choose(
 
 def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequence[Kernel]:
     """The kernels in the order that the table of the choice has for such a call."""
-    if choice.tuning is None or device == CHECKED:
-        return choice.kernels
+    if (choice.like or choice).tuning is None or device == CHECKED:
+        return choice.ordered({})
     first = choice.kernels[0]
     key = choice, kind_of_device(first, device)
     if key not in _by_table:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from types import TracebackType
 from typing import Any
 
@@ -45,7 +46,7 @@ class NativeContext:
                 next_step="run `custom-dispatch doctor`.",
             ) from None
         self._memory: list[ctypes.c_uint64] = []
-        self._modules: list[ctypes.c_void_p] = []
+        self._modules: dict[bytes, ctypes.c_void_p] = {}
 
     def __enter__(self) -> NativeContext:
         self.check("cuCtxPushCurrent", primary_context.push())
@@ -60,7 +61,7 @@ class NativeContext:
         # Nothing is raised here: after a lost context each of these fails, and was reported.
         for address in self._memory:
             self._library.cuMemFree_v2(address)
-        for module in self._modules:
+        for module in self._modules.values():
             self._library.cuModuleUnload(module)
         primary_context.pop()
 
@@ -94,11 +95,25 @@ class NativeContext:
     def upload(self, array: numpy.ndarray[Any, Any]) -> ctypes.c_uint64:
         """Copy an array to new device memory, which lives as long as this context."""
         address = self.allocate(array.nbytes)
+        self.overwrite(address, array)
+        return address
+
+    def overwrite(self, address: ctypes.c_uint64, array: numpy.ndarray[Any, Any]) -> None:
+        """Copy an array to device memory."""
         if array.nbytes:
             plain = numpy.ascontiguousarray(array)
             source = ctypes.c_void_p(plain.ctypes.data)
             self.call("cuMemcpyHtoD_v2", address, source, ctypes.c_size_t(array.nbytes))
-        return address
+
+    def copy(self, address: ctypes.c_uint64, source: ctypes.c_uint64, size: int) -> None:
+        """Copy device memory."""
+        if size:
+            self.call("cuMemcpyDtoD_v2", address, source, ctypes.c_size_t(size))
+
+    def fill(self, address: ctypes.c_uint64, byte: int, size: int) -> None:
+        """Write the same byte everywhere."""
+        if size:
+            self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(byte), ctypes.c_size_t(size))
 
     def allocate(self, size: int) -> ctypes.c_uint64:
         """New device memory; of one byte where none is needed, so that there is an address."""
@@ -114,13 +129,15 @@ class NativeContext:
             self.call("cuMemcpyDtoH_v2", target, address, ctypes.c_size_t(like.nbytes))
 
     def load(self, image: bytes) -> ctypes.c_void_p:
-        """Load PTX, a cubin or a fatbin; PTX is compiled by the driver here.
+        """Load PTX, a cubin or a fatbin, once; PTX is compiled by the driver here.
 
         Raises
         ------
         DeviceError
             The driver does not take it; its log follows.
         """
+        if image in self._modules:
+            return self._modules[image]
         module = ctypes.c_void_p()
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
@@ -135,7 +152,7 @@ class NativeContext:
                 log=log.value.decode("utf-8", "replace"),
             )
         self.check("cuModuleLoadDataEx", status)
-        self._modules.append(module)
+        self._modules[image] = module
         return module
 
 
@@ -218,19 +235,35 @@ class NativeLaunch:
 
     def kernel_seconds(self) -> float:
         """Launch it between two events; the seconds between them, on the GPU's clock."""
-        start, stop = ctypes.c_void_p(), ctypes.c_void_p()
-        elapsed = ctypes.c_float()
-        call = self._context.call
-        call("cuEventCreate", ctypes.byref(start), 0)
-        call("cuEventCreate", ctypes.byref(stop), 0)
-        try:
-            call("cuEventRecord", start, None)
-            if not self._empty:
-                self._context.check("cuLaunchKernel", self._launch(*self._arguments))
-            call("cuEventRecord", stop, None)
-            call("cuEventSynchronize", stop)
-            call("cuEventElapsedTime", ctypes.byref(elapsed), start, stop)
-        finally:
-            self._context.function("cuEventDestroy_v2")(start)
-            self._context.function("cuEventDestroy_v2")(stop)
-        return elapsed.value / 1e3
+        return seconds_of(self._context, [self], 1)
+
+
+def seconds_of(context: NativeContext, launches: Sequence[NativeLaunch], times: int) -> float:
+    """Launch so often between two events, one launch after another and again from the first.
+
+    Returns
+    -------
+    float
+        The seconds between the events, on the GPU's clock.
+
+    Raises
+    ------
+    DeviceError
+        The driver refuses a launch, or a kernel fails.
+    """
+    start, stop = ctypes.c_void_p(), ctypes.c_void_p()
+    elapsed = ctypes.c_float()
+    call = context.call
+    call("cuEventCreate", ctypes.byref(start), 0)
+    call("cuEventCreate", ctypes.byref(stop), 0)
+    try:
+        call("cuEventRecord", start, None)
+        for launch in islice(cycle(launches), times):
+            launch.enqueue()
+        call("cuEventRecord", stop, None)
+        call("cuEventSynchronize", stop)
+        call("cuEventElapsedTime", ctypes.byref(elapsed), start, stop)
+    finally:
+        context.function("cuEventDestroy_v2")(start)
+        context.function("cuEventDestroy_v2")(stop)
+    return elapsed.value / 1e3

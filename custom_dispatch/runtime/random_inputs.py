@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.operand import Operand, Scalar, Struct
+
+_DRAWN = 1_048_573
+"""A prime, so that rows and columns of matrices are not the same again."""
 
 
 def random_value(
@@ -32,10 +36,15 @@ def random_value(
 def random_array(
     kind: ElementType, shape: tuple[int, ...], generator: numpy.random.Generator
 ) -> numpy.ndarray[Any, Any]:
-    """Normally distributed floats, integers from 0 to 99, or truth values."""
+    """Normally distributed floats, integers from 0 to 99, or truth values.
+
+    After `_DRAWN` elements they come again in the same order.
+    """
+    size = math.prod(shape)
+    if size > _DRAWN:
+        return numpy.resize(random_array(kind, (_DRAWN,), generator), shape)
     dtype = kind.to_numpy()
     if kind.is_float:
-        # f32 is drawn as such: a GiB of it would take twice that on the way.
         if kind.name == "f32":
             return generator.standard_normal(shape, numpy.float32)
         return generator.standard_normal(shape).astype(dtype)

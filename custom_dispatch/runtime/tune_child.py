@@ -1,112 +1,147 @@
-"""One kernel measured for some sizes, in a process of its own; see `tune.py`.
+"""The process that launches the kernels which `tune.py` asks for.
 
-    python -m custom_dispatch.runtime.tune_child REQUEST.json ANSWERS.jsonl
+    python -m custom_dispatch.runtime.tune_child REQUEST.json
 
-An answer is one line, written as soon as it is known: the median's seconds, or a problem. After a
-failure of the device this process is of no use any more, and ends.
+Questions come one after another on standard input, answers go to standard output, both JSON behind
+its length in eight bytes:
+
+- `{"open": DIMS, "reference": PATH}`: the inputs for these sizes are made.
+- `{"check": INDEX}`: a kernel runs once, and its results are compared with the reference's, or, if
+  there is none, with those of the first kernel that was checked.
+- `{"time": [INDEX, ...]}`: kernels are timed in turn.
+
+What is wrong is `{"problem": TEXT}`. After `"lost"` the device is of no use to this process.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
 from custom_dispatch.errors import CustomDispatchError, DeviceError
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.runtime.bench import Bench, native_launch
+from custom_dispatch.runtime.bench import Bench
 from custom_dispatch.runtime.bench_inputs import BenchInputs, inputs_for_kernel
-from custom_dispatch.runtime.check import compare
-from custom_dispatch.runtime.device import devices
-from custom_dispatch.runtime.native_launch import NativeContext
-from custom_dispatch.runtime.timing import time_in_turn
+from custom_dispatch.runtime.sample import Sample, difference, read_sample
+from custom_dispatch.runtime.tune_gpu import OnGpu
 
-_FAILED = 3
-
-Arrays = tuple[numpy.ndarray[Any, Any], ...]
+Answer = dict[str, Any]
 
 
-def main(request: Path, answers: Path) -> int:
-    """Measure what is asked for; the exit status."""
-    asked = json.loads(request.read_text())
-    kernel = read_description(asked["kernel"])
-    code = Path(asked["code"]).read_bytes()
-    for dims, reference in zip(asked["sizes"], asked["references"], strict=True):
-        lost = False
-        try:
-            inputs = inputs_for_kernel(kernel, dims, numpy.random.default_rng(asked["seed"]))
-            if asked["symbol"]:
-                answer = _on_gpu(asked, kernel, code, inputs, reference)
-            else:
-                answer = _on_cpu(asked, kernel, code, inputs, reference)
-        except CustomDispatchError as error:
-            answer = {"problem": error.found}
-            lost = isinstance(error, DeviceError)
-        with answers.open("a") as file:
-            file.write(json.dumps(answer) + "\n")
-        if lost:
-            return _FAILED
-    return 0
+class Device(Protocol):
+    """Where kernels run, with the inputs for some sizes."""
+
+    def check(self, index: int) -> Sample:
+        """The results of one run."""
+
+    def seconds(self, indices: Sequence[int]) -> dict[int, float]:
+        """Medians of kernels that were checked."""
+
+    def close(self) -> None:
+        """Give the inputs back."""
 
 
-def _on_gpu(
-    asked: Mapping[str, Any], kernel: Kernel, code: bytes, inputs: BenchInputs, reference: str
-) -> dict[str, Any]:
-    """The kernel's own time, launched through the CUDA driver."""
-    capability = devices()[0].compute_capability or 0
-    with NativeContext() as context:
-        launch, results = native_launch(context, code, asked["symbol"], kernel, inputs, capability)
-        problem = _wrong(kernel, results, reference)
-        if problem:
-            return {"problem": problem}
-        calls = {"kernel": launch.kernel_seconds}
-        timings = time_in_turn(calls, asked["repetitions"], asked["budget_s"])
-    return {"seconds": timings["kernel"].median_s}
+class OnCpu:
+    """Calls of each module's function, through IREE alone."""
 
+    def __init__(self, asked: Mapping[str, Any], kernels: Sequence[Kernel], dims: Any) -> None:
+        self._asked, self._kernels, self._dims = asked, kernels, dims
+        self._runs: dict[int, tuple[Bench, BenchInputs]] = {}
 
-def _on_cpu(
-    asked: Mapping[str, Any], kernel: Kernel, code: bytes, inputs: BenchInputs, reference: str
-) -> dict[str, Any]:
-    """A call of the module's function, through IREE alone."""
-    runs = Bench(code, "a candidate", kernel.name, "cpu", kernel)
-    problem = _wrong(kernel, runs.results(inputs), reference)
-    if problem:
-        return {"problem": problem}
-    found = runs.measure(
-        inputs,
-        repetitions=asked["repetitions"],
-        budget_s=asked["budget_s"],
-        reference=False,
-    )
-    return {"seconds": found.invoke.median_s}
+    def check(self, index: int) -> Sample:
+        """The results of one run."""
+        kernel = self._kernels[index]
+        code = Path(self._asked["kernels"][index]["code"]).read_bytes()
+        generator = numpy.random.default_rng(self._asked["seed"])
+        inputs = inputs_for_kernel(kernel, self._dims, generator, with_optional=False)
+        runs = Bench(code, "a candidate", kernel.name, "cpu", kernel)
+        self._runs[index] = runs, inputs
+        pairs = zip(kernel.outputs, runs.results(inputs), strict=True)
+        return Sample.of({item.name: got.view(item.dtype.to_numpy()) for item, got in pairs})
 
-
-def _wrong(kernel: Kernel, results: Arrays, reference: str) -> str:
-    """How results differ from the reference's, in a file of their bits; empty if they do not."""
-    if not reference:
-        return ""
-    held = numpy.load(reference)
-    for index, (operand, got, name) in enumerate(
-        zip(kernel.outputs, results, held["dtypes"], strict=True)
-    ):
-        dtype = operand.dtype.to_numpy() if operand.dtype.numpy_name == name else numpy.dtype(name)
-        want = held[f"arr_{index}"].view(dtype)
-        typed = got.reshape(-1).view(operand.dtype.to_numpy())
-        if want.size != typed.size:
-            return f"gives wrong results: `{operand.name}` has {typed.size} elements"
-        count, largest = compare(operand.dtype, typed, want)
-        if count:
-            return (
-                f"gives wrong results: `{operand.name}` differs from the reference in {count} of "
-                f"{typed.size} elements, by up to {largest:.3g}"
+    def seconds(self, indices: Sequence[int]) -> dict[int, float]:
+        """Medians of kernels that were checked."""
+        found = {}
+        for index in indices:
+            runs, inputs = self._runs[index]
+            measured = runs.measure(
+                inputs,
+                repetitions=self._asked["repetitions"],
+                budget_s=self._asked["budget_s"],
+                reference=False,
             )
-    return ""
+            found[index] = measured.invoke.median_s
+        return found
+
+    def close(self) -> None:
+        """Give the inputs back."""
+        self._runs.clear()
+
+
+class Service:
+    """Answers questions about the kernels of one request."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        self._asked = asked
+        self._kernels = [read_description(item["kernel"]) for item in asked["kernels"]]
+        self._device: Device | None = None
+        self._wanted: Sample | None = None
+        self._of = "the reference"
+
+    def answer(self, question: Mapping[str, Any]) -> Answer:
+        """Do what is asked for."""
+        try:
+            if "open" in question:
+                return self._open(question)
+            if self._device is None:
+                raise TypeError("nothing is open")
+            if "check" in question:
+                return self._check(self._device, question["check"])
+            seconds = self._device.seconds(question["time"])
+            return {"seconds": {str(index): value for index, value in seconds.items()}}
+        except CustomDispatchError as error:
+            return {"problem": error.found, "lost": isinstance(error, DeviceError)}
+        except MemoryError:
+            return {"problem": "The memory of this machine does not suffice."}
+
+    def _open(self, question: Mapping[str, Any]) -> Answer:
+        if self._device is not None:
+            self._device.close()
+        path = question["reference"]
+        self._wanted, self._of = (read_sample(Path(path)), "the reference") if path else (None, "")
+        make = OnGpu if self._asked["gpu"] else OnCpu
+        self._device = make(self._asked, self._kernels, question["open"])
+        return {}
+
+    def _check(self, device: Device, index: int) -> Answer:
+        kernel = self._kernels[index]
+        got = device.check(index)
+        if self._wanted is None:
+            self._wanted, self._of = got, f"`{kernel.name}`"
+        return {"problem": difference(kernel, got, self._wanted, self._of)}
+
+
+def main(request: Path) -> int:
+    """Answer until there are no more questions; the exit status."""
+    service = Service(json.loads(request.read_text()))
+    # What a library prints is no answer.
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    while True:
+        head = sys.stdin.buffer.read(8)
+        if len(head) < 8:
+            return 0
+        (size,) = struct.unpack("<Q", head)
+        found = json.dumps(service.answer(json.loads(sys.stdin.buffer.read(size)))).encode()
+        answers.write(struct.pack("<Q", len(found)) + found)
+        answers.flush()
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1])))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,20 +30,27 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     DeclarationError
         The file is no table of this choice.
     """
-    table = table_of(choice)
+    source = choice.like or choice
+    table = table_of(source)
     measured = None if table is None else table.for_targets(targets)
     if measured is None:
-        return choice
-    stale = [kernel.name for kernel in choice.kernels if _is_other(kernel, measured)]
+        return choice.without_table()
+    stale = [kernel.name for kernel in source.kernels if _is_other(kernel, measured)]
     if stale:
         warnings.warn(
-            f"choice `{choice.name}`: `{'`, `'.join(stale)}` changed after the table "
-            f"`{choice.tuning}` was measured, and so is taken after the others; "
+            f"choice `{source.name}`: `{'`, `'.join(stale)}` changed after the table "
+            f"`{source.tuning}` was measured, and so is taken after the others; "
             "`custom-dispatch tune` measures again.",
             TuningWarning,
             stacklevel=2,
         )
-    return choice.with_measured(measured.without(stale))
+    measured = measured.without(stale)
+    if choice.like is not None:
+        pairs = zip(source.kernels, choice.kernels, strict=True)
+        names = {theirs.name: ours.name for theirs, ours in pairs}
+        known = {result.kernel for item in measured.sizes for result in item.results}
+        measured = measured.without([name for name in known if name not in names]).renamed(names)
+    return choice.with_measured(measured)
 
 
 def _is_other(kernel: Kernel, measured: Measured) -> bool:
@@ -68,24 +77,35 @@ def table_of(choice: Choice) -> TuningTable | None:
     if path is None:
         return None
     try:
-        path.stat()
+        state = _state(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character
         return None
     except OSError:
-        pass  # reading it says what is wrong
+        state = (0, 0)  # reading it says what is wrong
+    return _read(path, choice.name, state)
+
+
+@cache
+def _read(path: Path, choice: str, state: tuple[int, int]) -> TuningTable:
+    del state  # of the file, so that it is read again when it has changed
     content = read_bytes(path, "The table", DeclarationError)
-    return read_table(content.decode("utf-8", "replace"), path.name, choice.name)
+    return read_table(content.decode("utf-8", "replace"), path.name, choice)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def digest_of(kernel: Kernel, target: Target) -> str:
     """What a kernel's time follows from: its source, the compiler's options, and its launch.
 
-    Headers are not in it: whoever changes them measures again.
+    Comments and spaces are not in it, nor are headers: whoever changes these measures again.
     """
     form = kernel.for_target(target)
     given = dict(form.objects).get(target)
     path = form.source or given
-    code = read_bytes(Path(path), "The CUDA source", SourceError) if path is not None else b""
+    code = b"" if path is None else _without_comments(Path(path), _state_of_source(Path(path)))
     parts = {
         "code": sha256(code).hexdigest(),
         "options": form.options,
@@ -93,3 +113,24 @@ def digest_of(kernel: Kernel, target: Target) -> str:
         "launch": describe(form),
     }
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+_TEXT_OR_SPACE = re.compile(rb'"(?:\\.|[^"\\\n])*"|(?://[^\n]*|/\*.*?\*/|\s+)+', re.DOTALL)
+
+
+@cache
+def _without_comments(path: Path, state: tuple[int, int]) -> bytes:
+    del state  # as in `_read`
+    code = read_bytes(path, "The CUDA source", SourceError)
+    return _TEXT_OR_SPACE.sub(_text_or_space, code).strip()
+
+
+def _text_or_space(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[0].startswith(b'"') else b" "
+
+
+def _state_of_source(path: Path) -> tuple[int, int]:
+    try:
+        return _state(path)
+    except OSError:
+        return 0, 0  # reading it says what is wrong

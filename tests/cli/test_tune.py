@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def test_models_take_the_best_for_their_sizes(choice: cd.Choice, directory: Path
 
 def test_what_changed_since_is_not_trusted(choice: cd.Choice, directory: Path) -> None:
     source = directory / "k.cu"
-    source.write_text(SOURCE + "\n")
+    source.write_text(SOURCE + "__device__ int other;\n")
     try:
         with pytest.warns(TuningWarning, match=r"`broad`.*changed after the table"):
             found = tuned(choice, [Target("cpu", cpu="host")])
@@ -160,6 +161,7 @@ def test_what_changed_since_is_not_trusted(choice: cd.Choice, directory: Path) -
         assert not any(item.seconds for item in found.measured.sizes)
     finally:
         source.write_text(SOURCE)
+    source.write_text("// Another comment.\n" + SOURCE.replace("  ", "    "))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned(choice, [Target("cpu", cpu="host")])
@@ -197,3 +199,51 @@ def test_a_choice_without_a_table_says_how_to_declare_one(
     (tmp_path / "none.py").write_text(KERNELS.partition("add = ")[0] + "k = one('k')\n")
     assert main(["tune", str(tmp_path / "none.py"), "--shape", "n=1", "--device", "cpu"]) == 2
     assert "declares no choice." in capsys.readouterr().err
+
+
+def test_objects_for_a_machine_without_compilers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = KERNELS.replace('one("missing", "missing"), ', "")
+    (tmp_path / "k.py").write_text(kernels)
+    (tmp_path / "k.cu").write_text(SOURCE)
+    command = ["tune", str(tmp_path / "k.py"), "--build-only", str(tmp_path / "objects")]
+    assert main([*command, "--target", "cuda:sm_90a"]) == 0
+    written = sorted(item.name for item in (tmp_path / "objects").iterdir())
+    # Kernels of one entry cannot share an object; the others are in one with the first.
+    assert written == [f"k_{name}_sm_90a.cubin" for name in ("broad", "fours", "narrow")]
+    assert main([*command, "--target", "cuda:sm_90a", "--shape", "n=1"]) == 0
+    assert main(command) == 2
+    assert "--build-only and --target are for one another." in capsys.readouterr().err
+    assert main(["tune", str(tmp_path / "k.py")]) == 2
+    assert "No sizes are given." in capsys.readouterr().err
+
+
+def test_a_choice_with_anothers_table_names_that_choice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = (
+        'twin = cd.Choice("twin", [one(f"{k.name}_2", k.entry) for k in add.kernels], tuning=add)\n'
+    )
+    (tmp_path / "k.py").write_text(KERNELS + more)
+    arguments = ["tune", str(tmp_path / "k.py"), "--choice", "twin", "--shape", "n=1"]
+    assert main([*arguments, "--device", "cpu"]) == 2
+    said = capsys.readouterr().err
+    assert "Choice `twin` takes the table of `add`." in said
+    assert "give --choice add." in said
+
+
+def test_the_page_on_tuning_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
+    files = re.findall(r"<!-- tuning: file (\S+) -->\n```\w+\n(.*?)```", page, re.DOTALL)
+    assert [name for name, _ in files] == ["scaled.py", "scaled.cu"]
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+    (command,) = re.findall(r"<!-- tuning: run -->\n```sh\ncustom-dispatch (.*?)\n```", page)
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.split(), "--device", "cpu", "--repetitions", "1"]) == 0
+    table = read_table((tmp_path / "scaled.tuning.json").read_text(), "a table", "scaled")
+    (measured,) = table.measured
+    assert [item.dims["n"] for item in measured.sizes] == [1000, 1024, 4096, 16384, 65536]
+    assert all(len(item.seconds) == 4 for item in measured.sizes)
+    assert (tmp_path / "scaled.svg").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,28 @@ def test_a_damaged_table_is_refused(change: Any) -> None:
 def test_a_table_of_another_choice_is_refused() -> None:
     with pytest.raises(DeclarationError, match=r"its table `k\.json` is that of `gemm`"):
         read_table(TuningTable("gemm", ()).text(), "k.json", "k")
+
+
+def test_a_table_grows_by_what_was_measured_alike() -> None:
+    table = TuningTable("k", (BOTH,))
+    more = measured(sizes({"m": 64, "n": 64}, a=1.0), sizes({"m": 1, "n": 4096}, a=2.0))
+    (grown,) = table.with_measured(more).measured
+    assert [item.dims["m"] for item in grown.sizes] == [4096, 64, 1]
+    assert grown.sizes[-1].seconds == {"a": 2.0}  # measured again
+    other = replace(more, compiler="nvcc 13.1")
+    assert table.with_measured(other).measured == (other,)
+    changed = replace(more, digests={"a": "1"})
+    assert table.with_measured(changed).measured == (changed,)
+
+
+def test_of_kernels_that_are_as_fast_the_first_is_taken() -> None:
+    close = measured(sizes({"m": 1}, a=1.009, b=1.0, c=1.02))
+    assert close.ranked("abc", {"m": 1}) == ("a", "b", "c")
+    assert close.ranked("cba", {"m": 1}) == ("b", "a", "c")
+
+
+def test_each_result_is_one_line_of_the_table() -> None:
+    lines = TuningTable("k", (BOTH,)).text().splitlines()
+    assert '     "dims": {"m": 1, "n": 4096},' in lines
+    assert '      {"kernel": "a", "seconds": 2e-06},' in lines
+    assert '      {"kernel": "c", "problem": "spills"}' in lines

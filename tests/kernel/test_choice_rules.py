@@ -1,0 +1,135 @@
+"""Which kernel of a choice a call gets: by rules, by a table, and where a size is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import custom_dispatch as cd
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.expr import holds
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
+
+m, n = cd.dim("m"), cd.dim("n")
+SM_90A = Target.parse("cuda:sm_90a")
+
+
+def kernel(name: str, **more: Any) -> cd.Kernel:
+    return cd.Kernel(
+        name,
+        source="k.cu",
+        operands=[cd.In("x", "f32", [m, n]), cd.Out("y", "f32", [m, n])],
+        block=32,
+        grid=m,
+        **more,
+    )
+
+
+def measured(*rows: tuple[int, int, dict[str, float]]) -> Measured:
+    """Seconds by kernel, for m and n."""
+    sizes = tuple(
+        MeasuredSizes({"m": a, "n": b}, tuple(Result(*item) for item in seconds.items()))
+        for a, b, seconds in rows
+    )
+    return Measured(SM_90A, "NVIDIA H200", "NVRTC 13.0", "2026-11-21", {}, sizes)
+
+
+def first(choice: cd.Choice, known: dict[str, int], **dims: int) -> str:
+    """The kernel that a call gets, whose sizes a module knows only in part beforehand."""
+    for item in choice.ordered(known):
+        if all(holds(condition, {**known, **dims}) for condition in item.requires):
+            return item.name
+    raise AssertionError(dims)
+
+
+@pytest.fixture(scope="module")
+def choice() -> cd.Choice:
+    fours = kernel("fours", requires=[n % 4 == 0])
+    kernels = [fours, *map(kernel, ("large", "rest", "never", "other"))]
+    return cd.Choice("k", kernels, rules={"fours": [m <= 8], "large": [m * n >= 4096]})
+
+
+TABLE = measured(
+    (1, 64, {"fours": 1.0, "large": 3.0, "rest": 2.0, "never": 4.0, "other": 2.5}),
+    (16, 64, {"fours": 4.0, "large": 3.0, "rest": 4.0, "never": 4.0, "other": 2.0}),
+    (64, 64, {"fours": 4.0, "large": 2.04, "rest": 4.0, "never": 4.0, "other": 2.0}),
+    (256, 64, {"fours": 9.0, "large": 3.0, "rest": 2.0, "never": 4.0, "other": 9.0}),
+    (1024, 64, {"fours": 9.0, "large": 3.0, "rest": 9.0, "never": 4.0, "other": 2.0}),
+    (1024, 4096, {"fours": 9.0, "large": 3.0, "rest": 9.0, "never": 1.0, "other": 2.0}),
+)
+
+
+def test_without_a_table_rules_say_for_which_sizes_a_kernel_is(choice: cd.Choice) -> None:
+    assert first(choice, {}, m=8, n=8) == "fours"
+    assert first(choice, {}, m=8, n=7) == "rest"
+    assert first(choice, {"n": 512}, m=9) == "large"
+    assert first(choice, {"m": 9, "n": 8}) == "rest"
+    names = [item.name for item in choice.without_table().kernels]
+    assert names == ["fours", "large", "rest"]  # the others are there for tables
+
+
+def test_where_all_sizes_are_known_the_table_alone_counts(choice: cd.Choice) -> None:
+    tabled = choice.with_measured(TABLE)
+    assert first(tabled, {"m": 1, "n": 64}) == "fours"
+    assert first(tabled, {"m": 3, "n": 64}) == "fours"
+    assert first(tabled, {"m": 5, "n": 64}) == "other"
+    assert first(tabled, {"m": 1, "n": 63}) == "rest"  # the next that takes it
+    assert first(tabled, {"m": 1024, "n": 4096}) == "never"
+
+
+def test_where_one_size_is_not_known_the_call_is_compared_with_measured_sizes(
+    choice: cd.Choice,
+) -> None:
+    tabled = choice.with_measured(TABLE)
+    found = {size: first(tabled, {"n": 64}, m=size) for size in (1, 4, 5, 100, 128, 129, 512, 513)}
+    assert found == {
+        1: "fours",
+        4: "fours",
+        5: "other",
+        100: "other",
+        128: "other",
+        129: "rest",
+        512: "rest",
+        513: "other",
+    }
+    # As good as the best within 3 % goes on.
+    slower = measured((1, 64, {"large": 2.0, "rest": 3.0}), (64, 64, {"large": 2.04, "rest": 2.0}))
+    assert {item.name for item in choice.with_measured(slower).ordered({"n": 64})[:1]} == {"large"}
+    for size in (1, 64, 4096):
+        assert first(choice.with_measured(slower), {"n": 64}, m=size) == "large"
+
+
+def test_where_several_are_not_known_rules_count(choice: cd.Choice) -> None:
+    tabled = choice.with_measured(TABLE)
+    assert first(tabled, {}, m=8, n=8) == "fours"
+    assert first(tabled, {}, m=64, n=64) == "large"
+    assert first(tabled, {}, m=9, n=9) == "rest"
+
+
+def test_a_table_without_times_is_none(choice: cd.Choice) -> None:
+    nothing = choice.with_measured(TABLE.without([item.name for item in choice.kernels]))
+    assert first(nothing, {"m": 9, "n": 8}) == "rest"
+
+
+def test_another_choices_table_counts_for_the_same_kernels(choice: cd.Choice) -> None:
+    twins = [kernel(f"twin_{item.name}", requires=item.requires) for item in choice.kernels]
+    twin = cd.Choice("twin", twins, tuning=choice)
+    assert twin.like is choice
+    assert twin.tuning is None
+    names = {item.name: f"twin_{item.name}" for item in choice.kernels}
+    tabled = twin.with_measured(TABLE.renamed(names))
+    assert first(tabled, {"m": 16, "n": 64}) == "twin_other"
+    with pytest.raises(DeclarationError, match="whose kernels are 5, and these 2") as caught:
+        cd.Choice("few", twins[:2], tuning=choice)
+    assert "as many kernels in the same order" in caught.value.expected
+    with pytest.raises(DeclarationError, match="`twin` cannot be taken, which takes that of `k`"):
+        cd.Choice("third", [kernel(f"{item.name}_3") for item in twins], tuning=twin)
+
+
+def test_rules_are_for_kernels_of_the_choice() -> None:
+    with pytest.raises(DeclarationError, match="a rule is for 'b', which is none of its kernels"):
+        cd.Choice("k", [kernel("a")], rules={"b": [m > 1]})
+    with pytest.raises(DeclarationError, match="requires"):
+        cd.Choice("k", [kernel("a")], rules={"a": [True]})  # type: ignore[list-item]
