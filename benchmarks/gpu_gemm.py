@@ -6,7 +6,8 @@ iree-base-runtime and PyTorch
     python benchmarks/gpu_gemm.py check DIRECTORY
     python benchmarks/gpu_gemm.py run DIRECTORY [--target cuda:sm_80] [--save FILE]
 
-`check` runs odd sizes at aligned and misaligned addresses, with NaN and infinity among the inputs.
+`check` runs odd sizes at aligned and misaligned addresses, with NaN and infinity among the inputs;
+and every kernel, whether a table takes it or not.
 
 The objects are those that modules hold for the GPU's architecture, or for another target, such as
 sm_80, of which later GPUs compile the PTX; of a choice, the kernel that it takes. Launches are
@@ -36,6 +37,7 @@ import custom_dispatch as cd
 from benchmarks import gpu_command, gpu_objects
 from cuda_kernels import gemm
 from custom_dispatch.errors import CallError
+from custom_dispatch.toolchain.tuned import tuned
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +55,8 @@ MINILM = ((384, 384), (1536, 384), (384, 1536))
 MINILM_ROWS = (26, 128, 4096)
 SQUARES = (4096, 8192)
 SQUARE_BAR, LLAMA_BAR = 0.95, 0.9
+EVERY = ((1, 72, 64), (130, 520, 1032), (300, 200, 4104))
+"""Sizes that every kernel is checked with, taken or not."""
 ODD = tuple(itertools.product((1, 7, 63, 65, 4095), (1, 7, 63, 65, 4095), (8, 13, 64, 4104)))
 CACHE_BYTES = 250_000_000
 """Inputs rotate over so many bytes, several times an H200's L2 cache."""
@@ -111,16 +115,22 @@ class Launcher:
         return self._functions[name]
 
     def launch(
-        self, choice: cd.Choice, tensors: dict[str, torch.Tensor | None]
+        self,
+        choice: cd.Choice,
+        tensors: dict[str, torch.Tensor | None],
+        only: cd.Kernel | None = None,
     ) -> tuple[str, Callable[[], None]]:
-        """The kernel that a choice takes, and a launch of it."""
+        """The kernel that a choice takes by its table, or the only one, and a launch of it."""
         import torch
 
         from custom_dispatch.kernel.binding import bind_dims, grid_for
         from custom_dispatch.kernel.words import constants_of
 
         given = {name: value for name, value in tensors.items() if value is not None}
-        for kernel in choice.kernels:
+        (rows, k), columns = given["a"].shape, given["c"].shape[1]
+        sizes = {"batch": rows, "n": columns, "k": k}
+        ordered = tuned(choice, [self.target]).ordered(sizes)
+        for kernel in ordered if only is None else [only]:
             form = kernel.for_target(self.target)
             absent = {item.name: (0,) * item.rank for item in form.abi.bindings}
             shapes = absent | {name: tuple(value.shape) for name, value in given.items()}
@@ -130,7 +140,7 @@ class Launcher:
                 continue
             break
         else:
-            raise AssertionError(choice.name)
+            raise LookupError(choice.name)
         some = next(iter(given.values())).data_ptr()
         addresses = {item.name: some for item in form.abi.bindings}
         addresses |= {name: value.data_ptr() for name, value in given.items()}
@@ -214,14 +224,25 @@ def check(directory: Path, target: str) -> int:
 
     launcher, failures, count = Launcher(directory, target), 0, 0
     choices = (*CHOICES, *CHOICES_F32)
-    for choice, (m, n, k), misaligned in itertools.product(choices, ODD, (0, 1)):
+    cases: list[tuple[cd.Choice, cd.Kernel | None, tuple[int, int, int], int]] = [
+        (choice, None, sizes, misaligned)
+        for choice, sizes, misaligned in itertools.product(choices, ODD, (0, 1))
+    ]
+    cases += [
+        (choice, kernel, sizes, misaligned)
+        for choice in choices
+        for kernel in choice.kernels
+        for sizes, misaligned in itertools.product(EVERY, (0, 1))
+        if sizes[0] <= 16 or not kernel.name.endswith("_few") or choice in CHOICES_F32
+    ]
+    for choice, kernel, (m, n, k), misaligned in cases:
         tensors = product(choice, m, n, k, misaligned=misaligned, added=(m + n) % 4 == 0)
         a, b = tensors["a"], tensors["b"]
         assert a is not None
         assert b is not None
         if m > 1:
             a[m // 2, k - 1] = torch.nan if m % 3 else torch.inf
-        name, run = launcher.launch(choice, tensors)
+        name, run = launcher.launch(choice, tensors, kernel)
         run()
         torch.cuda.synchronize()
         found = problem(choice, tensors)

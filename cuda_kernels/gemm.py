@@ -7,7 +7,8 @@ act(a b + bias + residual), where bias [n] and residual may be absent. The name 
 - `batch_matmul`: [..., k, n], one for each a [..., m, k].
 - `batch_matmul_nt`: [..., n, k], likewise.
 
-Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles. On CPUs all are
+Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles. The tables beside this
+file say which kernel of `linear` and `matmul` is for which sizes on an H200. On CPUs all are
 `gemm_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import erf, pi, sqrt
 from typing import Any
 
@@ -74,16 +75,19 @@ class Form:
     hopper: Warpgroups | Split | None = None
     """The same on sm_90a, if it is something else there."""
     when: Callable[[Sizes], list[Condition]] | None = None
+    """For which sizes it is, where no table says."""
+    takes_all: bool = False
+    """Whether it is for operands that are not whole 16 bytes, too."""
 
     def requires(self, has_weights: bool, sizes: Sizes) -> list[Condition]:
-        """What this asks of the sizes; where it asks for anything, whole 16 bytes, too."""
-        if self.when is None:
+        """What this asks of the sizes: whole 16 bytes, unless it is for others, too."""
+        if self.takes_all:
             return []
-        return [
-            *self.when(sizes),
-            sizes.k % 8 == 0,
-            *([] if has_weights else [sizes.n % 8 == 0]),
-        ]
+        return [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]
+
+    def rule(self, sizes: Sizes) -> list[Condition]:
+        """The sizes that it is for, where no table says."""
+        return [] if self.when is None else self.when(sizes)
 
 
 _MULTIPROCESSORS = 132
@@ -143,30 +147,42 @@ def _some(sizes: Sizes) -> list[Condition]:
 
 
 FORMS = (
-    Form("few", FEW),
+    Form("few", FEW, takes_all=True),
     Form("many", LARGE, Warpgroups(256, 4, 2), _many),
     Form("wide", LARGE, Warpgroups(192, 4, 1), _wide),
     Form("some", SQUARE, Warpgroups(128, 6, 2), _some),
     Form("half_low", MEDIUM, Warpgroups(256, 4, 1), _low(64, _at_least(67, 128, 256))),
     Form("half", LARGE, Warpgroups(256, 4, 1), _at_least(67, 128, 256)),
-    Form("little_low", SMALL, Split(96, 7, 2), _low(64, _at_least(45, 128, 128))),
-    Form("little", MEDIUM, Split(96, 7, 2), _at_least(45, 128, 128)),
-    Form("any_low", TINY, Split(128, 6, 3), _low(32)),
-    Form("any", SMALL, Split(128, 6, 3)),
+    Form("little_low", SMALL, Split(128, 96, 7, 2), _low(64, _at_least(45, 128, 128))),
+    Form("little", MEDIUM, Split(128, 96, 7, 2), _at_least(45, 128, 128)),
+    Form("any_low", TINY, Split(128, 128, 6, 3), _low(32)),
+    Form("any", SMALL, Split(128, 128, 6, 3), takes_all=True),
 )
-"""In the order in which they are chosen, measured on an H200. Fewer tiles than multiprocessors
-leave some of these without work: then tiles are smaller, or blocks share k."""
+"""In the order in which they are chosen where sizes are not known or no table tells. Fewer tiles
+than multiprocessors leave some of these without work: then tiles are smaller, or blocks share k."""
 FORMS_BY_ROWS = (
     Form("few_wide", FEW_WIDE, when=lambda sizes: [*_few(sizes), sizes.n >= 64 * _MULTIPROCESSORS]),
     Form("few", FEW_BY_ROWS, when=_few),
     *FORMS[1:],
 )
 """Where b is [k, n]."""
+FORMS_OF_TABLES = (
+    Form("wide_pair", LARGE, Warpgroups(192, 4, 2)),
+    Form("some_alone", MEDIUM, Warpgroups(128, 6, 1)),
+    Form("tile_128x128", MEDIUM, Split(128, 128, 6, 1)),
+    Form("split_128x64", MEDIUM, Split(128, 64, 8, 2)),
+    Form("split_128x128", MEDIUM, Split(128, 128, 6, 2)),
+    Form("split_128x192", MEDIUM, Split(128, 192, 5, 2)),
+    Form("split_64x64", SMALL, Split(64, 64, 12, 2)),
+    Form("split_64x96", SMALL, Split(64, 96, 10, 2)),
+    Form("split_64x128", SMALL, Split(64, 128, 8, 2)),
+)
+"""More for `linear` and `matmul`; `custom-dispatch tune` says which is for which sizes."""
 FORMS_F32 = (
     Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
     Form("many", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
     Form("some", NARROW_F32, when=_at_least(_MULTIPROCESSORS, 32, 32)),
-    Form("any", SMALL_F32),
+    Form("any", SMALL_F32, takes_all=True),
 )
 
 
@@ -240,8 +256,8 @@ def declare(
     out = out or dtype
     how = how or (SMALL_F32 if dtype == "f32" else SMALL)
     is_batch, has_weights = layout.startswith("batch"), _has_weights(layout)
-    m, n, k = cd.dim("m"), cd.dim("n"), cd.dim("k")
-    sizes = Sizes(cd.batch, m, n, k) if is_batch else Sizes(1, cd.batch, n, k)
+    sizes = _sizes(layout)
+    m, n, k = sizes.m, sizes.n, sizes.k
     if isinstance(how, Rows) and not has_weights:
         raise DeclarationError(
             f"how={how} is for weights, and of `{layout}` b is [k, n].",
@@ -280,25 +296,43 @@ def declare(
     )
 
 
+@cache
 def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
-    """The kernels of one form: for few rows, for many tiles, for fewer, for any sizes."""
+    """The kernels of one form: for few rows, for many tiles, for fewer, for any sizes.
+
+    Which is taken was measured on an H200 for `linear` and `matmul` of bf16; what else has 16 bits
+    takes the same.
+    """
+    name = _name(layout, dtype, activation, out or dtype)
+    measured = dtype != "f32" and not layout.startswith("batch")
     forms = FORMS_F32 if dtype == "f32" else FORMS if _has_weights(layout) else FORMS_BY_ROWS
-    return cd.Choice(
-        _name(layout, dtype, activation, out or dtype),
-        [
-            declare(
-                layout,
-                dtype,
-                activation,
-                out,
-                how=form.how,
-                hopper=form.hopper,
-                suffix=form.suffix,
-                requires=partial(form.requires, _has_weights(layout)),
-            )
-            for form in forms
-        ],
-    )
+    if measured:
+        forms += FORMS_OF_TABLES
+    kernels = [
+        declare(
+            layout,
+            dtype,
+            activation,
+            out,
+            how=form.how,
+            hopper=form.hopper,
+            suffix=form.suffix,
+            requires=partial(form.requires, _has_weights(layout)),
+        )
+        for form in forms
+    ]
+    pairs = zip(kernels, forms, strict=True)
+    rules = {kernel.name: form.rule(_sizes(layout)) for kernel, form in pairs if form.when}
+    tuning: str | cd.Choice | None = None
+    if measured:
+        is_own = (dtype, activation, out or dtype) == ("bf16", "", "bf16")
+        tuning = f"gemm_{layout}.tuning.json" if is_own else choice(layout, "bf16")
+    return cd.Choice(name, kernels, tuning=tuning, rules=rules)
+
+
+def _sizes(layout: str) -> Sizes:
+    m, n, k = cd.dim("m"), cd.dim("n"), cd.dim("k")
+    return Sizes(cd.batch, m, n, k) if layout.startswith("batch") else Sizes(1, cd.batch, n, k)
 
 
 def _has_weights(layout: str) -> bool:

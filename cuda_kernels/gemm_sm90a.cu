@@ -27,7 +27,8 @@
 
 namespace cuda_kernels {
 
-constexpr int kGemmThreads = 128 * (1 + kConsumers);  // a warpgroup of producers first
+constexpr int kTileM = 128, kConsumers = kTileM / 64;  // rows of a tile, and warpgroups that compute it
+constexpr int kGemmThreads = 128 * (1 + kConsumers);   // a warpgroup of producers first
 constexpr int kBand = 8;                              // rows of tiles that are computed side by side
 constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;  // 65536 / 128 = 512 >= 56 + 2 * 224
 
@@ -184,7 +185,7 @@ struct Tiles {
 
 template <int TileN, int Stages>
 struct Memory {
-  Pipeline<TileN, Stages> pipeline;
+  Pipeline<kTileM, TileN, Stages> pipeline;
   Staging staging[4 * kConsumers];
   TensorMap map_staging;
   const TensorMap* map;  // of C, or null
@@ -201,11 +202,15 @@ __global__ void CUDA_KERNELS_CLUSTER(Blocks) __launch_bounds__(kGemmThreads, 1)
                int m,
                int n,
                int k) {
+  static_assert(IsWeights || TileN / Blocks % 64 == 0, "a block copies whole parts of 64 columns");
   auto& memory = dynamic_shared_memory<Memory<TileN, Stages>>();
   auto& pipeline = memory.pipeline;
   const unsigned block = Blocks > 1 ? block_of_cluster() : 0;
-  pipeline.template initialise<In, IsWeights, Blocks, 128>(a, b, batch, m, n, k);
-  if (threadIdx.x / 32 == 2) {
+  const bool copied = pipeline.template can_copy<In, IsWeights>(a, b, n, k);
+  if (threadIdx.x == 96) pipeline.template initialise<Blocks, 128>(copied, 0, m);
+  if (threadIdx.x / 32 < 2 && copied) {
+    pipeline.template make_maps<In, IsWeights, Blocks>(threadIdx.x / 32, a, b, batch, m, n, k);
+  } else if (threadIdx.x / 32 == 2) {
     const TensorMap* map = nullptr;
     if (n % kPack<Out> == 0 && aligned(c, residual)) map = make_tensor_map<Out>(&memory.map_staging, {c, n, m, batch, 16});
     if (threadIdx.x == 64) memory.map = map;
@@ -222,7 +227,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Blocks) __launch_bounds__(kGemmThreads, 1)
 
   if (warp < 4) {
     release_registers<kProducerRegisters>();
-    if (!pipeline.is_copied()) {
+    if (!copied) {
       for (int index = first; index < tiles.count; index += step) {
         tiles.place(index, block, matrix, row, column);
         for (int i = 0; i < steps; ++i, ring.advance()) {
@@ -233,13 +238,12 @@ __global__ void CUDA_KERNELS_CLUSTER(Blocks) __launch_bounds__(kGemmThreads, 1)
         }
       }
     } else if (threadIdx.x == 0) {
-      acquire_tensor_map(pipeline.maps[0]);
-      acquire_tensor_map(pipeline.maps[1]);
+      const auto source = pipeline.source();
       for (int index = first; index < tiles.count; index += step) {
         tiles.place(index, block, matrix, row, column);
         for (int i = 0; i < steps; ++i, ring.advance()) {
           wait(&pipeline.empty[ring.stage], ring.parity ^ 1);
-          pipeline.template copy<IsWeights, Blocks>(ring.stage, matrix, row, column, i * kTileK, block);
+          pipeline.template copy<IsWeights, Blocks>(source, ring.stage, matrix, row, column, i * kTileK, block);
         }
       }
     }

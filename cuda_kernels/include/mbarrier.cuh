@@ -89,12 +89,13 @@ __device__ __forceinline__ void meet_cluster() {
           : "memory");
 }
 
-// All threads of all blocks of the cluster: what was written before is seen after.
+// All threads of all blocks of the cluster: what was written before they come is seen by who has waited.
+__device__ __forceinline__ void come_to_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
 __device__ __forceinline__ void synchronise_cluster() {
-  asm volatile(
-      "barrier.cluster.arrive.release;\n"
-      "barrier.cluster.wait.acquire;" ::
-          : "memory");
+  come_to_cluster();
+  wait_for_cluster();
 }
 
 __device__ __forceinline__ unsigned block_of_cluster() {

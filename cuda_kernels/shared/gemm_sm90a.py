@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 import custom_dispatch as cd
@@ -10,14 +10,14 @@ from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 
 TILE_M, TILE_K = 128, 64
-"""Rows of a tile, and elements of k of a stage, as in `include/gemm_sm90a.cuh`."""
+"""Rows of a tile of `Warpgroups`, and elements of k of a stage."""
 MULTIPROCESSORS = 132
 """Of an H100 or H200. Persistent blocks are so many; on a GPU with fewer some wait for others."""
 
 
-def _pipeline_bytes(n: int, stages: int) -> int:
+def _pipeline_bytes(m: int, n: int, stages: int) -> int:
     """Of `Pipeline`: the stages, maps and barriers, up to the next multiple of 1024."""
-    stage = (TILE_M + n) * TILE_K * 2
+    stage = (m + n) * TILE_K * 2
     return _whole(stages * stage + 2 * 128 + 2 * 8 + 8 + stages * 16)
 
 
@@ -29,7 +29,8 @@ def _whole(size_bytes: int) -> int:
 class Warpgroups:
     """A block of `gemm_sm90a.cu`: tiles of 128 x n, one after another.
 
-    Blocks of a cluster compute tiles one above another and share what they read of b.
+    Blocks of a cluster compute tiles one above another and share what they read of b. Where b is
+    [k, n], a block reads whole parts of 64 columns of it, or there is no cluster.
     """
 
     n: int
@@ -49,6 +50,9 @@ class Warpgroups:
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
+        if not has_weights and self.n // self.cluster % 64:
+            alone = Warpgroups(self.n, self.stages, 1)
+            return alone.implementation(dtype, out, activation, has_weights, sizes)
         batch, m, n = sizes
         tiles = cd.ceildiv(m, TILE_M * self.cluster) * cd.ceildiv(n, self.n) * batch
         persistent = MULTIPROCESSORS // self.cluster * self.cluster
@@ -58,25 +62,30 @@ class Warpgroups:
             entry=_entry(self, dtype, out, activation, has_weights),
             block=self.threads,
             grid=cd.minimum(persistent, tiles * self.cluster),
-            dynamic_shared_memory=_whole(_pipeline_bytes(self.n, self.stages) + staging),
+            dynamic_shared_memory=_whole(_pipeline_bytes(TILE_M, self.n, self.stages) + staging),
             cluster=self.cluster,
         )
 
 
 @dataclass(frozen=True)
 class Split:
-    """A cluster of `gemm_split_sm90a.cu`: a tile of 128 x n, its blocks share k.
+    """A cluster of `gemm_split_sm90a.cu`: a tile of m x n, m 64 or 128; its blocks share k.
 
     Where b is [k, n], its tiles are made of 64 columns: then n is the next multiple of that.
     """
 
+    m: int
     n: int
     stages: int
     cluster: int
 
     source: ClassVar = "gemm_split_sm90a.cu"
     function: ClassVar = "gemm_split_sm90a"
-    threads: ClassVar = 288
+
+    @property
+    def threads(self) -> int:
+        """Of a block: a warpgroup for each 64 rows, and two warps of producers."""
+        return 2 * self.m + 64
 
     def implementation(
         self,
@@ -89,15 +98,18 @@ class Split:
         """The launch for so many products of so many rows and columns."""
         batch, m, n = sizes
         if not has_weights and self.n % 64:
-            whole = Split(-(-self.n // 64) * 64, self.stages - 1, self.cluster)
+            columns = -(-self.n // 64) * 64
+            stages = self.stages * (self.m + self.n) // (self.m + columns)
+            whole = Split(self.m, columns, stages, self.cluster)
             return whole.implementation(dtype, out, activation, has_weights, sizes)
-        tiles = cd.ceildiv(m, TILE_M) * cd.ceildiv(n, self.n) * batch
+        batch, m, n = sizes
+        tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
         return cd.Implementation(
             source=self.source,
             entry=_entry(self, dtype, out, activation, has_weights),
             block=self.threads,
             grid=tiles * self.cluster,
-            dynamic_shared_memory=_pipeline_bytes(self.n, self.stages),
+            dynamic_shared_memory=_pipeline_bytes(self.m, self.n, self.stages) + 1024,
             cluster=self.cluster,
         )
 
@@ -106,4 +118,4 @@ def _entry(
     how: Warpgroups | Split, dtype: str, out: str, activation: str, has_weights: bool
 ) -> str:
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    return f"cuda_kernels::{how.function}<{types}, {how.n}, {how.stages}, {how.cluster}>"
+    return f"cuda_kernels::{how.function}<{types}, {', '.join(map(str, astuple(how)))}>"

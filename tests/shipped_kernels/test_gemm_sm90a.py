@@ -37,22 +37,29 @@ def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
         for choice in (gemm.linear_f16, gemm.matmul_f16)
     ]
     assert [entry.rsplit("true, ")[-1].rsplit("false, ")[-1] for entry in entries] == [
-        "96, 7, 2>",
-        "128, 6, 2>",
+        "128, 96, 7, 2>",
+        "128, 128, 6, 2>",
     ]
+    pair = next(form.hopper for form in gemm.FORMS_OF_TABLES if form.suffix == "wide_pair")
+    assert isinstance(pair, Warpgroups)
+    launch = pair.implementation("f16", "f16", "", False, (1, cd.dim("m"), cd.dim("n")))
+    assert launch.cluster == 1
 
 
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
-    forms = {form.hopper for form in gemm.FORMS if form.hopper is not None}
+    every = (*gemm.FORMS, *gemm.FORMS_OF_TABLES)
+    forms = {form.hopper for form in every if form.hopper is not None}
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
     for form in forms:
-        layout = "Memory" if isinstance(form, Warpgroups) else "Pipeline"
+        is_split = isinstance(form, Split)
+        layout = "SplitMemory" if is_split else "Memory"
+        parts = (form.m, form.n, form.stages) if is_split else (form.n, form.stages)
         launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
         size = launch.dynamic_shared_memory
         assert size is not None
         assert size <= MOST_SHARED_BYTES
-        lines.append(f"static_assert(sizeof({layout}<{form.n}, {form.stages}>) == {size});")
+        lines.append(f"static_assert(sizeof({layout}<{', '.join(map(str, parts))}>) == {size});")
     source = tmp_path / "sizes.cu"
     source.write_text("\n".join([*lines, "  *x = 0.0f;", "}"]))
     kernel = cd.Kernel(
@@ -71,14 +78,14 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
     [
         (1, 28672, 4096, "few", None),
         (16, 4096, 14336, "few", None),
-        (17, 4096, 4096, "any_low", Split(128, 6, 3)),
-        (33, 4096, 4096, "any", Split(128, 6, 3)),
-        (64, 6144, 4096, "little_low", Split(96, 7, 2)),
+        (17, 4096, 4096, "any_low", Split(128, 128, 6, 3)),
+        (33, 4096, 4096, "any", Split(128, 128, 6, 3)),
+        (64, 6144, 4096, "little_low", Split(128, 96, 7, 2)),
         (64, 28672, 4096, "half_low", Warpgroups(256, 4, 1)),
-        (128, 4096, 14336, "any", Split(128, 6, 3)),
-        (128, 6144, 4096, "little", Split(96, 7, 2)),
+        (128, 4096, 14336, "any", Split(128, 128, 6, 3)),
+        (128, 6144, 4096, "little", Split(128, 96, 7, 2)),
         (128, 28672, 4096, "half", Warpgroups(256, 4, 1)),
-        (256, 4096, 4096, "little", Split(96, 7, 2)),
+        (256, 4096, 4096, "little", Split(128, 96, 7, 2)),
         (256, 6144, 4096, "some", Warpgroups(128, 6, 2)),
         (512, 4096, 4096, "some", Warpgroups(128, 6, 2)),
         (512, 28672, 4096, "some", Warpgroups(128, 6, 2)),
@@ -86,13 +93,14 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         (1024, 4096, 14336, "many", Warpgroups(256, 4, 2)),
         (4096, 4096, 4096, "many", Warpgroups(256, 4, 2)),
         (4096, 28672, 4096, "many", Warpgroups(256, 4, 2)),
-        (4096, 4096, 4090, "any", Split(128, 6, 3)),
+        (4096, 4096, 4090, "any", Split(128, 128, 6, 3)),
     ],
 )
-def test_sizes_and_their_kernels(
+def test_sizes_and_their_kernels_by_rules(
     m: int, n: int, k: int, suffix: str, hopper: Warpgroups | Split | None
 ) -> None:
-    for form, kernel in zip(gemm.FORMS, gemm.linear_bf16.kernels, strict=True):
+    kernels = gemm.linear_bf16.without_table().ordered({})
+    for form, kernel in zip(gemm.FORMS, kernels, strict=True):
         shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
         try:
             bind_dims(kernel, shapes)

@@ -1,0 +1,86 @@
+"""The tables of matrix products: of the sources as they are, and taken without a GPU."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels import gemm
+from custom_dispatch.kernel.expr import holds
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.tuning import Measured
+from custom_dispatch.toolchain.tuned import table_of, tuned
+
+HOPPER = Target.parse("cuda:sm_90a")
+TABLED = [gemm.linear_bf16, gemm.matmul_bf16]
+
+
+def measured(choice: cd.Choice) -> Measured:
+    table = table_of(choice)
+    assert table is not None
+    found = table.for_targets([HOPPER])
+    assert found is not None
+    return found
+
+
+def on_hopper(choice: cd.Choice) -> cd.Choice:
+    """By its table, which has to be of the sources as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return tuned(choice, [HOPPER])
+
+
+def first(kernels: tuple[Kernel, ...], dims: dict[str, int]) -> str:
+    return next(
+        item.name for item in kernels if all(holds(condition, dims) for condition in item.requires)
+    )
+
+
+@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
+def test_calls_of_measured_sizes_take_the_fastest(choice: cd.Choice) -> None:
+    table, found = measured(choice), on_hopper(choice)
+    assert table.device == "NVIDIA H200"
+    for item in table.sizes:
+        taken = first(found.ordered(item.dims), dict(item.dims))
+        assert item.seconds[taken] <= 1.0101 * min(item.seconds.values())
+
+
+@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
+def test_layers_of_open_rows_take_what_is_about_the_fastest(choice: cd.Choice) -> None:
+    table, found = measured(choice), on_hopper(choice)
+    for item in table.sizes:
+        weights = {name: item.dims[name] for name in ("n", "k")}
+        taken = first(found.ordered(weights), dict(item.dims))
+        assert item.seconds[taken] <= 1.0301 * min(item.seconds.values())
+
+
+def test_rows_between_measured_ones_take_the_nearest() -> None:
+    found = on_hopper(gemm.linear_bf16)
+    for rows, like in ((90, 64), (91, 128), (150, 128), (3000, 4096), (100_000, 8192)):
+        dims = {"batch": rows, "n": 4096, "k": 4096}
+        measured_dims = {**dims, "batch": like}
+        wanted = first(found.ordered(measured_dims), measured_dims)
+        assert first(found.ordered(dims), dims) == wanted
+
+
+def test_sizes_that_are_not_whole_16_bytes_take_what_takes_them() -> None:
+    found = on_hopper(gemm.linear_bf16)
+    dims = {"batch": 4096, "n": 4096, "k": 4090}
+    assert first(found.ordered(dims), dims) == "linear_bf16_any"
+    assert first(found.ordered({}), dims) == "linear_bf16_any"
+    assert first(found.ordered({"n": 4096, "k": 4090}), dims) == "linear_bf16_any"
+
+
+def test_other_types_and_activations_take_the_same_forms() -> None:
+    dims = {"batch": 128, "n": 4096, "k": 4096}
+    own = first(on_hopper(gemm.linear_bf16).ordered(dims), dims).removeprefix("linear_bf16_")
+    for choice in (gemm.linear_f16, gemm.linear_silu_bf16, gemm.linear_bf16_f32):
+        assert first(on_hopper(choice).ordered(dims), dims) == f"{choice.name}_{own}"
+
+
+def test_where_nothing_was_measured_rules_count_and_no_more_kernels_are_built() -> None:
+    names = [kernel.name for kernel in tuned(gemm.linear_f16, [Target.parse("cuda:sm_80")]).kernels]
+    assert names == [f"linear_f16_{form.suffix}" for form in gemm.FORMS]
