@@ -306,8 +306,7 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
     name = _name(layout, dtype, activation, out or dtype)
     measured = dtype != "f32" and not layout.startswith("batch")
     forms = FORMS_F32 if dtype == "f32" else FORMS if _has_weights(layout) else FORMS_BY_ROWS
-    if measured:
-        forms += FORMS_OF_TABLES
+    more = FORMS_OF_TABLES if measured else ()
     kernels = [
         declare(
             layout,
@@ -319,9 +318,9 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
             suffix=form.suffix,
             requires=partial(form.requires, _has_weights(layout)),
         )
-        for form in forms
+        for form in (*forms, *more)
     ]
-    pairs = zip(kernels, forms, strict=True)
+    pairs = zip(kernels, (*forms, *more), strict=True)
     rules = {kernel.name: form.rule(_sizes(layout)) for kernel, form in pairs if form.when}
     tuning: str | cd.Choice | None = None
     if measured:
