@@ -223,6 +223,7 @@ class Launcher:
         self._index = json.loads((directory / "index.json").read_text())
         self._context = NativeContext().__enter__()  # until the process ends
         self._modules: dict[str, ctypes.c_void_p] = {}
+        self.keys = frozenset(self._index)
         self._functions: dict[str, ctypes.c_void_p] = {}
 
     def _function(self, subject: Subject) -> ctypes.c_void_p:

@@ -134,7 +134,8 @@ def check(directory: Path, part: int | None) -> int:
             wrong[subject.source] += 1
             print(f"{subject.key} {dims}, {what}: {found}", flush=True)
 
-    for number, subject in enumerate(chosen()):
+    built = [subject for subject in chosen() if subject.key in launcher.keys]
+    for number, subject in enumerate(built):
         if part is not None and number % PARTS != part:
             continue
         for turn, dims in enumerate(dims_of(subject)):

@@ -27,6 +27,7 @@ Each tool and part of the kernels is a process of its own, as many at once as th
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -69,8 +70,8 @@ TOOLS = {
     "synccheck": (),
 }
 LAUNCHES, SLOW = 100, {"gemm_sm90a": 32, "attention": 30, "attention_decode": 22}
-"""Of one process, about, to which beginning takes seconds; and of sources whose launches take
-longest under racecheck."""
+"""Of one process, about, to which beginning takes seconds; and of sources whose launches take long
+under racecheck: 2 s of clusters of 8 blocks."""
 SECONDS = 150
 """After which a process has hung."""
 FOUND = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (.*)")
@@ -81,6 +82,8 @@ def _dims(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
     return [dict(zip(names.split(), row, strict=True)) for row in rows]
 
 
+SAME_CODE = ("flat_attention",)
+"""Modules that declare instances of others once more, for operands of other ranks."""
 SMALL_MODULES = (
     "softmax",
     "layer_norm",
@@ -186,6 +189,8 @@ def chosen() -> list[Subject]:
     found: dict[tuple[str, ...], Subject] = {}
     products: dict[tuple[str, ...], list[Subject]] = {}
     for subject in subjects():
+        if subject.module in SAME_CODE:
+            continue
         if subject.module != "gemm":
             found.setdefault(subject.code, subject)
             continue
@@ -214,28 +219,40 @@ def group(subject: Subject) -> str:
     return ROWS_GROUP if subject.module in SMALL_MODULES else f"{subject.source}.cu"
 
 
-def parts() -> dict[str, list[Case]]:
-    """All launches, by group and number of the part."""
-    by_group: dict[str, list[Case]] = {}
+@functools.cache
+def launches() -> dict[str, list[Case]]:
+    """All of them, by group; neighbours have the same code, which is loaded once."""
+    found: dict[str, list[Case]] = {}
     for subject in chosen():
-        by_group.setdefault(group(subject), []).extend(cases(subject))
-    found = {}
-    for source, items in by_group.items():
-        count = -(-len(items) // SLOW.get(items[0].subject.source, LAUNCHES))
-        for number in range(count):
-            # Neighbours have the same code, which is loaded once.
-            start, end = (len(items) * each // count for each in (number, number + 1))
-            found[f"{source}:{number}"] = items[start:end]
+        found.setdefault(group(subject), []).extend(cases(subject))
     return found
+
+
+def parts(tool: str = "") -> list[str]:
+    """What a process each does under a tool: "GROUP:NUMBER/COUNT"."""
+    found = []
+    for name, items in launches().items():
+        most = SLOW.get(items[0].subject.source, LAUNCHES) if tool == "racecheck" else LAUNCHES
+        count = -(-len(items) // most)
+        found += [f"{name}:{number}/{count}" for number in range(count)]
+    return found
+
+
+def members(part: str) -> list[Case]:
+    """The launches of one."""
+    name, _, turn = part.rpartition(":")
+    number, count = map(int, turn.split("/"))
+    items = launches()[name]
+    return items[len(items) * number // count : len(items) * (number + 1) // count]
 
 
 def check(directory: Path, names: list[str]) -> int:
     """Launch everything of some parts; 1 if a result is wrong."""
-    launcher, failures = Launcher(directory), 0
-    known = parts()
+    launcher, failures, count = Launcher(directory), 0, 0
+    random = numpy.random.default_rng(11)
     for name in names:
-        random = numpy.random.default_rng(len(name))
-        for case in known[name]:
+        for case in members(name):
+            count += 1
             form = case.subject.form
             inputs = drawn(form, case.dims, random, all_there=case.all_there)
             numbers = numbers_of(form, causal=case.causal)
@@ -244,7 +261,7 @@ def check(directory: Path, names: list[str]) -> int:
             if found:
                 failures += 1
                 print(f"{case.subject.key} {case.dims}, {case.offset} off: {found}", flush=True)
-    print(f"{sum(len(known[name]) for name in names)} launches, {failures} wrong", flush=True)
+    print(f"{count} launches, {failures} wrong", flush=True)
     return int(failures > 0)
 
 
@@ -297,8 +314,9 @@ def watch(directory: Path, tool: str, part: str) -> Verdict:
 
 def run(directory: Path, tools: list[str], only: str, file: Path | None) -> int:
     """Everything under the tools; 1 if anything is found."""
-    found = parts()
-    work = [(directory, tool, part) for tool in tools for part in found if only in part]
+    work = [
+        (directory, tool, part) for tool in tools for part in parts(tool) if re.search(only, part)
+    ]
     # What takes longest first.
     work.sort(key=lambda item: (item[1] != "racecheck", not item[2].startswith(("gemm", "att"))))
     start = time.perf_counter()
@@ -335,7 +353,7 @@ def text(verdicts: list[Verdict], seconds: float) -> str:
     ]
     columns: dict[str, dict[str, list[Verdict]]] = {}
     for verdict in verdicts:
-        source = verdict.part.partition(":")[0]
+        source = verdict.part.rpartition(":")[0]
         columns.setdefault(source, {}).setdefault(verdict.tool, []).append(verdict)
     for source, by_tool in sorted(columns.items()):
         lines.append(source)
@@ -352,7 +370,7 @@ def text(verdicts: list[Verdict], seconds: float) -> str:
                 + ("" if all(item.is_clean for item in items) else "  NOT CLEAN")
             )
     lines += ["", "Instances, as they are named in the declarations, and where their code is from:"]
-    launched = {verdict.part.partition(":")[0] for verdict in verdicts}
+    launched = {verdict.part.rpartition(":")[0] for verdict in verdicts}
     for source in sorted(launched):
         keys = [subject.key for subject in chosen() if group(subject) == source]
         lines.append(f"  {source}: " + ", ".join(sorted(keys)))
@@ -363,20 +381,28 @@ def main() -> int:
     """Build, check or run."""
     options = parser(__doc__)
     options.add_argument("--part", help="of `check`, one part")
-    options.add_argument("--only", default="", help="parts whose name has this in it")
+    options.add_argument(
+        "--only", default="", help="parts with this regular expression in their name"
+    )
     options.add_argument("--tool", choices=tuple(TOOLS), help="one tool instead of all")
     given = options.parse_args()
     if given.what == "build":
-        rows = build(given.directory, chosen())
+        rows = build(
+            given.directory, [item for item in chosen() if re.search(given.only, group(item))]
+        )
         if given.save:
             same = elsewhere()
             library = cd.build([item.form for item in same], [PORTABLE])
             rows += resources(library, same)
             save(given.save, "benchmarks/sanitize.py build", rows=rows)
-        print(f"{len(rows)} instances, {sum(map(len, parts().values()))} launches")
+        print(f"{len(rows)} instances, {sum(map(len, launches().values()))} launches")
         return 0
     if given.what == "check":
-        names = [given.part] if given.part else [name for name in parts() if given.only in name]
+        names = (
+            [given.part]
+            if given.part
+            else [part for part in parts() if re.search(given.only, part)]
+        )
         return check(given.directory, names)
     return run(given.directory, [given.tool] if given.tool else list(TOOLS), given.only, given.save)
 
