@@ -42,6 +42,8 @@ from cuda_kernels import (
 )
 from custom_dispatch.kernel.expr import evaluate, holds
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.toolchain.tuned import tuned
 
 if TYPE_CHECKING:
     import torch
@@ -73,8 +75,11 @@ class Case:
     @property
     def kernel(self) -> cd.Kernel:
         """The one that the size gets."""
-        kernels = self.item.kernels if isinstance(self.item, cd.Choice) else (self.item,)
-        return next(each for each in kernels if all(holds(c, self.dims) for c in each.requires))
+        if isinstance(self.item, cd.Kernel):
+            return self.item
+        ordered = tuned(self.item, [Target.parse(TARGET)]).ordered(self.dims)
+        found = next(each for each in ordered if all(holds(c, self.dims) for c in each.requires))
+        return self.item.own(found)
 
 
 ROWS = {"batch": 16384, "columns": 8192}

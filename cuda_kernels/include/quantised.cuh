@@ -190,7 +190,6 @@ __device__ __forceinline__ void meet_team(int team) {
   if constexpr (Team == 1) {
     __syncwarp();
   } else {
-    // Not bar.sync: with that and a number in a register, compute-sanitizer's racecheck loses sight of __syncthreads.
     asm volatile("barrier.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
   }
 }
@@ -204,8 +203,8 @@ __device__ __forceinline__ void meet_team(int team) {
 template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, int Team, bool IsRolled>
 __device__ __forceinline__ void product(const Format& format, const T* __restrict__ x, T* __restrict__ y, int batch,
                                         int n, int k) {
-  static_assert(Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0, "equal parts");
-  constexpr int kRows = 16 * Tiles, kEights = (Columns + 7) / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
+  static_assert(Columns % 8 == 0 && Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0, "equal parts");
+  constexpr int kRows = 16 * Tiles, kEights = Columns / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
   // Apart in shared memory so that no two lanes of a load meet in a bank.
   constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
   constexpr int kWeightBytes = kRows * Format::kStride, kSlotBytes = kWeightBytes + Columns * kColumnBytes;
@@ -262,9 +261,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
         float added[kEights][2][4];
 #pragma unroll
         for (int e = 0; e < kEights; ++e) {
-          // One row of x is all columns of B: each lane reads it, as cheaply as one.
-          const int column = Columns == 1 ? 0 : 8 * e + g;
-          const unsigned char* const from = here + kWeightBytes + column * kColumnBytes + 4 * kGroup * pair;
+          const unsigned char* const from = here + kWeightBytes + (8 * e + g) * kColumnBytes + 4 * kGroup * pair;
           load_x<Format::kOrder>(from, t, reinterpret_cast<unsigned(&)[2][2]>(b[e][0]));
           load_x<Format::kOrder>(from + 2 * kGroup, t, reinterpret_cast<unsigned(&)[2][2]>(b[e][2]));
           if constexpr (Format::kHasMinimum) {
@@ -295,7 +292,6 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
               multiply_add(T(), products, a[2 * half + 1], b[e][2 * half + 1]);
 #pragma unroll
               for (int i = 0; i < 4; ++i) {
-                if (Columns == 1 && i % 2 == 1) continue;
                 sum[i] += scale[i / 2] * products[i];
                 if constexpr (Format::kHasMinimum) sum[i] += minimum[i / 2] * added[e][half][i];
               }
@@ -316,9 +312,12 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
     for (int i = 0; i < Tiles * kEights * 4; ++i) {
       const int part = i / 4 / kEights, e = i / 4 % kEights;
       const int row = 16 * part + g + i % 4 / 2 * 8, column = 8 * e + 2 * t + i % 2;
-      if (column < Columns) here[(warp * Columns + column) * kRows + row] = sums[part][e][i % 4];
+      here[(warp * Columns + column) * kRows + row] = sums[part][e][i % 4];
     }
     __syncthreads();
+    // Once is enough. But of a block that has met at barriers of fewer warps, compute-sanitizer's racecheck overlooks the
+    // first of all warps, and would report every sum.
+    if constexpr (Team > 1) __syncthreads();
     for (int i = threadIdx.x; i < columns * kRows; i += 32 * Warps) {
       const int row = tile * kRows + i % kRows, column = first_column + i / kRows;
       float sum = 0.0f;
