@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from custom_dispatch.cli.options import compiler_option, include_option, progress
+from custom_dispatch.cli.options import (
+    compiler_option,
+    device_option,
+    include_option,
+    plot_option,
+    progress,
+    repetitions_option,
+    seconds_option,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
@@ -43,35 +51,12 @@ _EXIT_TIMEOUT = 2
     metavar="INPUT",
     help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-)
-@click.option(
-    "--repetitions",
-    type=click.IntRange(1, 1_000_000),
-    default=200,
-    show_default=True,
-    help="Calls that are timed, at most.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0.001, 3600),
-    default=2.0,
-    show_default=True,
-    help="Time for the calls of each kind and size, at most.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 86400),
-    default=600.0,
-    show_default=True,
-    help="Give up after so many seconds: a kernel may hang.",
-)
+@device_option
+@repetitions_option(200, "Calls that are timed, at most.")
+@seconds_option(2.0, "Time for the calls of each kind and size, at most.")
+@timeout_option(600.0, "Give up after so many seconds: a kernel may hang.")
 @click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart (.svg) of all sizes.")
+@plot_option("all sizes")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures.")
 @compiler_option
 @include_option
@@ -103,6 +88,7 @@ def bench(
     import numpy
 
     from custom_dispatch.cli.figures import show, write_json, write_plot
+    from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output
 
@@ -163,24 +149,6 @@ def _time_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-def check_plot(plot: Path | None) -> None:
-    """Require a chart's name to say that it is one.
-
-    Raises
-    ------
-    OutputError
-        It ends otherwise.
-    """
-    from custom_dispatch.errors import OutputError
-
-    if plot is not None and plot.suffix != ".svg":
-        raise OutputError(
-            f"A chart cannot be written as `{plot}`.",
-            expected="a name that ends in .svg: charts are SVG, which browsers show",
-            next_step=f"write --plot {shlex.quote(str(plot.with_suffix('.svg')))}.",
-        )
 
 
 def _open(

@@ -66,6 +66,55 @@ ptx_version_option = click.option(
 )
 
 
+device_option = click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Where it runs; auto is the GPU, if there is one that can.",
+)
+
+
+def repetitions_option(default: int, what: str) -> Callable[[Command], Command]:
+    """How often something is timed."""
+    return click.option(
+        "--repetitions",
+        type=click.IntRange(1, 1_000_000),
+        default=default,
+        show_default=True,
+        help=what,
+    )
+
+
+def seconds_option(default: float, what: str) -> Callable[[Command], Command]:
+    """How long something is timed."""
+    return click.option(
+        "--seconds",
+        type=click.FloatRange(0.001, 3600),
+        default=default,
+        show_default=True,
+        help=what,
+    )
+
+
+def timeout_option(default: float, what: str) -> Callable[[Command], Command]:
+    """When something that takes too long is given up."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(0.1, 86400),
+        default=default,
+        show_default=True,
+        help=what,
+    )
+
+
+def plot_option(what: str) -> Callable[[Command], Command]:
+    """A file for a chart."""
+    return click.option(
+        "--plot", type=click.Path(path_type=Path), help=f"Write a chart (.svg) of {what}."
+    )
+
+
 def split_targets(targets: tuple[str, ...]) -> list[str]:
     """Targets given again and again, or with commas, or both."""
     return [name.strip() for word in targets for name in word.split(",") if name.strip()]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+
+from custom_dispatch.errors import OutputError
 
 _WIDTH, _HEIGHT = 760, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 190, 50, 60
@@ -13,6 +17,22 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 190, 50, 60
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 
 Points = Sequence[tuple[float, float]]
+
+
+def check_plot(plot: Path | None) -> None:
+    """Require a chart's name to say that it is one.
+
+    Raises
+    ------
+    OutputError
+        It ends otherwise.
+    """
+    if plot is not None and plot.suffix != ".svg":
+        raise OutputError(
+            f"A chart cannot be written as `{plot}`.",
+            expected="a name that ends in .svg: charts are SVG, which browsers show",
+            next_step=f"write --plot {shlex.quote(str(plot.with_suffix('.svg')))}.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

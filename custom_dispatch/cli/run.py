@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from custom_dispatch.cli.options import device_option
+
 
 @click.command(short_help="Run a function of a .vmfb.")
 @click.argument("module", type=click.Path(path_type=Path))
@@ -18,12 +20,7 @@ import click
     metavar="INPUT",
     help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; again for each.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-)
+@device_option
 @click.option(
     "--parameters",
     type=click.Path(path_type=Path),

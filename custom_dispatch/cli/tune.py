@@ -11,9 +11,14 @@ import click
 
 from custom_dispatch.cli.options import (
     compiler_option,
+    device_option,
     include_option,
     objects_option,
+    plot_option,
     progress,
+    repetitions_option,
+    seconds_option,
+    timeout_option,
 )
 
 if TYPE_CHECKING:
@@ -35,36 +40,16 @@ _MOST_TABLES = 8
     metavar="NAME=SIZE,...",
     help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others.",
 )
-@click.option(
-    "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
-)
+@device_option
 @click.option(
     "--table",
     type=click.Path(path_type=Path),
     help="Where to write; else what the choice declares, tuning=.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart (.svg) of the table.")
-@click.option(
-    "--repetitions",
-    type=click.IntRange(1, 1_000_000),
-    default=100,
-    show_default=True,
-    help="Launches that are timed of each kernel and size, at most.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0.001, 3600),
-    default=1.0,
-    show_default=True,
-    help="Time for these, at most.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 86400),
-    default=60.0,
-    show_default=True,
-    help="Give a kernel up that takes longer for one of the sizes, in seconds.",
-)
+@plot_option("the table")
+@repetitions_option(100, "Launches that are timed of each kernel and size, at most.")
+@seconds_option(1.0, "Time for these, at most.")
+@timeout_option(60.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
 @compiler_option
 @include_option
@@ -102,7 +87,7 @@ def tune(
     """
     from secrets import randbelow
 
-    from custom_dispatch.cli.bench import check_plot
+    from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output, write_atomically
     from custom_dispatch.kernel.tuning import TuningTable, read_table
