@@ -18,7 +18,8 @@ from custom_dispatch.kernel.target import Target
 
 VERSION = 1
 _CLOSE = 1e-9
-_EQUAL = 1.01
+EQUAL = 1.01
+"""Kernels whose times differ by no more are as good as each other."""
 _ALIKE = 1.03
 """Times of one kernel differ by so much from run to run."""
 
@@ -77,7 +78,7 @@ class Measured:
 
         What counts are the measured sizes that are nearest, as far as sizes are known; of several,
         the geometric mean of how much longer a kernel takes than the best one. Those within
-        `_EQUAL` of the best come as they are given.
+        `EQUAL` of the best come as they are given.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class Measured:
         """
         nearest = self._nearest(dims)
         slowness = {name: _slowness(nearest, name) for name in names}
-        equal = min(slowness.values(), default=0.0) + math.log(_EQUAL) * len(nearest)
+        equal = min(slowness.values(), default=0.0) + math.log(EQUAL) * len(nearest)
         return tuple(sorted(names, key=lambda name: max(slowness[name], equal)))
 
     @property

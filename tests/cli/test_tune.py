@@ -16,7 +16,7 @@ from custom_dispatch.cli import main
 from custom_dispatch.cli.kernels import load_kernels
 from custom_dispatch.errors import TuningWarning
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import read_table
+from custom_dispatch.kernel.tuning import EQUAL, read_table
 from custom_dispatch.runtime.eager_choice import choose
 from custom_dispatch.toolchain.tuned import tuned
 
@@ -113,7 +113,10 @@ def test_calls_take_the_best_that_was_measured(choice: cd.Choice) -> None:
     cpu = Target("cpu", cpu="host")
     found = tuned(choice, [cpu])
     assert found.measured is not None
-    best = min(found.measured.sizes[1].seconds, key=found.measured.sizes[1].seconds.__getitem__)
+    seconds = found.measured.sizes[1].seconds
+    # Of those that are as fast as the fastest, as tables have it, the first one given.
+    equal = [name for name in seconds if seconds[name] <= EQUAL * min(seconds.values())]
+    best = next(kernel.name for kernel in choice.kernels if kernel.name in equal)
     x = np.arange(400, dtype=np.float32)
     assert choose(choice, (x,), {}, "cpu").name == best
     assert np.array_equal(choice.on("cpu")(x), x + 1)
