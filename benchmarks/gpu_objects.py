@@ -40,6 +40,18 @@ def write(directory: Path, libraries: Iterable[cd.Library]) -> None:
     (directory / "index.json").write_text(json.dumps(index, indent=1), encoding="utf-8")
 
 
+def kernel_for(item: cd.Kernel | cd.Choice, dims: Mapping[str, int], target: Target) -> cd.Kernel:
+    """The kernel that calls of these sizes get, by the tables and rules of a choice."""
+    from custom_dispatch.kernel.choice import Choice
+    from custom_dispatch.kernel.expr import holds
+    from custom_dispatch.toolchain.tuned import tuned
+
+    if not isinstance(item, Choice):
+        return item
+    ordered = tuned(item, [target]).ordered(dims)
+    return item.own(next(each for each in ordered if all(holds(c, dims) for c in each.requires)))
+
+
 @dataclass(frozen=True)
 class Launch:
     """A kernel that is ready to run, and where its results will be."""

@@ -40,10 +40,9 @@ from cuda_kernels import (
     softmax,
     swiglu,
 )
-from custom_dispatch.kernel.expr import evaluate, holds
+from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.tuned import tuned
 
 if TYPE_CHECKING:
     import torch
@@ -75,11 +74,7 @@ class Case:
     @property
     def kernel(self) -> cd.Kernel:
         """The one that the size gets."""
-        if isinstance(self.item, cd.Kernel):
-            return self.item
-        ordered = tuned(self.item, [Target.parse(TARGET)]).ordered(self.dims)
-        found = next(each for each in ordered if all(holds(c, self.dims) for c in each.requires))
-        return self.item.own(found)
+        return gpu_objects.kernel_for(self.item, self.dims, Target.parse(TARGET))
 
 
 ROWS = {"batch": 16384, "columns": 8192}

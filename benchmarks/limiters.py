@@ -40,6 +40,7 @@ import custom_dispatch as cd
 from benchmarks.bare_launch import Launcher, Subject, build, drawn, numbers_of, shape_of
 from benchmarks.gpu_command import parser
 from benchmarks.gpu_command import save as keep
+from benchmarks.gpu_objects import kernel_for
 from cuda_kernels import (
     attention,
     gelu,
@@ -52,7 +53,7 @@ from cuda_kernels import (
     swiglu,
     write_cache,
 )
-from custom_dispatch.kernel.expr import evaluate, holds
+from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 
@@ -111,16 +112,7 @@ class Case:
 
     def kernel(self) -> cd.Kernel:
         """The one that the size gets."""
-        from custom_dispatch.toolchain.tuned import tuned
-
-        if isinstance(self.item, cd.Kernel):
-            return self.item
-        measured = tuned(self.item, [Target.parse(self.target)])
-        return next(
-            kernel
-            for kernel in measured.ordered(self.dims)
-            if all(holds(each, self.dims) for each in kernel.requires)
-        )
+        return kernel_for(self.item, self.dims, Target.parse(self.target))
 
     @property
     def module(self) -> str:

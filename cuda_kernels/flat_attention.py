@@ -12,6 +12,7 @@ from dataclasses import replace
 import custom_dispatch as cd
 from cuda_kernels import attention, tensor_core_attention
 from cuda_kernels.shared.attention import PREFIXES, Array, attend, batch, keys, queries
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand, Scalar
 
@@ -44,7 +45,7 @@ def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
     kernel = of_heads(dtype, dim, mask)
     persistent: Expr = cd.minimum(
         cd.ceildiv(queries, tensor_core_attention.WARPGROUP_TILES[max(dim, 64)].queries) * batch,
-        tensor_core_attention.MULTIPROCESSORS,
+        MULTIPROCESSORS,
     )
     return cd.Kernel(
         f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}",

@@ -25,6 +25,7 @@ import numpy
 import custom_dispatch as cd
 from cuda_kernels.shared.gemm_cpu import on_cpu
 from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.products import Rows, Tile, TileF32
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.condition import Condition
@@ -90,10 +91,6 @@ class Form:
         return [] if self.when is None else self.when(sizes)
 
 
-_MULTIPROCESSORS = 132
-"""Of an H100 or H200; an A100 has 108."""
-
-
 def _few(sizes: Sizes) -> list[Condition]:
     return [sizes.m <= 16]
 
@@ -116,7 +113,7 @@ def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
 
 def _rounds(sizes: Sizes, rows: int, columns: int) -> Expr:
     """How often each multiprocessor computes a tile of 128 rows, `rows` at a time."""
-    return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), _MULTIPROCESSORS)
+    return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), MULTIPROCESSORS)
 
 
 def _many(sizes: Sizes) -> list[Condition]:
@@ -127,7 +124,7 @@ def _many(sizes: Sizes) -> list[Condition]:
     rounds = _rounds(sizes, 256, 256)
     return [
         sizes.m > 128,
-        _tiles(sizes, 256, 256) >= _MULTIPROCESSORS // 4 + 1,
+        _tiles(sizes, 256, 256) >= MULTIPROCESSORS // 4 + 1,
         rounds * 5 <= _rounds(sizes, 128, 192) * 4,
         rounds * 15 <= _rounds(sizes, 256, 128) * 8,
     ]
@@ -137,13 +134,13 @@ def _wide(sizes: Sizes) -> list[Condition]:
     """Tiles of 192 do."""
     return [
         sizes.m > 128,
-        _tiles(sizes, 128, 192) >= _MULTIPROCESSORS // 2 + 1,
+        _tiles(sizes, 128, 192) >= MULTIPROCESSORS // 2 + 1,
         _rounds(sizes, 128, 192) * 3 <= _rounds(sizes, 256, 128) * 2,
     ]
 
 
 def _some(sizes: Sizes) -> list[Condition]:
-    return [sizes.m > 128, _tiles(sizes, 256, 128) >= _MULTIPROCESSORS // 4 + 1]
+    return [sizes.m > 128, _tiles(sizes, 256, 128) >= MULTIPROCESSORS // 4 + 1]
 
 
 FORMS = (
@@ -161,7 +158,7 @@ FORMS = (
 """In the order in which they are chosen where sizes are not known or no table tells. Fewer tiles
 than multiprocessors leave some of these without work: then tiles are smaller, or blocks share k."""
 FORMS_BY_ROWS = (
-    Form("few_wide", FEW_WIDE, when=lambda sizes: [*_few(sizes), sizes.n >= 64 * _MULTIPROCESSORS]),
+    Form("few_wide", FEW_WIDE, when=lambda sizes: [*_few(sizes), sizes.n >= 64 * MULTIPROCESSORS]),
     Form("few", FEW_BY_ROWS, when=_few),
     *FORMS[1:],
 )
@@ -180,8 +177,8 @@ FORMS_OF_TABLES = (
 """More for `linear` and `matmul`; `custom-dispatch tune` says which is for which sizes."""
 FORMS_F32 = (
     Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
-    Form("many", MEDIUM_F32, when=_at_least(_MULTIPROCESSORS, 64, 64)),
-    Form("some", NARROW_F32, when=_at_least(_MULTIPROCESSORS, 32, 32)),
+    Form("many", MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64)),
+    Form("some", NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32)),
     Form("any", SMALL_F32, takes_all=True),
 )
 

@@ -17,6 +17,7 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.quantised_fp8 import fp8_bf16, fp8_f16
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.quantisation import (
     BLOCK,
     dequantise_int4,
@@ -56,14 +57,14 @@ class Shape:
     warps: int
     stages: int
     """Steps that a warp has in shared memory at once."""
+    tiles: int
+    """16 rows of weights each, that a block has at once."""
+    team: int
+    """Warps that share what lies in shared memory, 2 or 4; a divisor of `warps` and of `tiles`."""
     resident: int = 1
     """Blocks that a multiprocessor has to hold, for the compiler."""
-    tiles: int = 1
-    """16 rows of weights each, that a block has at once."""
     blocks: int = 1 << 20
     """Most of a launch: each takes as many tiles as that needs."""
-    team: int = 1
-    """Warps that share what lies in shared memory; a divisor of `warps` and of `tiles`, up to 4."""
 
     def arguments(self, *, rolled: bool) -> str:
         """As template arguments; rolled, loops stay loops."""
@@ -133,8 +134,6 @@ class RowShape:
         return self
 
 
-MULTIPROCESSORS = 132
-"""Of an H200."""
 FEW_ROWS = 8192
 """Of weights: up to here a block has fewer of them, as there are fewer blocks."""
 WIDE_8 = Shape(8, 12, 3, tiles=2, team=2, blocks=MULTIPROCESSORS)

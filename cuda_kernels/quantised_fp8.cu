@@ -139,6 +139,12 @@ __device__ __forceinline__ void multiply_add_weights(
   }
 }
 
+__device__ __forceinline__ float sum_of_warp(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);
+  return value;
+}
+
 __device__ __forceinline__ float scale_of(const float* __restrict__ scales, int row, int n, int parts) {
   return scales[parts == n ? row : row / (n / parts)];
 }
@@ -161,8 +167,7 @@ __device__ __forceinline__ void multiply_unaligned(const T* __restrict__ x,
     for (int at = lane; at < k; at += 32)
       sum += static_cast<float>(weight[static_cast<size_t>(row) * k + at]) *
              static_cast<float>(x[static_cast<size_t>(column) * k + at]);
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    sum = sum_of_warp(sum);
     if (lane == 0)
       y[static_cast<size_t>(column) * n + row] = static_cast<T>(sum * scale_of(scales, row, n, parts));
   }
@@ -231,8 +236,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
     float sum = 0.0f;
 #pragma unroll
     for (int part = lane; part < 8 * Warps; part += 32) sum += found[row][part];
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    sum = sum_of_warp(sum);
     if (lane == 0 && first_row + row < n) y[first_row + row] = static_cast<T>(sum * scale[i]);
   }
 }

@@ -24,11 +24,10 @@ from cuda_kernels.shared.attention import (
     placed,
     queries,
 )
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.condition import Condition
 
-MULTIPROCESSORS = 132
-"""Of an H100 (SXM) and an H200: blocks that share the work of `attention_sm90a.cu`."""
 DECODED_ROWS = 16
 """Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
 

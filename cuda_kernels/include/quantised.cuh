@@ -187,11 +187,7 @@ __device__ __forceinline__ void multiply(__nv_bfloat16, float (&c)[4], const uns
 template <int Rest, int Team>
 __device__ __forceinline__ void meet_team(int team) {
   wait_for_groups<Rest>();
-  if constexpr (Team == 1) {
-    __syncwarp();
-  } else {
-    asm volatile("barrier.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
-  }
+  asm volatile("barrier.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
 }
 
 // y = x W^T for Columns rows of x and tiles of rows of W: a block takes each gridDim.x-th tile, 16 * Tiles rows. A
@@ -203,7 +199,8 @@ __device__ __forceinline__ void meet_team(int team) {
 template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, int Team, bool IsRolled>
 __device__ __forceinline__ void product(const Format& format, const T* __restrict__ x, T* __restrict__ y, int batch,
                                         int n, int k) {
-  static_assert(Columns % 8 == 0 && Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0, "equal parts");
+  static_assert(Columns % 8 == 0 && Team > 1 && Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0,
+                "equal parts, and warps to meet");
   constexpr int kRows = 16 * Tiles, kEights = Columns / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
   // Apart in shared memory so that no two lanes of a load meet in a bank.
   constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
@@ -300,7 +297,6 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
         }
       }
       slot = slot == Stages - 1 ? 0 : slot + 1;
-      if constexpr (Team == 1) __syncwarp();
     }
     step -= steps;
 
@@ -317,7 +313,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
     __syncthreads();
     // Once is enough. But of a block that has met at barriers of fewer warps, compute-sanitizer's racecheck overlooks the
     // first of all warps, and would report every sum.
-    if constexpr (Team > 1) __syncthreads();
+    __syncthreads();
     for (int i = threadIdx.x; i < columns * kRows; i += 32 * Warps) {
       const int row = tile * kRows + i % kRows, column = first_column + i / kRows;
       float sum = 0.0f;

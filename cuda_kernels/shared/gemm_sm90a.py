@@ -6,13 +6,12 @@ from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 import custom_dispatch as cd
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 
 TILE_M, TILE_K = 128, 64
 """Rows of a tile of `Warpgroups`, and elements of k of a stage."""
-MULTIPROCESSORS = 132
-"""Of an H100 or H200. Persistent blocks are so many; on a GPU with fewer some wait for others."""
 
 
 def _pipeline_bytes(m: int, n: int, stages: int) -> int:

@@ -16,7 +16,7 @@ from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scratch, Struct
+from custom_dispatch.kernel.operand import Scratch
 from custom_dispatch.kernel.words import constants_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
@@ -24,8 +24,9 @@ from custom_dispatch.runtime.arrays import to_device
 from custom_dispatch.runtime.bench_inputs import (
     BenchInputs,
     bytes_moved,
+    given_by_name,
+    launch_numbers,
     output_arrays,
-    struct_numbers,
 )
 from custom_dispatch.runtime.check import compare
 from custom_dispatch.runtime.choice import choose_device
@@ -311,7 +312,7 @@ def native_launch(
     capability: int,
 ) -> tuple[NativeLaunch, tuple[numpy.ndarray[Any, Any], ...]]:
     """A launch of the object with the same inputs, and the results of the first."""
-    given = dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
+    given = given_by_name(kernel, inputs)
     outputs = output_arrays(kernel, inputs)
     addresses = {}
     for scratch in kernel.scratches:
@@ -321,14 +322,6 @@ def native_launch(
             continue
         array = outputs[buffer.name] if buffer.name in outputs else given[buffer.name]
         addresses[buffer.name] = context.upload(numpy.asarray(array))
-    numbers: dict[str, Any] = {}
-    for operand in kernel.operands:
-        if isinstance(operand, Struct):
-            numbers[operand.name] = tuple(struct_numbers(operand, given[operand.name]))
-        elif isinstance(operand, Buffer):
-            numbers[operand.name] = int(numpy.size(given.get(operand.name, ())) > 0)
-        elif operand.is_argument:
-            numbers[operand.name] = given[operand.name]
     launch = NativeLaunch(
         context,
         image,
@@ -337,7 +330,7 @@ def native_launch(
         block=kernel.block,
         shared_bytes=kernel.dynamic_shared_memory,
         bindings=[addresses[buffer.name] for buffer in kernel.abi.bindings],
-        constants=constants_of(kernel, inputs.dims, numbers),
+        constants=constants_of(kernel, inputs.dims, launch_numbers(kernel, given)),
     )
     launch.run()
     for name, array in outputs.items():

@@ -140,7 +140,7 @@ def inputs_for_type(
 def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
     """What a kernel must move at least: each `In` and `Out` once, each `InOut` twice."""
     return sum(
-        _size(operand, dims) * (2 if isinstance(operand, InOut) else 1)
+        size_bytes(operand, dims) * (2 if isinstance(operand, InOut) else 1)
         for operand in kernel.operands
         if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
     )
@@ -148,7 +148,7 @@ def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
 
 def output_arrays(kernel: Kernel, inputs: BenchInputs) -> dict[str, numpy.ndarray[Any, Any]]:
     """An array for each result, by operand name: uninitialised, or for an `InOut` what it was."""
-    before = dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
+    before = given_by_name(kernel, inputs)
     shapes = output_shapes(kernel, inputs.dims)
     return {
         item.name: numpy.empty(shapes[item.name], item.dtype.to_numpy())
@@ -158,13 +158,14 @@ def output_arrays(kernel: Kernel, inputs: BenchInputs) -> dict[str, numpy.ndarra
     }
 
 
-def _size(operand: Buffer, dims: Mapping[str, int]) -> int:
+def size_bytes(operand: Buffer, dims: Mapping[str, int]) -> int:
+    """The bytes of an operand that is there."""
     return prod(evaluate(size, dims) for size in operand.shape) * operand.dtype.bytes
 
 
 def _check_memory(kernel: Kernel, dims: Mapping[str, int]) -> None:
     buffers = [item for item in kernel.operands if isinstance(item, Buffer)]
-    needed = 2 * sum(_size(operand, dims) for operand in buffers)  # on the host, and copied
+    needed = 2 * sum(size_bytes(operand, dims) for operand in buffers)  # on the host, and copied
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > memory:
         sizes = ", ".join(f"{name} = {value}" for name, value in dims.items())
@@ -189,3 +190,27 @@ def struct_numbers(operand: Struct, value: Mapping[str, Any]) -> list[Any]:
     for item in operand.fields:
         found += [value[item.name]] if item.count is None else list(value[item.name])
     return found
+
+
+def given_by_name(kernel: Kernel, inputs: BenchInputs) -> dict[str, Any]:
+    """The arguments of a call, by operand name."""
+    return dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
+
+
+def launch_numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `words.constants_of` makes the 32-bit words of a launch from, by operand name.
+
+    Parameters
+    ----------
+    given
+        The arguments of the call by operand name.
+    """
+    numbers: dict[str, Any] = {}
+    for operand in kernel.operands:
+        if isinstance(operand, Struct):
+            numbers[operand.name] = tuple(struct_numbers(operand, given[operand.name]))
+        elif isinstance(operand, Buffer):
+            numbers[operand.name] = int(numpy.size(given.get(operand.name, ())) > 0)
+        elif operand.is_argument:
+            numbers[operand.name] = given[operand.name]
+    return numbers

@@ -19,9 +19,15 @@ from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import grid_for, output_shapes
 from custom_dispatch.kernel.expr import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Out, Scratch, Struct
+from custom_dispatch.kernel.operand import Buffer, Out, Scratch
 from custom_dispatch.kernel.words import constants_of
-from custom_dispatch.runtime.bench_inputs import BenchInputs, inputs_for_kernel, struct_numbers
+from custom_dispatch.runtime.bench_inputs import (
+    BenchInputs,
+    given_by_name,
+    inputs_for_kernel,
+    launch_numbers,
+    size_bytes,
+)
 from custom_dispatch.runtime.device import devices
 from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch, seconds_of
 from custom_dispatch.runtime.sample import Sample, taken
@@ -68,7 +74,7 @@ class OnGpu:
         inputs, sets = self._inputs(kernel)
         code = Path(self._asked["kernels"][index]["code"]).read_bytes()
         symbol = self._asked["kernels"][index]["symbol"]
-        given = _by_name(kernel, inputs)
+        given = given_by_name(kernel, inputs)
         scratch = {
             item.name: self._context.allocate(evaluate(item.size_bytes, self._dims))
             for item in kernel.scratches
@@ -82,7 +88,7 @@ class OnGpu:
                 block=kernel.block,
                 shared_bytes=kernel.dynamic_shared_memory,
                 bindings=[(scratch | addresses)[item.name] for item in kernel.abi.bindings],
-                constants=constants_of(kernel, self._dims, _numbers(kernel, given)),
+                constants=constants_of(kernel, self._dims, launch_numbers(kernel, given)),
             )
             for addresses in sets
         ]
@@ -134,13 +140,9 @@ class OnGpu:
             return self._sets[key]
         generator = numpy.random.default_rng(self._asked["seed"])
         inputs = inputs_for_kernel(kernel, self._dims, generator, with_optional=False)
-        given = _by_name(kernel, inputs)
+        given = given_by_name(kernel, inputs)
         buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
-        sizes = {
-            item.name: math.prod(evaluate(size, self._dims) for size in item.shape)
-            * item.dtype.bytes
-            for item in buffers
-        }
+        sizes = {item.name: size_bytes(item, self._dims) for item in buffers}
         for item in buffers:
             if not isinstance(item, Out):
                 sizes[item.name] = numpy.asarray(given[item.name]).nbytes  # none, if it is absent
@@ -170,20 +172,3 @@ class OnGpu:
             )
         wanted = math.ceil(_CACHES * cache.value / max(size_bytes, 1))
         return max(1, min(wanted, _MOST_COPIES, free.value // 2 // max(size_bytes, 1)))
-
-
-def _by_name(kernel: Kernel, inputs: BenchInputs) -> dict[str, Any]:
-    return dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
-
-
-def _numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the 32-bit words of a launch are made from, as in `bench.native_launch`."""
-    numbers: dict[str, Any] = {}
-    for operand in kernel.operands:
-        if isinstance(operand, Struct):
-            numbers[operand.name] = tuple(struct_numbers(operand, given[operand.name]))
-        elif isinstance(operand, Buffer):
-            numbers[operand.name] = int(numpy.size(given.get(operand.name, ())) > 0)
-        elif operand.is_argument:
-            numbers[operand.name] = given[operand.name]
-    return numbers
