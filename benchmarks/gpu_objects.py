@@ -43,7 +43,7 @@ def write(directory: Path, libraries: Iterable[cd.Library]) -> None:
 def kernel_for(item: cd.Kernel | cd.Choice, dims: Mapping[str, int], target: Target) -> cd.Kernel:
     """The kernel that calls of these sizes get, by the tables and rules of a choice."""
     from custom_dispatch.kernel.choice import Choice
-    from custom_dispatch.kernel.expr import holds
+    from custom_dispatch.kernel.evaluation import holds
     from custom_dispatch.toolchain.tuned import tuned
 
     if not isinstance(item, Choice):

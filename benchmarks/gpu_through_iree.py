@@ -40,7 +40,7 @@ from cuda_kernels import (
     softmax,
     swiglu,
 )
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.target import Target
 

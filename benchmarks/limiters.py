@@ -53,7 +53,7 @@ from cuda_kernels import (
     swiglu,
     write_cache,
 )
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 

@@ -60,7 +60,8 @@ from benchmarks.bare_launch import (
 )
 from benchmarks.gpu_command import parser, save, versions
 from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Dim, holds
+from custom_dispatch.kernel.evaluation import holds
+from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.target import Target
 
 TOOLS = {

@@ -1,9 +1,9 @@
 """Dim expressions as index arithmetic, with the checks that make it mean the same.
 
-IR's index arithmetic wraps and its division is undefined for zero, where `kernel.expr.evaluate`
-refuses. So each subtraction and division brings a check of its operands, which a wrapper emits
-before it uses the result. In a workgroup count region nothing can fail: there the wrapper has
-already checked.
+IR's index arithmetic wraps and its division is undefined for zero, where
+`kernel.evaluation.evaluate` refuses. So each subtraction and division brings a check of its
+operands, which a wrapper emits before it uses the result. In a workgroup count region nothing can
+fail: there the wrapper has already checked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.evaluation import evaluate, holds
 from custom_dispatch.kernel.expr import (
     Binary,
     ComputeCapability,
@@ -20,8 +21,6 @@ from custom_dispatch.kernel.expr import (
     Expr,
     Where,
     dims_of,
-    evaluate,
-    holds,
     uses_device,
 )
 

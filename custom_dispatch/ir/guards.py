@@ -14,7 +14,8 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.leading import SameSizes
-from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of, for_values
+from custom_dispatch.kernel.evaluation import for_values
+from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 

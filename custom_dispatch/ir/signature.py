@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import comma
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import dims_of, evaluate
+from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 

@@ -1,24 +1,21 @@
 """Integer expressions of dims: shapes, grids and scalar values, as data.
 
-An expression is a small immutable tree. It can be evaluated with known dims (`evaluate`), printed,
-and translated to IR by `custom_dispatch.ir`. All arithmetic is on non-negative 64-bit integers;
-division rounds towards zero, which for them is C's and CUDA's.
+An expression is a small immutable tree. It can be evaluated with known dims
+(`custom_dispatch.kernel.evaluation`), printed, and translated to IR by `custom_dispatch.ir`.
 """
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.arithmetic import DIVISIONS, MAX_VALUE, computed, divides_by_zero
 from custom_dispatch.kernel.condition import Condition, instruction_of
 from custom_dispatch.kernel.names import as_integer, check_name, shown
 
-MAX_VALUE = 2**63 - 1
-"""The largest value of an expression: IR computes in 64 bits, and tensor sizes have a sign."""
 MAX_NODES = 256
 """Parts an expression may have. Everything that reads one is recursive; and `e = e + e`, repeated,
 is small in memory but endless to walk."""
@@ -213,10 +210,10 @@ def _binary(name: str, left: Expr | int, right: Expr | int) -> Expr:
     """Apply an operator; what is known already is computed, and so checked, at once."""
     expr = Binary(name, as_expr(left), as_expr(right))
     divisor = expr.right
-    if name in _DIVISIONS and isinstance(divisor, Constant) and divisor.value == 0:
-        raise _divides_by_zero(expr, {})
+    if name in DIVISIONS and isinstance(divisor, Constant) and divisor.value == 0:
+        raise divides_by_zero(expr)
     if isinstance(expr.left, Constant) and isinstance(divisor, Constant):
-        return Constant(evaluate(expr, {}))
+        return Constant(computed(name, expr.left.value, divisor.value, expr))
     return expr
 
 
@@ -333,91 +330,3 @@ def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
 def uses_device(expr: Expr) -> bool:
     """Whether the expression asks for a property of the device."""
     return any(isinstance(node, ComputeCapability) for node in walk(expr))
-
-
-_DIVISIONS = ("//", "%", "ceildiv")
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "ceildiv": lambda a, b: -(-a // b),
-    "minimum": min,
-    "maximum": max,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
-
-def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int:
-    """The value of an expression.
-
-    Parameters
-    ----------
-    dims
-        The value of every dim in it, by name.
-    capability
-        The device's compute capability (major * 10 + minor); 0 on a CPU.
-
-    Raises
-    ------
-    DeclarationError
-        A division by zero, or a value anywhere that is negative or over 2**63 - 1 (IR computes
-        in 64 bits without a sign, and would wrap).
-    KeyError
-        A dim without a value.
-    """
-    match expr:
-        case Constant(value):
-            return value
-        case Dim(name):
-            return dims[name]
-        case ComputeCapability():
-            return capability
-        case Where(condition, if_true, if_false):
-            chosen = if_true if holds(condition, dims, capability=capability) else if_false
-            return evaluate(chosen, dims, capability=capability)
-        case Binary(name, left_expr, right_expr):
-            left = evaluate(left_expr, dims, capability=capability)
-            right = evaluate(right_expr, dims, capability=capability)
-            if name in _DIVISIONS and right == 0:
-                raise _divides_by_zero(expr, dims)
-            result = _OPERATORS[name](left, right)
-            if 0 <= result <= MAX_VALUE:
-                return result
-            raise DeclarationError(
-                f"{expr} is {result}{for_values(expr, dims)}.",
-                expected="a size from 0 to 2**63 - 1: IR computes without a sign, and would wrap",
-                next_step="write cd.maximum(a, b) - b for a difference that stops at zero."
-                if result < 0
-                else "use smaller sizes.",
-            )
-        case _:  # pragma: no cover - every kind of expression is above
-            raise TypeError(f"not an expression: {expr!r}")
-
-
-def holds(condition: Condition, dims: Mapping[str, int], *, capability: int = 0) -> bool:
-    """Whether a condition holds; otherwise as `evaluate`."""
-    left = evaluate(condition.left, dims, capability=capability)
-    right = evaluate(condition.right, dims, capability=capability)
-    return bool(_OPERATORS[condition.operator](left, right))
-
-
-def for_values(expr: Expr | Condition, dims: Mapping[str, int]) -> str:
-    """The values an expression was computed with, `" for n = 8, m = 4"`; empty without dims."""
-    exprs = (expr.left, expr.right) if isinstance(expr, Condition) else (expr,)
-    values = ", ".join(f"{dim.name} = {dims[dim.name]}" for dim in dims_of(*exprs))
-    return f" for {values}" if values else ""
-
-
-def _divides_by_zero(expr: Expr, dims: Mapping[str, int]) -> DeclarationError:
-    return DeclarationError(
-        f"{expr} divides by zero{for_values(expr, dims) if dims else ''}.",
-        expected="a divisor of at least 1",
-        next_step="guard it with cd.maximum(divisor, 1), or call with other sizes.",
-    )

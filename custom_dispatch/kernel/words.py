@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, words_of
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
 

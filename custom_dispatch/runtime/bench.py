@@ -14,7 +14,7 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.binding import grid_for
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scratch
 from custom_dispatch.kernel.words import constants_of

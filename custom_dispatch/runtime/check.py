@@ -18,7 +18,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.binding import grids_for, output_shapes
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import evaluate, holds
+from custom_dispatch.kernel.evaluation import evaluate, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.eager import call

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 
 _DRAWN = 1_048_573

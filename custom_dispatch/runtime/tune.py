@@ -19,7 +19,7 @@ import numpy
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target

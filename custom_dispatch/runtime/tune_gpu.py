@@ -17,7 +17,7 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import grid_for, output_shapes
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Out, Scratch
 from custom_dispatch.kernel.words import constants_of

@@ -17,7 +17,7 @@ from typing import Any
 from custom_dispatch.errors import CallError, DeclarationError, ToolTimeoutError
 from custom_dispatch.kernel.binding import grids_for
 from custom_dispatch.kernel.description import describe
-from custom_dispatch.kernel.expr import for_values, holds
+from custom_dispatch.kernel.evaluation import for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Result

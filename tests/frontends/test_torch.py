@@ -17,7 +17,8 @@ from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
-from custom_dispatch.kernel.expr import Expr, evaluate
+from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import Expr
 from tests.sample_kernels import scratch
 
 AFFINE = """

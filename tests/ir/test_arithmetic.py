@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.kernel.expr import Expr, evaluate
+from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import Expr
 
 n, m = cd.dim("n"), cd.dim("m")
 EXPRESSIONS: list[Expr] = [

@@ -8,7 +8,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.expr import holds
+from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 

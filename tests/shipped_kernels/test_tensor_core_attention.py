@@ -17,7 +17,7 @@ from cuda_kernels import attention
 from cuda_kernels import tensor_core_attention as tensor_core
 from cuda_kernels.tensor_core_attention import Tiles
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.expr import holds
+from custom_dispatch.kernel.evaluation import holds
 
 Random = np.random.Generator
 # Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many, none.

@@ -114,7 +114,7 @@ def _disagree(kernel: Kernel, item: Buffer, size: Size, wanted: Size) -> CallErr
 
 
 def _value(expr: Expr, dims: Mapping[str, Size]) -> Size:
-    """As `custom_dispatch.kernel.expr.evaluate`, on symbols."""
+    """As `custom_dispatch.kernel.evaluation.evaluate`, on symbols."""
     match expr:
         case Constant(value):
             return value

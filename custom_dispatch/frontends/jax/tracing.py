@@ -28,7 +28,7 @@ from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.symbols import functions_of, is_public
 from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.expr import evaluate
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.leading import leading_dims
 from custom_dispatch.kernel.operand import Buffer, Scalar
 

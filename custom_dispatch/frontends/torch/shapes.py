@@ -135,7 +135,7 @@ def _require(condition: Any, problem: str) -> None:
 
 
 def _value(kernel: Kernel, expr: Expr, dims: Mapping[str, Size], *, checked: bool = True) -> Size:
-    """As `custom_dispatch.kernel.expr.evaluate`, on symbols.
+    """As `custom_dispatch.kernel.evaluation.evaluate`, on symbols.
 
     Parameters
     ----------
