@@ -25,8 +25,8 @@ import numpy
 import cuda_kernels
 import custom_dispatch as cd
 from custom_dispatch.kernel.binding import grid_for
+from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
 from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.operand import Buffer, InOut, Out, Scratch
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.words import constants_of
 

@@ -114,7 +114,7 @@ class Objects:
         import torch
 
         from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
-        from custom_dispatch.kernel.operand import Buffer
+        from custom_dispatch.kernel.buffer import Buffer
         from custom_dispatch.kernel.words import constants_of
         from custom_dispatch.runtime.native_launch import NativeLaunch
 

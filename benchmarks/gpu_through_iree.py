@@ -40,8 +40,9 @@ from cuda_kernels import (
     softmax,
     swiglu,
 )
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
+from custom_dispatch.kernel.operand import Operand, Scalar
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:

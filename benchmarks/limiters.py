@@ -53,8 +53,8 @@ from cuda_kernels import (
     swiglu,
     write_cache,
 )
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 
 BANDWIDTH, OPERATIONS, MULTIPLY_ADDS = 4.3e12, 790e12, 66.9e12

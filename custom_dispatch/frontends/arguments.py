@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+from custom_dispatch.kernel.operand import Scalar, Struct
 
 
 def argument_names(kernel: Kernel) -> list[str]:

@@ -16,9 +16,9 @@ from custom_dispatch.frontends.symbols import functions_of, is_declaration, name
 from custom_dispatch.ir.choice import candidates, no_kernel
 from custom_dispatch.ir.leading import is_folded, known_dims
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.toolchain.library import Library
 
 

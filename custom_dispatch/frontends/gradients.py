@@ -14,10 +14,10 @@ from typing import Any
 
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.arguments import argument_names
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer
 
 GRADIENT = "grad_"
 

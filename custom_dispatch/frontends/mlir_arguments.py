@@ -11,9 +11,10 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.call_site import CallSite
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 
 def arrange(

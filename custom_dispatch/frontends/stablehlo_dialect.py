@@ -27,9 +27,10 @@ from custom_dispatch.frontends.operations import cast, create, has_operation, op
 from custom_dispatch.frontends.stablehlo_sizes import write_out_sizes
 from custom_dispatch.frontends.symbols import functions_of, is_public, name_of
 from custom_dispatch.ir.signature import input_types, output_types, tensor_type
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 _CUSTOM_CALL = "stablehlo.custom_call"
 _COMPOSITE = "stablehlo.composite"

@@ -18,9 +18,10 @@ from custom_dispatch.ir.signature import (
     output_types,
     tensor_type,
 )
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
 _NONE = "!torch.none"

@@ -18,8 +18,8 @@ from custom_dispatch.frontends.symbols import (
     name_of,
 )
 from custom_dispatch.frontends.values import may_become, values_from_outside
+from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import InOut
 
 _VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
 _RETURNS = ("func.return", "util.return")

@@ -14,8 +14,8 @@ from custom_dispatch.ir.arithmetic import Check
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.signature import Signature
 from custom_dispatch.ir.wrapper_body import WrapperBody
+from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scratch
 
 
 def write_choice(

@@ -13,9 +13,9 @@ from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.guards import Guards
+from custom_dispatch.kernel.buffer import Buffer, InOut
 from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut
 
 Outputs = Sequence[tuple[Buffer, Tensor]]
 

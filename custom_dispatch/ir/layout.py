@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from custom_dispatch.ir.emitter import comma
 from custom_dispatch.kernel.abi import Abi
-from custom_dispatch.kernel.operand import In
+from custom_dispatch.kernel.buffer import In
 
 
 def layout_of(abi: Abi, *, with_grid: bool) -> str:

@@ -13,10 +13,10 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.signature import Signature, Sizes, tensor_type
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
-from custom_dispatch.kernel.operand import Buffer
 
 Values = Sequence[str | int]
 

@@ -19,10 +19,10 @@ from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.ir.signature import argument_types
 from custom_dispatch.ir.usage import FunctionUse, KernelUse
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
+from custom_dispatch.kernel.buffer import In
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.library import Library, Unit

@@ -24,8 +24,8 @@ from custom_dispatch.ir.library_ir import (
 )
 from custom_dispatch.ir.signature import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
+from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import InOut
 from custom_dispatch.toolchain.library import Library
 
 FORMS = ("executable", "source")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import comma
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 
 Sizes = tuple[int | None, ...]
 """A tensor's sizes; None is one that is known when the function is called."""

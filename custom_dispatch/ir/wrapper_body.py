@@ -21,9 +21,10 @@ from custom_dispatch.ir.packing import (
 )
 from custom_dispatch.ir.scratch import new_scratch
 from custom_dispatch.ir.signature import Signature, tensor_type
+from custom_dispatch.kernel.buffer import Buffer, InOut, Scratch
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut, Scalar, Scratch, Struct
+from custom_dispatch.kernel.operand import Scalar, Struct
 from custom_dispatch.kernel.target import Target
 
 _INDEX_BITS = 64

@@ -3,6 +3,7 @@
 This room imports neither IREE nor CUDA nor numpy, and reads no file.
 """
 
+from custom_dispatch.kernel.buffer import Buffer, In, InOut, Out, Scratch
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
@@ -19,7 +20,7 @@ from custom_dispatch.kernel.expr import (
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 from custom_dispatch.kernel.target import Arch, Target
 
 __all__ = [

@@ -12,16 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError, SignatureError
-from custom_dispatch.kernel.operand import (
-    Buffer,
-    In,
-    InOut,
-    Operand,
-    Out,
-    Scalar,
-    Scratch,
-    Struct,
-)
+from custom_dispatch.kernel.buffer import Buffer, Out, Scratch
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 
 MAX_BINDINGS = 16
 """IREE_HAL_CUDA_MAX_DESCRIPTOR_SET_BINDING_COUNT; more are refused only when the file loads."""
@@ -197,35 +189,3 @@ def _check_types(kernel: str, operand: Scalar | Struct) -> None:
                 "IREE generates cannot hold smaller floating-point numbers",
                 next_step="take its bits as a u8, or a float that the kernel converts.",
             )
-
-
-def inputs_of(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """What a call passes, in declaration order: `In`s, `InOut`s, structs, value-less scalars."""
-    return tuple(
-        operand
-        for operand in operands
-        if isinstance(operand, Struct)
-        or (isinstance(operand, Scalar) and operand.is_argument)
-        or isinstance(operand, In | InOut)
-    )
-
-
-def arguments_of(operands: tuple[Operand, ...]) -> tuple[Buffer | Scalar, ...]:
-    """What a model's function takes: the inputs, with every number of a struct by itself."""
-    found: list[Buffer | Scalar] = []
-    for operand in inputs_of(operands):
-        if isinstance(operand, Struct):
-            found += (leaf.scalar for leaf in operand.leaves)
-        else:
-            found.append(operand)
-    return tuple(found)
-
-
-def scratches_of(operands: tuple[Operand, ...]) -> tuple[Scratch, ...]:
-    """What IREE allocates for a call alone: every `Scratch`, in declaration order."""
-    return tuple(operand for operand in operands if isinstance(operand, Scratch))
-
-
-def outputs_of(operands: tuple[Operand, ...]) -> tuple[Buffer, ...]:
-    """What a call returns: every `Out` and `InOut`, in declaration order."""
-    return tuple(operand for operand in operands if isinstance(operand, Out | InOut))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Constant, Dim
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import Shape, folded, leading_dims, leading_of
-from custom_dispatch.kernel.operand import Buffer
 
 
 def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.condition import Condition, check_requires
 from custom_dispatch.kernel.expr import Dim, Expr, as_expr, where
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
 from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Operand, Scratch
+from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.kernel.sources import check_path, declaring_directory
 from custom_dispatch.kernel.static import Static
 from custom_dispatch.kernel.structure import check_structure

@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.abi import (
-    Abi,
-    abi_of,
-    arguments_of,
-    inputs_of,
-    outputs_of,
-    scratches_of,
-)
+from custom_dispatch.kernel.abi import Abi, abi_of
+from custom_dispatch.kernel.buffer import Buffer, Scratch
 from custom_dispatch.kernel.condition import Condition, check_requires
+from custom_dispatch.kernel.dims import check_dims, expressions_of
 from custom_dispatch.kernel.entry import check_entry
-from custom_dispatch.kernel.expr import Dim, Expr, dims_of, uses_device
+from custom_dispatch.kernel.expr import Dim, Expr, dims_of
 from custom_dispatch.kernel.geometry import (
     Block,
     Grid,
@@ -39,8 +34,15 @@ from custom_dispatch.kernel.implementation import (
     naming,
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
-from custom_dispatch.kernel.names import check_name, is_list, shown
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Struct
+from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.operand import Operand, Scalar
+from custom_dispatch.kernel.signature import (
+    arguments_of,
+    check_operands,
+    inputs_of,
+    outputs_of,
+    scratches_of,
+)
 from custom_dispatch.kernel.sources import (
     check_include_dirs,
     check_objects,
@@ -166,7 +168,7 @@ class Kernel:
         base = declaring_directory()
         fields = {
             "name": name,
-            "operands": _check_operands(name, operands),
+            "operands": check_operands(name, operands),
             "block": check_block(name, block),
             "grid": check_grid(name, grid),
             "source": None if source is None else check_path(name, "source", source, base),
@@ -194,7 +196,7 @@ class Kernel:
                 expected="one of them",
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
-        self._check_dims()
+        check_dims(self)
         object.__setattr__(self, "abi", abi_of(name, self.operands))
         object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
 
@@ -245,7 +247,7 @@ class Kernel:
     @property
     def dims(self) -> tuple[Dim, ...]:
         """Every dim of the declaration, each once, in order of appearance."""
-        return tuple(dict.fromkeys(dim for expr, _ in self._expressions() for dim in dims_of(expr)))
+        return dims_of(*(expr for expr, _ in expressions_of(self)))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel now, on the best device there is.
@@ -354,89 +356,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"
-
-    def _expressions(self) -> list[tuple[Expr, str]]:
-        """Every expression of the declaration, with a description of where it stands."""
-        found: list[tuple[Expr, str]] = []
-        for operand in self.operands:
-            if isinstance(operand, Buffer):
-                found += [(size, f"the shape of `{operand.name}`") for size in operand.shape]
-            elif isinstance(operand, Scalar) and operand.value is not None:
-                found.append((operand.value, f"the value of `{operand.name}`"))
-        found += [(size, "grid") for size in self.grid]
-        found += [(side, "requires") for item in self.requires for side in (item.left, item.right)]
-        return found + ([] if self.flops is None else [(self.flops, "flops")])
-
-    def _check_dims(self) -> None:
-        self._check_leading()
-        for condition in self.requires:
-            if uses_device(condition.left) or uses_device(condition.right):
-                raise DeclarationError(
-                    f"Kernel `{self.name}`: requires depends on the device ({condition}).",
-                    expected="dims and integers only: what a kernel takes is the same everywhere",
-                    next_step="use cd.compute_capability in `grid` alone.",
-                )
-        known = {
-            size
-            for operand in self.inputs
-            if isinstance(operand, Buffer) and not operand.optional
-            for size in operand.shape
-            if isinstance(size, Dim)
-        }
-        for expr, where in self._expressions():
-            for dim in dims_of(expr):
-                if dim not in known:
-                    raise DeclarationError(
-                        f"Kernel `{self.name}`: dim `{dim}`, used in {where}, has no value.",
-                        expected="every dim to stand by itself in the shape of an In or InOut that "
-                        "is not optional, where a call can read it",
-                        next_step=f"declare an input with a size that is `{dim}`, or write a "
-                        "number in its place.",
-                    )
-
-    def _check_leading(self) -> None:
-        """Require a buffer that says what the leading dims of the others are."""
-        buffers = [item for item in self.operands if isinstance(item, Buffer) and item.batched]
-        if not buffers or any(item in self.inputs and not item.optional for item in buffers):
-            return
-        raise DeclarationError(
-            f"Kernel `{self.name}`: `...`, in the shape of `{buffers[0].name}`, has no value.",
-            expected="an In or InOut that is not optional and whose shape begins with `...`",
-            next_step="declare an input with leading dims, or write a dim in the place of `...`.",
-        )
-
-
-def _check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
-    if not is_list(operands):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
-            expected="a list of cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar and cd.Struct, in "
-            "the C signature's order",
-            next_step='write operands=[cd.In("x", "f32", [n]), ...].',
-        )
-    found = tuple(operands)
-    for operand in found:
-        if not isinstance(operand, Buffer | Scalar | Struct) or type(operand) is Buffer:
-            raise DeclarationError(
-                f"Kernel `{kernel}`: {shown(operand)} is not an operand.",
-                expected="cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar or cd.Struct",
-                next_step="declare every parameter of the C signature with one of them.",
-            )
-    names = [operand.name for operand in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise DeclarationError(
-                f"Kernel `{kernel}` has {names.count(name)} operands named `{name}`.",
-                expected="a name for each",
-                next_step="rename all but one.",
-            )
-    if not outputs_of(found):
-        raise DeclarationError(
-            f"Kernel `{kernel}` has no cd.Out and no cd.InOut, so it computes nothing.",
-            expected="at least one of them",
-            next_step="declare the buffer that the kernel writes as cd.Out or cd.InOut.",
-        )
-    return found
 
 
 def _check_reference(

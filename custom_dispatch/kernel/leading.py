@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.buffer import Buffer, Scratch
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scratch
 
 Shape = tuple[int, ...]
 

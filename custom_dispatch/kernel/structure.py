@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.buffer import Buffer, In, InOut
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Scalar, Struct
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 
 
 def check_structure(what: str, kernels: Sequence[Kernel]) -> None:

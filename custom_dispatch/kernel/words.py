@@ -10,10 +10,11 @@ import struct
 from collections.abc import Mapping
 
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, words_of
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+from custom_dispatch.kernel.operand import Scalar, Struct
 
 Number = int | float
 _FLOATS = {"f32": "<f", "f64": "<d", "f16": "<e"}

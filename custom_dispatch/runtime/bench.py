@@ -14,9 +14,9 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.binding import grid_for
+from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scratch
 from custom_dispatch.kernel.words import constants_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables

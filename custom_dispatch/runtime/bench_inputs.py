@@ -12,9 +12,10 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
+from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut, Out, Scratch, Struct
+from custom_dispatch.kernel.operand import Struct
 from custom_dispatch.runtime.declaration import FunctionType
 from custom_dispatch.runtime.random_inputs import random_array, random_value, some_number
 

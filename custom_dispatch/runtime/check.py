@@ -17,10 +17,10 @@ from custom_dispatch.errors import (
     UnsupportedInstructionError,
 )
 from custom_dispatch.kernel.binding import grids_for, output_shapes
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate, holds
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.eager import call
 from custom_dispatch.runtime.random_inputs import random_value
 from custom_dispatch.runtime.reference import reference_results

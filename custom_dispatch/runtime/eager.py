@@ -17,12 +17,13 @@ from custom_dispatch.errors import (
     sentence,
 )
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
+from custom_dispatch.kernel.buffer import Buffer, Out
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import CHECKED, check_device_name, device_problem, devices

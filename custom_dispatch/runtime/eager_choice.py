@@ -7,11 +7,12 @@ from typing import Any
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.runtime.device import CHECKED
 from custom_dispatch.runtime.eager import (

@@ -10,9 +10,10 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded, leading_dims, unfolded
-from custom_dispatch.kernel.operand import Buffer, Operand
+from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.function import Function

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy
 from iree import runtime as rt
 
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.arrays import HostArray, copier
 from custom_dispatch.runtime.device_array import DeviceArray

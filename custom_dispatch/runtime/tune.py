@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes
 from custom_dispatch.runtime.bench_inputs import inputs_for_kernel

@@ -17,9 +17,9 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import grid_for, output_shapes
+from custom_dispatch.kernel.buffer import Buffer, Out, Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Out, Scratch
 from custom_dispatch.kernel.words import constants_of
 from custom_dispatch.runtime.bench_inputs import (
     BenchInputs,

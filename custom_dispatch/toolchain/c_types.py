@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Parameter
+from custom_dispatch.kernel.buffer import Buffer, In, Scratch
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, In, Scalar, Scratch, Struct
+from custom_dispatch.kernel.operand import Scalar, Struct
 from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
 
 _C_NAMES = {

@@ -15,7 +15,7 @@ from cuda_kernels import jax_patterns
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.patterns.replace import replace_places
-from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.buffer import Buffer
 
 SIZES = {"columns": 16, "queries": 5, "keys": 5, "batch": 2, "heads": 3, "length": 5, "dim": 8}
 SIZES |= {"m": 5, "n": 24, "k": 16}

@@ -18,7 +18,7 @@ from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_t
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.pattern import Example
 from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
-from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.replaced import Replaced
 
 LATEST = 24

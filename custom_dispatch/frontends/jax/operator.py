@@ -12,11 +12,12 @@ from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.jax.derivative import Derivative
 from custom_dispatch.frontends.jax.dtypes import check_is_there
 from custom_dispatch.frontends.jax.primitive import bound_primitive, buffers_of
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
+from custom_dispatch.kernel.operand import Scalar, Struct
 
 
 class Call:

@@ -14,9 +14,10 @@ from custom_dispatch.frontends.patterns.function import (
     parameters_of,
 )
 from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 if TYPE_CHECKING:
     from iree.compiler import ir

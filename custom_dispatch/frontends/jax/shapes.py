@@ -15,10 +15,10 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Binary, Constant, Dim, Expr
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import leading_dims, leading_of, unfolded
-from custom_dispatch.kernel.operand import Buffer
 
 Size = Any
 """An int, or a symbolic dimension of JAX."""

@@ -28,9 +28,10 @@ from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.symbols import functions_of, is_public
 from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.leading import leading_dims
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 _SIZES = (8, 12, 16, 20, 24, 28, 32)
 """What dims are traced with first; even, and none of them 1, which would not be broadcast."""

@@ -12,10 +12,11 @@ from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.static import Static
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}

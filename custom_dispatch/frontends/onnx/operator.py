@@ -27,11 +27,11 @@ from custom_dispatch.frontends.onnx.node import (
     static_type,
     tensor_type,
 )
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Callee, Choice, are_same, kernels_of, statics_of
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer
 
 OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
 """Those of ONNX itself."""

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Binary, Constant, Dim, Expr, dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes, leading_dims, unfolded
-from custom_dispatch.kernel.operand import Buffer
 
 Size = int | str | None
 Shape = tuple[Size, ...]

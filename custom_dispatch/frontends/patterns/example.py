@@ -12,7 +12,8 @@ from custom_dispatch.frontends.patterns.constants import is_constant, owner_of
 from custom_dispatch.frontends.patterns.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, is_public
 from custom_dispatch.frontends.torch_types import builtin_type
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.operand import Scalar
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.

@@ -9,10 +9,11 @@ from typing import Any
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.frontends.patterns.pattern import wrong
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, shown
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 
 Computes = Callable[..., Any]
 

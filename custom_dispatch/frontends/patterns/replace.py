@@ -36,9 +36,10 @@ from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.patterns.text import TextExamples, Texts
 from custom_dispatch.frontends.patterns.whole import is_inside
 from custom_dispatch.ir.signature import input_types, output_types
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 _NEAR = 0.5

@@ -13,9 +13,9 @@ from custom_dispatch.frontends.torch.graph import tensor_of
 from custom_dispatch.frontends.torch.matching import Match, are_equal, size_of
 from custom_dispatch.frontends.torch.shapes import holds
 from custom_dispatch.frontends.torch.traced import Traced
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import Dim, batch, dims_of
-from custom_dispatch.kernel.operand import Buffer
 
 
 def misfit(match: Match) -> str:

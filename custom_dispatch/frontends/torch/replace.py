@@ -28,10 +28,10 @@ from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.frontends.torch.tracing import trace, variants
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 _MOST_LEADING = 4

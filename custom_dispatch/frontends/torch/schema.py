@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from custom_dispatch.frontends.arguments import argument_names
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.static import Static
 
 

@@ -14,6 +14,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Binary, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
@@ -24,7 +25,6 @@ from custom_dispatch.kernel.leading import (
     leading_of,
     unfolded,
 )
-from custom_dispatch.kernel.operand import Buffer
 
 _LEAST_CERTAIN = 2
 Size = Any

@@ -18,9 +18,9 @@ from torch.export.graph_signature import InputKind, OutputKind, OutputSpec, Tens
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, place_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import InOut
 
 aten = torch.ops.aten
 _VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
