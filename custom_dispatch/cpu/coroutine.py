@@ -140,7 +140,7 @@ class Coroutine(Waits):
         label = f"resume{len(self.resume_labels) + 1}"
         self.resume_labels.append(label)
         if self._frame.checks is not None:
-            self._frame.checks.waits(instruction)
+            self._frame.checks.waiting.add(instruction)
         number = b.const(len(self.resume_labels), 32)
         b.store(number, self.memory.place(b, THREAD_NUMBER), "i32", 4)
         b.branch("stopped")

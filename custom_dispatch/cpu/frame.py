@@ -17,10 +17,11 @@ from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.failure import FAILURE, Failure
+from custom_dispatch.cpu.parameters import Parameters
 from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.special_registers import Ids, special_register
 from custom_dispatch.cpu.subnormals import wants_flushing
-from custom_dispatch.cpu.unsupported import unsupported
+from custom_dispatch.cpu.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.waits import Waits
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import (
@@ -89,9 +90,7 @@ class Frame:
         """Registers that are kept as they are written: nothing reads them elsewhere."""
         self._held: dict[str, str] = {}
         self.variables: dict[str, str] = {}
-        self._parameters = {
-            parameter.name: index for index, parameter in enumerate(entry.parameters)
-        }
+        self.parameters = Parameters(builder, entry, kernel)
         self.slot_prefix = "r"
         """Start of the slots' names; two frames of one function need two."""
         self.used_globals: set[str] = set()
@@ -231,12 +230,7 @@ class Frame:
         return unsupported(self.entry.name, instruction, reason)
 
     def _malformed(self, what: str) -> PtxError:
-        place = "" if self.current is None else f", PTX line {self.current.line}"
-        return PtxError(
-            f"Kernel `{self.entry.name}`{place}: {what}.",
-            expected="PTX that ptxas assembles, in 64-bit addresses",
-            next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets.",
-        )
+        return malformed(self.entry.name, what, self.current)
 
     def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
         """An instruction's operands when there are as many as there must be."""
@@ -279,7 +273,7 @@ class Frame:
         if isinstance(operand, Symbol):
             address = b.cast("ptrtoint", self.pointer(operand), POINTER, "i64")
             return b.resize(address, 64, bits)
-        raise self._malformed(f"the operand `{_shown(operand)}` has no lowering")
+        raise self._malformed(f"the operand `{shown(operand)}` has no lowering")
 
     def predicate(self, operand: Operand) -> str:
         """A predicate operand as i1, negated if written so."""
@@ -311,14 +305,14 @@ class Frame:
     def address(self, operand: Operand, space: str = "generic") -> str:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
         if not isinstance(operand, Address) or operand.extra:
-            raise self._malformed(f"`{_shown(operand)}` is no address of memory")
+            raise self._malformed(f"`{shown(operand)}` is no address of memory")
         if space == "shared":
             base = self.b.const(0, 64)
             if operand.base is not None:
                 base = self.integer(operand.base, 64)
             pointer = self.b.offset(self.b.offset(MEMORY, base), operand.offset)
         elif operand.base is None:
-            raise self._malformed(f"`{_shown(operand)}` is no address of memory")
+            raise self._malformed(f"`{shown(operand)}` is no address of memory")
         else:
             pointer = self.b.offset(self.pointer(operand.base), operand.offset)
         if self.checks is not None:
@@ -341,33 +335,6 @@ class Frame:
             and operand.base.name in self.variables
         )
 
-    def parameter(self, operand: Operand, bits: int, offset: int = 0) -> str:
-        """Bits of a kernel parameter, from an operand of `ld.param`."""
-        b = self.b
-        if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
-            raise self._malformed(f"`{_shown(operand)}` is no parameter")
-        index = self._parameters.get(operand.base.name)
-        if index is None:
-            raise self._malformed(f"`{operand.base.name}` is no parameter of the kernel")
-        start = 8 * (operand.offset + operand.base.offset + offset)
-        width = 64 if index < self.kernel.bindings else 32
-        if start < 0 or start + bits > width:
-            raise self._malformed(
-                f"`{_shown(operand)}` reads past parameter {index}, which has {width} bits"
-            )
-        value = f"%p{index}"
-        if index < self.kernel.bindings:
-            value = b.cast("ptrtoint", value, POINTER, "i64")
-        if start:
-            value = b.binary("lshr", value, b.const(start, width), int_type(width))
-        return b.resize(value, width, bits)
-
-    def parameter_pointer(self, operand: Operand) -> str:
-        """A binding's pointer, from an operand of `ld.param` that reads all of it."""
-        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            return f"%p{self._parameters[operand.base.name]}"
-        raise self._malformed(f"`{_shown(operand)}` is no parameter")
-
     # ---- writing
 
     def holds_pointer(self, operand: Operand) -> bool:
@@ -383,7 +350,7 @@ class Frame:
     def set_pointer(self, operand: Operand, value: str) -> None:
         """Write a pointer to a register kept as one."""
         if not isinstance(operand, Register):
-            raise self._malformed(f"`{_shown(operand)}` is no register to write")
+            raise self._malformed(f"`{shown(operand)}` is no register to write")
         self.write(operand.name, value)
 
     def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
@@ -391,7 +358,7 @@ class Frame:
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
-            raise self._malformed(f"`{_shown(operand)}` is no register to write")
+            raise self._malformed(f"`{shown(operand)}` is no register to write")
         width = self.width(operand.name)
         value = self.b.resize(value, bits, width, signed=signed)
         if operand.name in self.pointer_registers:
@@ -424,11 +391,3 @@ class Frame:
             if self.current is None
             else self.unsupported(self.current, reason)
         )
-
-
-def _shown(operand: Operand) -> str:
-    if isinstance(operand, Address):
-        base = "" if operand.base is None else _shown(operand.base)
-        return f"[{base}{operand.offset:+d}]" if operand.offset else f"[{base}]"
-    text = getattr(operand, "text", None) or getattr(operand, "name", None) or repr(operand)
-    return str(text)[:80]

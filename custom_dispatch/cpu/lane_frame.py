@@ -30,6 +30,7 @@ from custom_dispatch.cpu.lane_values import (
     Value,
     checked_form,
     form_of,
+    stand_in,
 )
 from custom_dispatch.cpu.special_registers import Ids
 from custom_dispatch.ptx import TYPE_BITS, Entry, Register
@@ -201,7 +202,7 @@ class LaneFrame(Frame):
             zero = Value("", known=None if scalar == POINTER else 0)
             return b.name(zero)
         if not self.final:
-            return b.name(_stand_in(form, b.fresh()))
+            return b.name(stand_in(form, b.fresh()))
         place, stride, valid, shadow = self._places[name]
         with b.raw():
             if form.rank in (UNIFORM, DISTANT):
@@ -391,20 +392,3 @@ class LaneFrame(Frame):
 
     def set_carry(self, value: str) -> None:
         self.write(CARRY, value)
-
-
-def _stand_in(form: Form, name: str) -> Value:
-    """A value of a form, for looking for forms only."""
-    if form.rank == VARYING:
-        return Value(name, varying=True)
-    return Value(
-        name if form.known is None else "",
-        form.distances,
-        name if form.factors else "",
-        form.factors,
-        known=form.known,
-        multiple=max(form.multiple, 1),
-        bounds=form.bounds if form.known is None else None,
-        valid=name if form.checked else "",
-        lanes=(lambda: name) if form.checked else None,
-    )

@@ -175,6 +175,23 @@ def form_of(value: Value) -> Form:
     return Form(rank, value.distances, value.factors, multiple, bounds, bool(value.valid))
 
 
+def stand_in(form: Form, name: str) -> Value:
+    """A value of a form, for looking for forms only."""
+    if form.rank == VARYING:
+        return Value(name, varying=True)
+    return Value(
+        name if form.known is None else "",
+        form.distances,
+        name if form.factors else "",
+        form.factors,
+        known=form.known,
+        multiple=max(form.multiple, 1),
+        bounds=form.bounds if form.known is None else None,
+        valid=name if form.checked else "",
+        lanes=(lambda: name) if form.checked else None,
+    )
+
+
 def lowest_bit(number: int) -> int:
     """The largest power of two that divides a number; 0 for 0."""
     return number & -number

@@ -122,7 +122,7 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
     )
     bits = access.bits
     if access.space == "param" and frame.holds_pointer(d) and not frame.is_variable(source):
-        frame.set_pointer(d, frame.parameter_pointer(source))
+        frame.set_pointer(d, frame.parameters.pointer(instruction, source))
         return
     targets = d.elements if isinstance(d, Vector) else (d,)
     is_parameter = access.space == "param" and not frame.is_variable(source)
@@ -132,7 +132,7 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
             continue
         place = index * bits // 8
         if is_parameter:
-            value = frame.parameter(source, bits, place)
+            value = frame.parameters.read(instruction, source, bits, place)
         else:
             value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
         frame.set_integer(target, value, bits, signed=access.signed)

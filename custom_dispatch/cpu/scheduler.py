@@ -81,7 +81,7 @@ def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) ->
             alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32), "i32"))
     turn_over(b, memory, alive.get())
     if thread.checks is not None:
-        thread.checks.converged(b)
+        thread.checks.waiting.converged(b)
         thread.checks.all_met(b)
     b.cond_branch(b.icmp("ne", alive.get(), b.const(0, 32), "i32"), "round", "ended")
     b.block("ended")
@@ -130,7 +130,7 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
     b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
     b.block("release")
     if thread.checks is not None:
-        thread.checks.converged(b, free)
+        thread.checks.waiting.converged(b, free)
         thread.checks.barriers_met(b, free, alive.get())
     with each_released(b, memory, free) as (number, barrier):
         if thread.checks is not None:
@@ -140,7 +140,7 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
     b.branch("round")
     b.block("deadlock")
     if thread.checks is not None:
-        thread.checks.deadlock(b)
+        thread.checks.waiting.deadlock(b)
     else:
         b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
     b.branch("ended")

@@ -1,9 +1,9 @@
-"""The error for an instruction the CPU target does not run."""
+"""The errors for PTX that the CPU target does not run, and for what is no PTX."""
 
 from __future__ import annotations
 
-from custom_dispatch.errors import UnsupportedInstructionError
-from custom_dispatch.ptx import Instruction
+from custom_dispatch.errors import PtxError, UnsupportedInstructionError
+from custom_dispatch.ptx import Address, Instruction, Operand
 
 _NEXT_STEP = (
     "leave `cpu` out of the targets, or write this part of the kernel without the instruction."
@@ -40,3 +40,32 @@ def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exce
     return UnsupportedInstructionError(
         f"{found}.", expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
     )
+
+
+def malformed(kernel: str, what: str, at: Instruction | None = None) -> PtxError:
+    """The error for PTX that no compiler prints.
+
+    Parameters
+    ----------
+    kernel
+        The entry's name.
+    what
+        What is wrong: "register `%r1` has the type `.x`".
+    at
+        The instruction in which it is.
+    """
+    place = "" if at is None else f", PTX line {at.line}"
+    return PtxError(
+        f"Kernel `{kernel}`{place}: {what}.",
+        expected="PTX that ptxas assembles, in 64-bit addresses",
+        next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets.",
+    )
+
+
+def shown(operand: Operand) -> str:
+    """An operand in an error: as it is written, at most 80 characters of it."""
+    if isinstance(operand, Address):
+        base = "" if operand.base is None else shown(operand.base)
+        return f"[{base}{operand.offset:+d}]" if operand.offset else f"[{base}]"
+    text = getattr(operand, "text", None) or getattr(operand, "name", None) or repr(operand)
+    return str(text)[:80]

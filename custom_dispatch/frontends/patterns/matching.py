@@ -15,6 +15,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.patterns.attributes import other_attribute
 from custom_dispatch.frontends.patterns.constants import (
     element_of,
     is_size,
@@ -35,14 +36,6 @@ from custom_dispatch.frontends.patterns.whole import (
     used_elsewhere,
 )
 
-_NOT_COMPARED = {
-    "linalg.memoized_indexing_maps",
-    "mhlo.frontend_attributes",
-    "mhlo.sharding",
-    "operandSegmentSizes",
-}
-_PRECISION = "precision_config"
-"""Exporting leaves it out where it says nothing."""
 _SIZED = {"tensor.empty", "tensor.expand_shape"}
 """Their operands and attributes say the sizes that are in the result's type, too."""
 _MOST_STEPS = 20_000
@@ -295,7 +288,7 @@ class Matcher:
                 return self._differs(
                     its, state, f"{its.name} gives ", other.type, ", and in the pattern ", one.type
                 )
-        if not sized and (name := self._other_attribute(mine, its)):
+        if not sized and (name := other_attribute(mine, its, loose=self._loose)):
             one, other = (op.attributes.get(name, "none") for op in (mine, its))
             return self._differs(
                 its, state, f"`{name}` of {its.name} is ", other, ", and in the pattern ", one
@@ -335,22 +328,6 @@ class Matcher:
         if mine.name == "tensor.empty":
             return (), following
         return (Pair(mine.operands[0], its.operands[0], its),), following
-
-    def _other_attribute(self, mine: ir.Operation, its: ir.Operation) -> str:
-        """The name of an attribute that differs; empty where none does."""
-        names = {*mine.attributes, *its.attributes} - _NOT_COMPARED
-        if mine.name == "linalg.generic":
-            names -= {"indexing_maps"}  # compared with the operands that they belong to
-        for name in sorted(names):
-            one, other = (op.attributes.get(name) for op in (mine, its))
-            # An attribute cannot be compared with None.
-            both = one is not None and other is not None
-            if both and (one == other or (self._loose and _is_of_sizes(one, other))):
-                continue
-            if not both and name == _PRECISION and _is_default(one or other):
-                continue
-            return str(name)
-        return ""
 
     def _regions(
         self, mine: ir.Operation, its: ir.Operation, order: tuple[int, ...], state: State
@@ -401,12 +378,3 @@ def _is_overwritten(op: ir.Operation, index: int) -> bool:
         return False
     arguments = op.regions[0].blocks[0].arguments
     return index < len(arguments) and not any(True for _ in arguments[index].uses)
-
-
-def _is_default(precision: ir.Attribute) -> bool:
-    return all("DEFAULT" in str(item) for item in ir.ArrayAttr(precision))
-
-
-def _is_of_sizes(one: ir.Attribute, other: ir.Attribute) -> bool:
-    kinds = (ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseElementsAttr)
-    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
