@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gpu_command
 from benchmarks.bare_launch import Launcher, Repeated, Subject, drawn, numbers_of, problem, wanted
-from benchmarks.sanitize import SMALL_MODULES, chosen, fits
+from benchmarks.sanitize_cases import SMALL_MODULES, chosen, fits
 
 SIZES = (1, 7, 8, 63, 65, 4095)
 TURNED = "rotary"
