@@ -330,9 +330,7 @@ class DistantBuilder(LaneNames):
         if q.base:
             scalar = self._moved_by(scalar, q.base)
         elif q.known:
-            scalar = self.emit(
-                f"llvm.getelementptr {scalar}[{q.known}] : ({POINTER}) -> {POINTER}, i8"
-            )
+            scalar = self._moved_bytes(scalar, q.known)
         if p.is_uniform and q.is_uniform:
             return Value(scalar)
         stride, factors = p.stride or q.stride, _combined(p, q, 1)
@@ -357,6 +355,12 @@ class DistantBuilder(LaneNames):
         text = f"llvm.getelementptr {pointer}[{step}] : ({POINTER}, i64) -> {POINTER}, i8"
         return self.once(("moved by " + step, pointer), text)
 
+    def _moved_bytes(self, pointer: str, step: int) -> str:
+        """A scalar pointer moved by a number; MLIR has those of 32 bits within the operation."""
+        if abs(step) >= 1 << 31:
+            return self._moved_by(pointer, self.number(step, 64))
+        return self.emit(f"llvm.getelementptr {pointer}[{step}] : ({POINTER}) -> {POINTER}, i8")
+
     def _stepped_by(self, pointer: str, stride: str, factor: int) -> str:
         """A scalar pointer moved by a multiple of an i64."""
         if not factor:
@@ -369,9 +373,7 @@ class DistantBuilder(LaneNames):
         factor = value.factors[lane] if value.stride else 0
         pointer = self._stepped_by(value.base, value.stride, factor)
         distance = value.distances[lane]
-        if not distance:
-            return pointer
-        return self.emit(f"llvm.getelementptr {pointer}[{distance}] : ({POINTER}) -> {POINTER}, i8")
+        return self._moved_bytes(pointer, distance) if distance else pointer
 
 
 def _steps(value: Value) -> Sequence[int]:

@@ -78,6 +78,14 @@ __global__ void places(int* y) {
   y[number] = threadIdx.x + 100 * threadIdx.y + 10000 * threadIdx.z;
 }
 
+__global__ void backwards(int* y, const int* x) {
+  // In a block of less than a warp the lanes that have no thread are before the first element.
+  __shared__ int tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+
 __global__ void strided(float* y, const float4* x, const float2* z, int n) {
   // lanes carry on where their own loops ended, so some warps' addresses are no neighbours
   float sum = 0;
@@ -160,6 +168,11 @@ def _places(block: tuple[int, int, int]) -> tuple[Launch, list[np.ndarray]]:
     return Launch("places", [np.zeros_like(want)], [0], [], block), [want]
 
 
+def _backwards(threads: int) -> tuple[Launch, list[np.ndarray]]:
+    x = np.arange(threads, dtype=np.int32)
+    return Launch("backwards", [np.zeros_like(x), x], [0], [], (threads, 1, 1)), [x[::-1]]
+
+
 def _strided() -> tuple[Launch, list[np.ndarray]]:
     n, threads = 500, 96
     rng = np.random.default_rng(4)
@@ -197,6 +210,7 @@ def _cases() -> list[tuple[Launch, list[np.ndarray]]]:
         _rows(),
         *(_wandering(threads) for threads in (3, 32, 48, 96)),
         *(_places(block) for block in blocks),
+        *(_backwards(threads) for threads in (4, 31, 40)),
         _strided(),
         _meetings(),
     ]
