@@ -217,9 +217,22 @@ def test_what_the_compiler_says_after_code_came_in_is_shown() -> None:
     with pytest.raises(ModelError) as caught:
         compile_mlir(source.encode(), flags, apart)
     message = str(caught.value)
-    assert message.startswith("IREE's compiler refused the model.")
+    assert message.startswith("IREE's compiler failed on the CPU code")
     assert "/no/such/linker" in message
     assert "NOTE: hal.executable" not in message
+
+
+def test_code_of_ours_that_the_compiler_refuses_is_not_said_to_be_the_model_s() -> None:
+    library = cd.build([simple_mul], ["cpu"])
+    source, apart = write_module_apart(library, embedded)
+    broken = {name: text.replace("llvm.return", "llvm.retrun", 1) for name, text in apart.items()}
+    with pytest.raises(ModelError) as caught:
+        compile_mlir(source.encode(), device_flags(library), broken)
+    assert caught.value.found == (
+        "IREE's compiler failed on the CPU code that this package made of a kernel."
+    )
+    assert caught.value.next_step.startswith("report it with the kernel's source, unless")
+    assert "llvm.retrun" in caught.value.log
 
 
 def test_an_f64_kernel_is_not_compiled_without_the_flag_that_keeps_f64(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ MAX_STATEMENTS = 200_000
 _ASSERT = ("__assertfail", "__assert_fail")
 ASSERTION = "__assertfail"
 """The opcode that a call of one of them becomes; its operands are the call's parameters."""
+_HEAP = frozenset({"malloc", "free"})
 PRINT = "__vprintf"
 """The opcode that a call of `vprintf` becomes, with its result's variable before the parameters."""
 
@@ -102,14 +103,10 @@ class _Inliner:
             results = groups[0].elements if groups else ()
             return [replace(call, opcode=PRINT, operands=(*results, *passed))]
         if function is None or function.is_declaration:
-            reason = f"the function `{target.name}` is not in the PTX"
-            if target.name == "vprintf":
-                reason = (
-                    "printing (`printf`) needs a C library, which only code for cpu:checked uses"
-                )
-            raise unsupported(self._kernel, call, reason)
+            raise self._missing(call, target.name)
         if target.name in callers:
-            raise unsupported(self._kernel, call, f"`{target.name}` calls itself (recursion)")
+            reason, instead = f"`{target.name}` calls itself (recursion)", "write it as a loop"
+            raise unsupported(self._kernel, call, reason, instead)
         results = groups[0].elements if groups else ()
         declared = (*function.results, *function.parameters)
         passed = (*results, *passed)
@@ -123,6 +120,16 @@ class _Inliner:
             if isinstance(operand, Symbol)
         }
         return self._body(call, function, names, (*callers, target.name))
+
+    def _missing(self, call: Instruction, name: str) -> Exception:
+        """The error for a function that the PTX does not hold: on a GPU, the driver has it."""
+        if name == "vprintf":
+            reason = "printing (`printf`) needs a C library, which only code for cpu:checked uses"
+            return unsupported(self._kernel, call, reason, "use cpu:checked, or do not print")
+        reason, instead = f"the function `{name}` is not in the PTX", ""
+        if name in _HEAP:
+            instead = "pass the memory as an operand, such as cd.Scratch"
+        return unsupported(self._kernel, call, reason, instead)
 
     def _body(
         self,

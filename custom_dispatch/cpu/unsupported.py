@@ -16,7 +16,9 @@ _NOT_YET = {
 }
 
 
-def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exception:
+def unsupported(
+    kernel: str, instruction: Instruction, reason: str = "", instead: str = ""
+) -> Exception:
     """The error naming an instruction, its kernel and its place.
 
     Parameters
@@ -27,6 +29,8 @@ def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exce
         What cannot be lowered.
     reason
         Why, when it is not the instruction as such: ``"with a predicate"``.
+    instead
+        What to do, where that is known better than to do without the instruction.
     """
     where = f"PTX line {instruction.line}"
     if instruction.location is not None:
@@ -37,6 +41,10 @@ def unsupported(kernel: str, instruction: Instruction, reason: str = "") -> Exce
         found += f", and the CPU target does not run kernels with {missing} yet"
     elif missing:
         found += f": {missing}"
+    if instead:
+        return UnsupportedInstructionError(
+            f"{found}.", next_step=f"leave `cpu` out of the targets, or {instead}."
+        )
     return UnsupportedInstructionError(
         f"{found}.", expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
     )

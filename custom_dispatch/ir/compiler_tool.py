@@ -23,6 +23,8 @@ _LIBRARY = "libIREECompiler.so"
 LINKER = "iree-lld"
 
 _SUBSTITUTED = "NOTE: hal.executable"
+# What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
+_OWN_CODE = re.compile(r"^code\d+\.mlir:\d+:\d+: error: ", re.MULTILINE)
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 # Where no GPU is, nothing runs a kernel of constants alone (see `frontends/barriers.py`).
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
@@ -115,6 +117,13 @@ def refusal_of(done: Completed) -> DeclarationError | ModelError:
             expected="a tensor that only a call of the model tells, for each call of a kernel",
             next_step="make one an argument of the model's function; or compile with "
             f"{_EVALUATE_NOTHING} among the flags:",
+            log=_first_lines(done.stderr),
+        )
+    if _OWN_CODE.search(done.stderr) is not None:
+        return ModelError(
+            "IREE's compiler failed on the CPU code that this package made of a kernel.",
+            next_step="report it with the kernel's source, unless the message names what this "
+            "machine lacks:",
             log=_first_lines(done.stderr),
         )
     crashed = done.returncode < 0

@@ -268,10 +268,9 @@ def _build(work: _Work) -> Object:
         if not work.for_cpu or not error.log:
             raise
         raise SourceError(
-            f"{error.found} That is for the target cpu, which runs a kernel's PTX for a plain "
-            "architecture.",
+            f"{error.found.rstrip('.')}, whose PTX the target cpu runs.",
             next_step="correct the source where the message points; if it needs a later "
-            "architecture, add the oldest plain CUDA target that it compiles for:",
+            "architecture, add a plain CUDA target that has it, such as cuda:sm_90:",
             log=error.log,
         ) from error
 

@@ -137,6 +137,7 @@ def _remarks(log: str) -> str:
 
 
 _LINE = re.compile(r"ptxas kernel\.ptx, line (\d+);", re.ASCII)
+_NEEDS = re.compile(r"requires \.target sm_(\d+) or higher", re.ASCII)
 _ABORTED = "Ptx assembly aborted due to errors"
 
 
@@ -160,9 +161,13 @@ def _failure(ptx: bytes, arch: Arch, ptxas: Path, log: str) -> CustomDispatchErr
             "pip install 'custom-dispatch[cuda]'.",
             log=log,
         )
+    later = max((Arch(int(number)) for number in _NEEDS.findall(log)), default=arch)
     return PtxError(
         f"The PTX does not assemble for {arch}{_where(ptx, log)}.",
-        next_step="correct it where ptxas' message points (usually an `asm` in the source):",
+        next_step="correct it where ptxas' message points (usually an `asm` in the source):"
+        if later == arch
+        else f"build for cuda:{later} or later (the target cpu takes the PTX of the oldest plain "
+        "CUDA target), or correct it where ptxas' message points:",
         log=log,
     )
 

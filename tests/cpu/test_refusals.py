@@ -85,32 +85,42 @@ def test_any_other_instruction_is_refused_by_name(instruction: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "reason"),
+    ("source", "reason", "instead"),
     [
         (
             "__device__ __noinline__ int f(int n) { return n ? f(n - 1) * n + clock() : 1; }\n"
             'extern "C" __global__ void k(int* x) { x[0] = f(x[1]); }',
             "calls itself (recursion)",
+            "write it as a loop",
         ),
         (
             'extern "C" __global__ void k(int* x) { printf("%d", x[0]); }',
             "printing (`printf`) needs a C library",
+            "use cpu:checked, or do not print",
         ),
         (
             "__device__ int f(int n) { return n; } __device__ int g(int n) { return -n; }\n"
             "__device__ int (*choice[2])(int) = {f, g};\n"
             'extern "C" __global__ void k(int* x) { x[0] = choice[x[1]](x[2]); }',
             "a call through a pointer",
+            "write this part of the kernel without the instruction",
         ),
-        ('extern "C" __global__ void k(int** x) { x[0] = new int; }', "`malloc` is not in the PTX"),
+        (
+            'extern "C" __global__ void k(int** x) { x[0] = new int; }',
+            "`malloc` is not in the PTX",
+            "pass the memory as an operand, such as cd.Scratch",
+        ),
     ],
 )
-def test_calls_that_cannot_be_put_in_place_are_refused(source: str, reason: str) -> None:
+def test_calls_that_cannot_be_put_in_place_are_refused(
+    source: str, reason: str, instead: str
+) -> None:
     ptx = compile_cuda(source, options=["-default-device", "--device-int128"])
     with pytest.raises(UnsupportedInstructionError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
     assert "Kernel `k` uses `call" in str(caught.value)
     assert reason in str(caught.value)
+    assert caught.value.next_step == f"leave `cpu` out of the targets, or {instead}."
 
 
 def test_a_special_register_without_meaning_is_refused() -> None:

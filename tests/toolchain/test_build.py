@@ -84,8 +84,8 @@ def test_a_source_for_one_chip_says_that_the_cpu_cannot_have_it(
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cuda:sm_90a", "cpu"])
     assert "does not compile for sm_80" in caught.value.found
-    assert "That is for the target cpu" in caught.value.found
-    assert "add the oldest plain CUDA target that it compiles for" in caught.value.next_step
+    assert "whose PTX the target cpu runs" in caught.value.found
+    assert "add a plain CUDA target that has it, such as cuda:sm_90" in caught.value.next_step
     assert "for Hopper" in caught.value.log
 
 

@@ -124,6 +124,18 @@ def test_wrong_ptx_is_refused_with_its_kernel_and_line(write: Write) -> None:
     assert caught.value.next_step
 
 
+def test_an_instruction_of_a_later_architecture_names_the_target_that_has_it(write: Write) -> None:
+    source = 'extern "C" __global__ void k() { asm volatile("griddepcontrol.wait;"); }\n'
+    ptx = find_compiler("nvrtc").compile(CompileRequest(write("k.cu", source), Arch(80))).ptx
+    with pytest.raises(PtxError) as caught:
+        assemble(ptx, Arch(80))
+    assert caught.value.found.startswith("The PTX does not assemble for sm_80: kernel `k`, line")
+    assert caught.value.next_step == (
+        "build for cuda:sm_90 or later (the target cpu takes the PTX of the oldest plain CUDA "
+        "target), or correct it where ptxas' message points:"
+    )
+
+
 def test_ptx_of_a_later_architecture_is_refused(scale_ptx: Callable[[str], bytes]) -> None:
     with pytest.raises(PtxError) as caught:
         assemble(scale_ptx("sm_90"), Arch(80))
