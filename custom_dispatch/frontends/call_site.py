@@ -108,7 +108,8 @@ class CallSite:
         Parameters
         ----------
         as_called
-            Whether the function is to have all sizes that are known, which a choice depends on.
+            Whether the function is to have all sizes that are known, which a choice depends on:
+            of a tensor that is absent, that it has no elements.
 
         Raises
         ------
@@ -135,7 +136,7 @@ class CallSite:
         if as_called:
             signature = Signature(
                 tuple(
-                    sizes if kind is not None else declared
+                    sizes if kind is not None else (0,) * len(declared)
                     for sizes, kind, declared in zip(
                         inputs, operands, signature.inputs, strict=True
                     )

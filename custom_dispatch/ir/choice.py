@@ -3,6 +3,10 @@
 Every kernel that a call may fit is dispatched, one after the other into the same results, and all
 but one over an empty grid, which IREE's runtime passes over. A branch would cost more: IREE submits
 what stands between two branches by itself (benchmarks/results/dispatch_chain_h200.json).
+
+IREE folds an empty grid to constants but keeps its dispatch, which costs the host as much as a
+launch. So what every kernel asks for, such as a bias as long as the result is wide, or none, is no
+reason to choose: it is checked, and a kernel that asks for no more than an earlier one goes.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from collections.abc import Sequence
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Check
 from custom_dispatch.ir.dispatch import Tensor
+from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.signature import Signature
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.buffer import Scratch
@@ -36,9 +41,11 @@ def write_choice(
         The sizes that are known fit no kernel; or results have other sizes for one kernel than for
         another, and nobody knows which it will be.
     """
-    possible, certain = _candidates(name, bodies)
-    if len(possible) > 1 or not certain:
-        _decide(name, possible, certain)
+    possible, common = _candidates(name, bodies)
+    for check in common:
+        possible[0][0].guards.write(check, f"choice `{name}`")
+    if len(possible) > 1:
+        _decide(name, possible)
     wanted: list[Tensor] = []
     for body, _ in possible:
         found = body.prepare()
@@ -67,28 +74,41 @@ def candidates(name: str, kernels: Sequence[Kernel], signature: Signature) -> tu
     LinkError
         There is none.
     """
-    bodies = [WrapperBody(kernel, signature, "", cpu=None, checked=False) for kernel in kernels]
+    body = Emitter(1)  # one for all: equal conditions are then one value
+    arguments = {operand.name: body.fresh(operand.name) for operand in kernels[0].arguments}
+    bodies = [
+        WrapperBody(
+            kernel, signature, "", cpu=None, checked=False, body=body, arguments=arguments
+        )
+        for kernel in kernels
+    ]
     return tuple(body.kernel for body, _ in _candidates(name, bodies)[0])
 
 
 def _candidates(
     name: str, bodies: Sequence[WrapperBody]
-) -> tuple[list[tuple[WrapperBody, list[str]]], bool]:
-    """The kernels that a call may fit, with what has to hold; whether the last certainly does."""
-    found = []
+) -> tuple[list[tuple[WrapperBody, list[str]]], list[Check]]:
+    """The kernels that a call may fit, with what has to hold for each; and what has to for all.
+
+    Of those behind the first that has nothing of its own to ask for none is left.
+    """
+    found: list[tuple[WrapperBody, dict[str, Check]]] = []
     reasons = []
     for body in bodies:
         try:
-            conditions = body.conditions()
+            found.append((body, {check.holds: check for check in body.conditions()}))
         except LinkError as error:
             reasons.append(error.found)
-            continue
-        found.append((body, conditions))
-        if not conditions:
-            return found, True
-    if found:
-        return found, False
-    raise no_kernel(name, reasons)
+    if not found:
+        raise no_kernel(name, reasons)
+    first = found[0][1]
+    common = [value for value in first if all(value in conditions for _, conditions in found)]
+    possible: list[tuple[WrapperBody, list[str]]] = []
+    for body, conditions in found:
+        own = [value for value in conditions if value not in common]
+        if not any(set(earlier) <= set(own) for _, earlier in possible):
+            possible.append((body, own))
+    return possible, [first[value] for value in common]
 
 
 def no_kernel(name: str, reasons: Sequence[str], what: str = "the model's sizes") -> LinkError:
@@ -101,7 +121,7 @@ def no_kernel(name: str, reasons: Sequence[str], what: str = "the model's sizes"
     )
 
 
-def _decide(name: str, possible: Sequence[tuple[WrapperBody, list[str]]], certain: bool) -> None:
+def _decide(name: str, possible: Sequence[tuple[WrapperBody, list[str]]]) -> None:
     """Let each kernel run where a call fits it and none before it."""
     block = possible[0][0].body
     true = block.pure("arith.constant true", "true")
@@ -117,7 +137,7 @@ def _decide(name: str, possible: Sequence[tuple[WrapperBody, list[str]]], certai
         rest = block.pure(f"arith.xori {taken}, {true} : i1")
         body.run_if(block.pure(f"arith.andi {rest}, {fits} : i1", "chosen"))
         taken = block.pure(f"arith.ori {taken}, {fits} : i1")
-    if certain:
+    if not possible[-1][1]:
         return
     check = Check(taken, f"no kernel takes these sizes: {_said(possible)}")
     possible[0][0].guards.write(check, f"choice `{name}`", always=True)

@@ -50,13 +50,13 @@ class Guards:
         self._arithmetic = arithmetic
         self._sources = sources
         self._written = written
-        self._gathered: list[str] | None = None
+        self._gathered: list[Check] | None = None
         self.only_if = ""
         """An i1 value, where they matter only if it is true."""
 
     @contextmanager
-    def gathered(self) -> Iterator[list[str]]:
-        """Gather the conditions as i1 values, and write no guard."""
+    def gathered(self) -> Iterator[list[Check]]:
+        """Gather the conditions, and write no guard."""
         self._gathered = []
         try:
             yield self._gathered
@@ -66,7 +66,7 @@ class Guards:
     def require(self, check: Check) -> None:
         """Let a call fail where a condition does not hold."""
         if self._gathered is not None:
-            self._gathered.append(check.holds)
+            self._gathered.append(check)
         else:
             self.write(check, f"kernel `{self._kernel.name}`")
 

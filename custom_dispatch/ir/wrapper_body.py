@@ -91,8 +91,8 @@ class WrapperBody:
         wanted = self.prepare()
         return wanted, self.dispatch() if dispatches else self.sizes_alone()
 
-    def conditions(self) -> list[str]:
-        """The i1 values that say whether a call fits the kernel; none where it certainly does.
+    def conditions(self) -> list[Check]:
+        """What says whether a call fits the kernel; nothing where it certainly does.
 
         Raises
         ------
