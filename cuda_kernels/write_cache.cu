@@ -1,6 +1,7 @@
 // New keys or values [batch, heads, count, dim] into a cache of them [batch, heads, keys, dim], in place, at the
 // `positions` [count] that all sequences share: cache[b, h, positions[i]] = fresh[b, h, i], for f32, f16 and bf16.
-// What is at no position of the cache is dropped. Of positions that are there twice, either value may stay.
+// Negative positions count from the end, -1 is the last. What is at no position of the cache is dropped. Of positions
+// that are there twice, either value may stay.
 //
 // A thread moves 16 bytes. Memory traffic: one read and one write of each new element; the rest of the cache is not
 // touched, which is what the kernel is for: as a new value, the cache would be copied.
@@ -23,7 +24,8 @@ __global__ void __launch_bounds__(Threads) write_cache(T* __restrict__ cache,
   if (index >= static_cast<long long>(count) * packs) return;
   const long long row = index / packs;
   const int at = static_cast<int>(index % packs) * size;
-  const long long position = positions[row];
+  long long position = positions[row];
+  if (position < 0) position += keys;
   if (position < 0 || position >= keys) return;
 
   const long long head = static_cast<long long>(blockIdx.z) * heads + blockIdx.y;

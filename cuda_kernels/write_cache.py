@@ -16,9 +16,10 @@ THREADS = 128
 
 
 def _written(cache: Array, fresh: Array, positions: Array) -> Array:
-    inside = (positions >= 0) & (positions < cache.shape[2])
+    keys = cache.shape[2]
+    inside = (positions >= -keys) & (positions < keys)
     result = cache.copy()
-    result[:, :, positions[inside]] = fresh[:, :, inside]
+    result[:, :, positions[inside]] = fresh[:, :, inside]  # numpy counts from the end, too
     return result
 
 

@@ -33,13 +33,19 @@ def test_what_is_written_is_what_was_given(kernels: Shipped, random: Random, kin
         kernels.check(f"write_cache_{kind}", cache, fresh, positions)
 
 
-def test_what_is_outside_of_the_cache_is_dropped(kernels: Shipped, random: Random) -> None:
-    cache, fresh = (random.standard_normal((1, 2, n, 8)).astype(np.float32) for n in (6, 5))
-    positions = np.array([-1, 6, 5, 2**40, -(2**62)])
+def test_negative_positions_count_from_the_end_and_others_outside_are_dropped(
+    kernels: Shipped, random: Random
+) -> None:
+    cache, fresh = (random.standard_normal((1, 2, n, 8)).astype(np.float32) for n in (6, 9))
+    positions = np.array([-1, 6, 3, 2**40, -(2**62), -6, -7, 2**63 - 1, -(2**63)])
     got, want = kernels.both("write_cache_f32", cache, fresh, positions)
     np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(got[:, :, :5], cache[:, :, :5])
-    np.testing.assert_array_equal(got[:, :, 5], fresh[:, :, 2])
+    in_torch = torch.from_numpy(cache.copy())
+    inside = [0, 2, 5]
+    in_torch[:, :, torch.from_numpy(positions[inside])] = torch.from_numpy(fresh[:, :, inside])
+    np.testing.assert_array_equal(got, in_torch.numpy())
+    np.testing.assert_array_equal(got[:, :, [5, 3, 0]], fresh[:, :, inside])
+    np.testing.assert_array_equal(got[:, :, [1, 2, 4]], cache[:, :, [1, 2, 4]])
 
 
 class Step(torch.nn.Module):
