@@ -77,9 +77,7 @@ def candidates(name: str, kernels: Sequence[Kernel], signature: Signature) -> tu
     body = Emitter(1)  # one for all: equal conditions are then one value
     arguments = {operand.name: body.fresh(operand.name) for operand in kernels[0].arguments}
     bodies = [
-        WrapperBody(
-            kernel, signature, "", cpu=None, checked=False, body=body, arguments=arguments
-        )
+        WrapperBody(kernel, signature, "", cpu=None, checked=False, body=body, arguments=arguments)
         for kernel in kernels
     ]
     return tuple(body.kernel for body, _ in _candidates(name, bodies)[0])
