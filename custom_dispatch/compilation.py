@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.files import check_output, write_atomically
+from custom_dispatch.files import check_output, temporary_directory, write_atomically
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
@@ -22,7 +21,6 @@ from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.process import Completed
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
@@ -258,21 +256,17 @@ def compile_mlir(
     ModelError
         The compiler refused the module, or crashed; its message follows.
     """
-    done = _run(source, flags, apart) if apart else run_compiler(["-", "-o", "-", *flags], source)
-    if done.returncode == 0 and done.stdout:
-        return done.stdout
-    raise refusal_of(done)
-
-
-def _run(source: bytes, flags: Sequence[str], apart: Mapping[str, str]) -> Completed:
     arguments = ["-", "-o", "-", *flags]
-    with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as place:
-        for number, (symbol, text) in enumerate(apart.items()):
+    with temporary_directory() as directory:
+        for number, (symbol, text) in enumerate((apart or {}).items()):
             # The file's name is in what is compiled: the same each time, and no directory in it.
             name = f"code{number}.mlir"
-            Path(place, name).write_text(text)
+            (directory / name).write_text(text)
             arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
-        return run_compiler(arguments, source, cwd=Path(place))
+        done = run_compiler(arguments, source, cwd=directory if apart else None)
+        if done.returncode == 0 and done.stdout:
+            return done.stdout
+        raise refusal_of(done)
 
 
 def emit(

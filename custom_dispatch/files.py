@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +13,28 @@ from custom_dispatch.errors import CustomDispatchError, OutputError
 
 SCRATCH_SUFFIX = ".tmp"
 """How a file that is being written is named, until it takes its name."""
+_ROOM_BYTES = 1 << 18
+"""What has to fit into the temporary directory for a failure to be none of the disk's."""
+_MAKE_ROOM = "make room there, or set TMPDIR to a directory that has some."
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, as far as this user can see.
+
+    pathlib's own question is an error where a directory on the way may not be searched, or a name
+    is too long.
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - see above
+
+
+def is_directory(path: Path) -> bool:
+    """Whether there is a directory, as far as this user can see."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything of that name, as far as this user can see."""
+    return os.path.exists(path)  # noqa: PTH110 - as above
 
 
 def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes:
@@ -36,7 +58,7 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
         raise error(
             f"{what} `{path}` does not exist.",
             next_step="correct the path"
-            + ("." if path.is_absolute() else f" (it is looked up from `{Path.cwd()}`)."),
+            + ("." if path.is_absolute() else f" (it is looked up from {_working_directory()})."),
         ) from None
     except IsADirectoryError:
         raise error(
@@ -72,16 +94,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     check_output(path)
     make_directory(path.parent)
     try:
-        if path.exists() and not path.is_file():
+        if exists(path) and not is_file(path):
             path.write_bytes(data)
             return
         # mkstemp makes files private to this user; the result is an ordinary output file.
         replace_file(Path(os.path.realpath(path)), data, mode=0o666 & ~_umask())
     except OSError as problem:
-        raise OutputError(
-            f"`{path}` cannot be written: {_reason(problem)}.",
-            next_step="choose a directory that you may write to and that has space left.",
-        ) from problem
+        raise _unwritable(path, problem) from problem
 
 
 def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
@@ -106,24 +125,24 @@ def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
             check_output(path)
             make_directory(path.parent)
             target = Path(os.path.realpath(path))
-            if target.exists() and not target.is_file():
-                raise OutputError(
-                    f"`{path}` cannot be written: it is no file, and others belong beside it.",
-                    expected="the name of a file",
-                    next_step="choose another name.",
-                )
             try:
+                if target.exists() and not target.is_file():  # an error where nothing can be
+                    raise OutputError(
+                        f"`{path}` cannot be written: it is no file, and others belong beside it.",
+                        expected="the name of a file",
+                        next_step="choose another name.",
+                    )
                 written.append((_write_beside(target, write, 0o666 & ~_umask()), target))
+            except OutputError:
+                raise
             except OSError as problem:
-                if isinstance(problem, OutputError):
-                    raise
-                raise OutputError(
-                    f"`{path}` cannot be written: {_reason(problem)}.",
-                    next_step="choose a directory that you may write to and that has space left.",
-                ) from problem
+                raise _unwritable(path, problem) from problem
         while written:
             temporary, target = written[0]
-            temporary.replace(target)
+            try:
+                temporary.replace(target)
+            except OSError as problem:  # in a directory like /tmp, of another user
+                raise _unwritable(target, problem) from problem
             del written[0]
     finally:
         for temporary, _ in written:
@@ -169,7 +188,7 @@ def check_output(path: Path) -> None:
     OutputError
         It is one.
     """
-    if path.is_dir():
+    if is_directory(path):
         raise OutputError(
             f"`{path}` cannot be written: it is a directory.",
             expected="the name of a file",
@@ -198,6 +217,63 @@ def make_directory(directory: Path) -> None:
             f"The directory `{directory}` cannot be made: {_reason(problem)}.",
             next_step="choose a directory that you may write to.",
         ) from problem
+
+
+@contextlib.contextmanager
+def temporary_directory() -> Iterator[Path]:
+    """A directory for the files of programs that are run in the block, gone after it.
+
+    Compilers on a full disk write half of a file and call it a success, or blame the source. So
+    where the block fails, and the directory takes no file any more, that is the error.
+
+    Raises
+    ------
+    OutputError
+        The directory cannot be made, or its disk is full.
+    """
+    try:
+        made = tempfile.TemporaryDirectory(prefix="custom-dispatch-")
+    except OSError as problem:
+        raise OutputError(
+            f"No temporary directory can be made: {_reason(problem)}.", next_step=_MAKE_ROOM
+        ) from problem
+    with made as name:
+        try:
+            yield Path(name)
+        except Exception:
+            check_room(Path(name))
+            raise
+
+
+def check_room(directory: Path) -> None:
+    """Require of a temporary directory, for which a program has failed, that it takes files.
+
+    Raises
+    ------
+    OutputError
+        The disk is full.
+    """
+    try:
+        Path(directory, f"room{SCRATCH_SUFFIX}").write_bytes(bytes(_ROOM_BYTES))
+    except OSError as problem:
+        raise OutputError(
+            f"The temporary directory `{directory.parent}` cannot be written: {_reason(problem)}.",
+            next_step=_MAKE_ROOM,
+        ) from problem
+
+
+def _unwritable(path: Path, problem: OSError) -> OutputError:
+    return OutputError(
+        f"`{path}` cannot be written: {_reason(problem)}.",
+        next_step="choose a directory that you may write to and that has space left.",
+    )
+
+
+def _working_directory() -> str:
+    try:
+        return f"`{Path.cwd()}`"
+    except OSError:
+        return "the working directory, which is gone"
 
 
 def _umask() -> int:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
-from custom_dispatch.errors import OutputError, SourceError
-from custom_dispatch.files import make_directory, read_bytes, write_atomically
+from custom_dispatch.errors import OutputError, PtxError, SourceError
+from custom_dispatch.files import (
+    make_directory,
+    read_bytes,
+    temporary_directory,
+    write_atomically,
+    write_together,
+)
 
 
 def test_writes_and_replaces_a_file(tmp_path: Path) -> None:
@@ -98,3 +107,91 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path: Path, name: str, problem: s
         read_bytes(tmp_path / name, "The source", SourceError)
     assert str(caught.value).startswith("The source `")
     assert "next step: " in str(caught.value)
+
+
+def test_a_name_that_is_too_long_to_be_written_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / ("a" * 300)
+    with pytest.raises(OutputError, match="cannot be written: File name too long"):
+        write_atomically(path, b"")
+    with pytest.raises(OutputError, match="cannot be written: File name too long"):
+        write_together({tmp_path / "b": lambda _: None, path: lambda _: None})
+    with pytest.raises(OutputError, match="cannot be made: File name too long"):
+        make_directory(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_missing_in_a_directory_that_is_gone_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.raises(SourceError, match="the working directory, which is gone"):
+        read_bytes(Path("kernel.cu"), "The source", SourceError)
+
+
+def test_a_name_that_is_taken_meanwhile_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(OutputError, match=r"`.*/file` cannot be written: Is a directory"):
+        write_together({path: lambda _: path.mkdir()})
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_temporary_directory_is_gone_after_its_block() -> None:
+    with temporary_directory() as directory:
+        (directory / "file").touch()
+    assert not directory.exists()
+    with pytest.raises(PtxError, match="wrong"), temporary_directory() as directory:
+        raise PtxError("wrong")
+    assert not directory.exists()
+
+
+def test_no_place_for_temporary_files_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    with (
+        pytest.raises(OutputError, match="No temporary directory can be made: No such file") as why,
+        temporary_directory(),
+    ):
+        pass
+    assert "TMPDIR" in why.value.next_step
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+import custom_dispatch as cd
+from custom_dispatch.errors import OutputError
+n = cd.dim("n")
+kernel = cd.Kernel("kernel", source=Path("kernel.cu").absolute(), block=1, grid=n,
+                   operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+try:
+    cd.build([kernel], ["cuda:sm_80"], compiler=sys.argv[1], store=False)
+except OutputError as error:
+    print(error.found, error.next_step)
+"""
+
+
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
+def test_a_full_disk_is_not_blamed_on_the_source(tmp_path: Path, compiler: str) -> None:
+    """A limit of file sizes, under which programs meet what they do on a full disk."""
+    (tmp_path / "kernel.cu").write_text(
+        'extern "C" __global__ void kernel(const float* x, float* y) {\n'
+        "  y[blockIdx.x] = x[blockIdx.x];\n}\n"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, compiler],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == (
+        f"The temporary directory `{temporary}` cannot be written: File too large. "
+        "make room there, or set TMPDIR to a directory that has some.\n"
+    ), done.stderr
+    assert list(temporary.iterdir()) == []

@@ -15,6 +15,7 @@ from types import ModuleType
 import click
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
@@ -129,16 +130,16 @@ def _no_module(name: str) -> DeclarationError:
 
 
 def _check_file(path: Path, what: str) -> None:
-    if path.is_file() and path.suffix == ".py":
+    if is_file(path) and path.suffix == ".py":
         return
     problem = "does not exist"
-    if path.exists():
-        problem = "is a directory" if path.is_dir() else "is not a Python file"
+    if exists(path):
+        problem = "is a directory" if is_directory(path) else "is not a Python file"
     raise DeclarationError(
         f"The {what}' file `{path}` {problem}.",
         expected=f"a Python file, NAME.py, that declares {what}",
         next_step="declare them in a Python file beside it, and give that: see README.md."
-        if path.suffix == _CUDA and path.is_file()
+        if path.suffix == _CUDA and is_file(path)
         else "correct the path.",
     )
 

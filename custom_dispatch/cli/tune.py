@@ -20,6 +20,7 @@ from custom_dispatch.cli.options import (
     seconds_option,
     timeout_option,
 )
+from custom_dispatch.files import exists
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
@@ -106,7 +107,7 @@ def tune(
             check_output(output)
     sizes = [dims for shape in shapes for dims in parse_sizes((shape,))]
     known = TuningTable(choice.name, ())
-    if path.exists():
+    if exists(path):
         known = read_table(path.read_text("utf-8", "replace"), path.name, choice.name)
     measured_for = _target(choice, device)
     effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check)

@@ -16,6 +16,7 @@ from typing import Any
 from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
+from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, SUFFIX, Parameters, identity_of
 from custom_dispatch.runtime.access import IREE_ERRORS
@@ -100,7 +101,7 @@ def open_parameters(
         )
     else:
         file = path.with_suffix(SUFFIX)
-        if not file.exists():
+        if not exists(file):
             raise ModuleFileError(
                 f"{sentence(label)} needs its weights, {needed}, and `{file}` does not exist.",
                 expected="the file that was saved beside it",
@@ -117,9 +118,9 @@ def open_parameters(
 def _index(file: Path) -> Any:
     """An archive, mapped into memory."""
     index = rt.ParameterIndex()
-    if not file.is_file():
+    if not is_file(file):
         raise ModuleFileError(
-            f"The weights `{file}` {'are a directory' if file.is_dir() else 'do not exist'}.",
+            f"The weights `{file}` {'are a directory' if is_directory(file) else 'do not exist'}.",
             expected="an .irpa file",
             next_step="correct the path.",
         )

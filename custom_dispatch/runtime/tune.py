@@ -7,7 +7,6 @@ is its result, and never the end of the others.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.files import temporary_directory
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
@@ -97,13 +97,13 @@ def tune(
         library = build(choice.kernels, [target], objects=objects)
         built = [_candidate(kernel, library, target) for kernel in choice.kernels]
     rows = []
-    with tempfile.TemporaryDirectory(prefix="custom-dispatch-tune-") as name:
-        runner = Runner([_ready(item, target) for item in built], target, effort, Path(name))
+    with temporary_directory() as directory:
+        runner = Runner([_ready(item, target) for item in built], target, effort, directory)
         try:
             for index, dims in enumerate(sizes):
                 said = f"{index + 1} of {len(sizes)}, {sizes_said(dims)}"
                 report(said)
-                reference = _reference(choice, dims, effort, Path(name) / f"reference{index}.npz")
+                reference = _reference(choice, dims, effort, directory / f"reference{index}.npz")
                 found = MeasuredSizes(dict(dims), runner.measure(dims, reference))
                 rows.append(found)
                 done(f"{said}: {_best_said(found)}")

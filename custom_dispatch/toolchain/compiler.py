@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from custom_dispatch.errors import DeclarationError, SourceError
-from custom_dispatch.files import read_bytes
+from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.helper import Elsewhere
@@ -180,10 +180,10 @@ def check_include_dirs(request: CompileRequest) -> None:
         It does not exist, or is a file.
     """
     for path in request.include_dirs:
-        if not path.is_dir():
+        if not is_directory(path):
             raise SourceError(
                 f"The include directory `{path}` of `{request.source.name}` "
-                f"{'is a file' if path.exists() else 'does not exist'}.",
+                f"{'is a file' if exists(path) else 'does not exist'}.",
                 expected="a directory that holds headers",
                 next_step="correct the path, or remove it.",
             )

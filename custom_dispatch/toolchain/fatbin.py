@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
+from custom_dispatch.files import temporary_directory
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.image import describe_image
@@ -43,24 +42,24 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
             next_step="name a CUDA target.",
         )
     tool = find_tool("fatbinary").require(NVCC_HINT)
-    with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
+    with temporary_directory() as directory:
         arguments = []
         for arch, data in images:
             kind = _checked_kind(arch, data)
             name = f"{arch}.{kind}"
-            if Path(directory, name).exists():
+            if (directory / name).exists():
                 raise DeclarationError(
                     f"Two images of kind {kind} for {arch} were given for one fatbin.",
                     expected="one of a kind for each architecture",
                     next_step="remove one of them.",
                 )
-            Path(directory, name).write_bytes(data.rstrip(b"\0") if kind == "ptx" else data)
+            (directory / name).write_bytes(data.rstrip(b"\0") if kind == "ptx" else data)
             sm = str(arch).removeprefix("sm_")
             arguments.append(f"--image3=kind={_KINDS[kind]},sm={sm},file={name}")
         completed = run(
             # Uncompressed: fatbinary 13.0 compresses in a way that drivers before it cannot read.
             [tool, "--64", "--compress=false", "--create=out.fatbin", *arguments],
-            cwd=Path(directory),
+            cwd=directory,
         )
         if completed.returncode != 0:
             raise PtxError(
@@ -68,7 +67,7 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
                 next_step="build each target again.",
                 log=completed.stdout.decode("utf-8", "replace") + completed.stderr,
             )
-        return Path(directory, "out.fatbin").read_bytes()
+        return (directory / "out.fatbin").read_bytes()
 
 
 def join(items: Sequence[Object]) -> Object:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import ToolNotFoundError
+from custom_dispatch.files import is_directory, is_file
 
 # The directory that NVIDIA's CUDA 13 wheels share inside the namespace package `nvidia`.
 WHEEL_DIRECTORY = "cu13"
@@ -82,7 +83,7 @@ def include_directories() -> tuple[Path, ...]:
     headers = find_headers().found
     if headers is None:
         return ()
-    return tuple(path for path in (headers, headers / "cccl") if path.is_dir())
+    return tuple(path for path in (headers, headers / "cccl") if is_directory(path))
 
 
 _Verdict = tuple[Path | None, str]
@@ -125,7 +126,7 @@ def wheel_roots() -> tuple[Path, ...]:
     spec = importlib.util.find_spec("nvidia")
     locations = spec.submodule_search_locations if spec is not None else None
     roots = [Path(location) / WHEEL_DIRECTORY for location in locations or ()]
-    return tuple(root for root in roots if root.is_dir())
+    return tuple(root for root in roots if is_directory(root))
 
 
 def _absent(place: str) -> str:
@@ -136,15 +137,15 @@ def _absent(place: str) -> str:
 
 def _tool_in(root: Path, name: str) -> _Verdict:
     tool = root / "bin" / name
-    if not tool.is_file():
+    if not is_file(tool):
         return None, f"has no bin/{name}"
     if not os.access(tool, os.X_OK):
         return None, f"bin/{name} may not be executed"
     if name == "nvcc" and root.name == WHEEL_DIRECTORY:
         # nvcc only drives: without these two wheels it starts, and fails in mid-compile.
-        if not (root / "nvvm" / "bin" / "cicc").is_file():
+        if not is_file(root / "nvvm" / "bin" / "cicc"):
             return None, "has nvcc but not nvidia-nvvm, which holds its compiler proper"
-        if not (root / "include" / "crt" / "host_defines.h").is_file():
+        if not is_file(root / "include" / "crt" / "host_defines.h"):
             return None, "has nvcc but not nvidia-cuda-crt, which holds its headers"
     return tool, ""
 
@@ -163,7 +164,7 @@ def _nvrtc_in(root: Path) -> _Verdict:
 
 def _headers_in(root: Path) -> _Verdict:
     include = root / "include"
-    if (include / "cuda_runtime.h").is_file():
+    if is_file(include / "cuda_runtime.h"):
         return include, ""
     return None, "has no include/cuda_runtime.h"
 

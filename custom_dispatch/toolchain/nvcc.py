@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from custom_dispatch.errors import (
     SourceError,
     ToolNotFoundError,
 )
+from custom_dispatch.files import check_room, temporary_directory
 from custom_dispatch.process import run
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
@@ -163,21 +163,22 @@ class Nvcc:
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
         arguments = self._arguments(request, options)
-        with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
+        with temporary_directory() as directory:
             # nvcc's own intermediate files go with the directory, even after a time limit.
-            environment["TMPDIR"] = directory
-            output = Path(directory) / "out.ptx"
+            environment["TMPDIR"] = str(directory)
+            output = directory / "out.ptx"
             trailer = write_trailer(question.described, question.named, question.fields)
             arguments += (
-                _with_trailer(request.source, trailer, Path(directory) / "source")
+                _with_trailer(request.source, trailer, directory / "source")
                 if trailer
                 else [source_name(request.source)]
             )
-            headers = Path(directory) / "out.d"
+            headers = directory / "out.d"
             traced = [*arguments, "-MD", "-MF", str(headers), "-o", str(output)]
             completed = run(traced, environment=environment)
             log = (completed.stderr + completed.stdout.decode("utf-8", "replace")).strip()
             if completed.returncode != 0:
+                check_room(directory)
                 self._check_failure(request, label, log)
                 ended = completed.returncode < 0  # by an interrupt, or for want of memory
                 return Outcome(None, log, is_final=ended)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, OutputError
-from custom_dispatch.files import write_atomically
+from custom_dispatch.files import exists, is_directory, write_atomically
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.entry_point import EntryPoint, write_notes
 from custom_dispatch.toolchain.kernel_resources import KernelResources
@@ -95,7 +95,7 @@ class Object:
             The directory is a file, may not be written or made, or the disk is full.
         """
         path = directory / self.file_name
-        if directory.exists() and not directory.is_dir():
+        if exists(directory) and not is_directory(directory):
             raise OutputError(
                 f"`{directory}` is a file.",
                 expected="a directory for the objects",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, PtxError
-from custom_dispatch.files import read_bytes
+from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.entry_point import read_notes, split_notes
@@ -85,10 +85,10 @@ def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Pat
     DeclarationError
         The directory does not exist.
     """
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise DeclarationError(
             f"The objects' directory `{directory}` "
-            f"{'is a file' if directory.exists() else 'does not exist'}.",
+            f"{'is a file' if exists(directory) else 'does not exist'}.",
             expected="a directory of NAME_sm_XX.ptx files",
             next_step="build them first: cmake --build build --target ptx, or custom-dispatch "
             "build --out DIR.",

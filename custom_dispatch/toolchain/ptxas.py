@@ -6,12 +6,12 @@ ptxas is the one judge of PTX without a driver: the driver holds the same assemb
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError, PtxError
+from custom_dispatch.files import temporary_directory
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.compiler import unsupported_arch
@@ -49,18 +49,19 @@ def assemble(ptx: bytes, arch: Arch) -> Assembly:
         ptxas ran past its time limit.
     """
     ptxas = find_tool("ptxas").require(NVCC_HINT)
-    with tempfile.TemporaryDirectory(prefix="custom-dispatch-") as directory:
+    with temporary_directory() as directory:
         # Names without a directory, so that ptxas' messages hold no temporary path.
-        Path(directory, "kernel.ptx").write_bytes(ptx.rstrip(b"\0"))
+        (directory / "kernel.ptx").write_bytes(ptx.rstrip(b"\0"))
         completed = run(
-            [ptxas, "-v", f"-arch={arch}", "kernel.ptx", "-o", "kernel.cubin"], cwd=Path(directory)
+            [ptxas, "-v", f"-arch={arch}", "kernel.ptx", "-o", "kernel.cubin"], cwd=directory
         )
         # ptxas says most on stdout, some on stderr.
         log = completed.stdout.decode("utf-8", "replace") + completed.stderr
         if completed.returncode != 0:
             raise _failure(ptx, arch, ptxas, log)
-        cubin = Path(directory, "kernel.cubin").read_bytes()
-    return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log))
+        cubin = (directory / "kernel.cubin").read_bytes()
+        # Here, where a cubin that was cut short is the disk's fault.
+        return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log))
 
 
 def _with_constants(
