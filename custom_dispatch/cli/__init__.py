@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -83,11 +84,20 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_INPUT
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", EXIT_INTERRUPTED, verbose=False)
-    except BrokenPipeError:
-        # Nobody reads on; what is still buffered would fail again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as stop:
+        if stop.code != 1:
+            raise  # the shell's completion
+        _drop_output()  # click's answer to a pipe that nobody reads
         return EXIT_BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+            _drop_output()
+            return _fail(
+                f"error: Standard output cannot be written: {error.strerror}.\n"
+                "  next step: make room where it goes to.",
+                EXIT_INPUT,
+                verbose,
+            )
         return _fail(
             f"error: internal error: {type(error).__name__}: {error}\n"
             "  next step: run the command again with --verbose and report what it prints.",
@@ -95,6 +105,11 @@ def main(arguments: list[str] | None = None) -> int:
             verbose,
         )
     return status if isinstance(status, int) else 0
+
+
+def _drop_output() -> None:
+    """Write no more: what is still buffered would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(

@@ -270,7 +270,7 @@ def _parse_input(text: str, dims: dict[str, int], generator: Any) -> Any:
     import numpy
 
     from custom_dispatch.cli.inputs import parse_input
-    from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+    from custom_dispatch.kernel.dtypes import of_numpy
     from custom_dispatch.runtime.random_inputs import random_array
 
     for name, value in dims.items():
@@ -278,5 +278,6 @@ def _parse_input(text: str, dims: dict[str, int], generator: Any) -> Any:
     found = parse_input(text)
     if not isinstance(found, numpy.ndarray) or "=" in text or text.startswith("@"):
         return found
-    kind = next(kind for kind in ELEMENT_TYPES.values() if kind.to_numpy() == found.dtype)
+    kind = of_numpy(found.dtype)
+    assert kind is not None  # noqa: S101 - `parse_input` made it of one
     return random_array(kind, found.shape, generator)

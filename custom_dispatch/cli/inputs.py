@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
 _OTHER_NAMES = {"i1": "bool"}
@@ -76,8 +76,8 @@ def parse_input(text: str) -> Any:
 def format_result(array: numpy.ndarray[Any, Any]) -> str:
     """A result in the form of an input: 8xf32=[96. 96. ...]; long ones are shortened."""
     sizes = "".join(f"{size}x" for size in array.shape)
-    names = (kind.name for kind in ELEMENT_TYPES.values() if kind.to_numpy() == array.dtype)
-    return f"{sizes}{next(names, array.dtype)}={numpy.array2string(array, threshold=1000)}"
+    dtype = of_numpy(array.dtype) or array.dtype
+    return f"{sizes}{dtype}={numpy.array2string(array, threshold=1000)}"
 
 
 def _number(text: str) -> float | int | None:

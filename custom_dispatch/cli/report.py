@@ -26,7 +26,9 @@ def _show_on_terminal(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*columns, box=SIMPLE, pad_edge=False)
+    table = Table(box=SIMPLE, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")  # a path is to be read whole
     for row in rows:
         table.add_row(*row)
     # Cells come from users' files: nothing in them is markup.

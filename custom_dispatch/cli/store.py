@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from custom_dispatch.tables import bytes_text
+
 if TYPE_CHECKING:
     from custom_dispatch.store import Store
 
@@ -51,7 +53,7 @@ def clear() -> None:
             f"The store at `{opened.path}` cannot be cleared: {problem.strerror or problem}.",
             next_step="remove the directory by hand; nothing else is in it.",
         ) from problem
-    click.echo(f"{opened.path}: {before.entries} entries removed, {_size(before.bytes)}")
+    click.echo(f"{opened.path}: {before.entries} entries removed, {bytes_text(before.bytes)}")
 
 
 def _show() -> None:
@@ -64,8 +66,8 @@ def _show() -> None:
     rows = [
         ("directory", str(found.path), ""),
         ("entries", str(found.entries), ""),
-        ("size", _size(found.bytes), f"of at most {_size(found.limit)}"),
-        ("headers", _size(found.precompiled_bytes), "precompiled, on top of that"),
+        ("size", bytes_text(found.bytes), f"of at most {bytes_text(found.limit)}"),
+        ("headers", bytes_text(found.precompiled_bytes), "precompiled, on top of that"),
         ("hits", str(found.hits), share),
         ("misses", str(found.misses), ""),
     ]
@@ -84,7 +86,3 @@ def _open() -> Store:
             next_step=f"unset {DIRECTORY_VARIABLE}, or let it name a directory of yours.",
         )
     return found
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):.1f} MiB"

@@ -88,6 +88,12 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     )
 }
 
+
+def of_numpy(dtype: numpy.dtype[Any]) -> ElementType | None:
+    """The element type that numpy, or ml_dtypes, has as this dtype; None if there is none."""
+    return next((kind for kind in ELEMENT_TYPES.values() if kind.to_numpy() == dtype), None)
+
+
 # What people coming from other systems write, for the error's next step.
 _ALIASES = {
     "float": "f32",

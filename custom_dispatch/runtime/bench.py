@@ -39,9 +39,6 @@ from custom_dispatch.runtime.program import Program
 from custom_dispatch.runtime.reference import reference_results
 from custom_dispatch.runtime.timing import Timing, time_in_turn
 
-BAR_RATIO, BAR_S = 1.15, 5e-6
-"""What a call may take of IREE's own: this many times it, or this much more. For information."""
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:

@@ -13,6 +13,7 @@ import numpy
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
+from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Struct
@@ -35,7 +36,7 @@ class BenchInputs:
     def shapes(self) -> tuple[str, ...]:
         """What each argument is: "1024xf32", or a number."""
         return tuple(
-            "x".join([*map(str, value.shape), str(value.dtype)])
+            "x".join([*map(str, value.shape), str(of_numpy(value.dtype) or value.dtype)])
             if isinstance(value, numpy.ndarray)
             else str(value)
             for value in self.values

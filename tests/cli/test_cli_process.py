@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from custom_dispatch.cli.report import show_table
 
 COMMAND = [sys.executable, "-m", "custom_dispatch"]
 
@@ -55,7 +59,23 @@ def test_a_closed_pipe_is_no_error(work: Path) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) != 0
+    assert process.wait(60) == 141  # what a shell says of a program that SIGPIPE ended
+
+
+def test_a_full_disk_behind_the_output_is_named(work: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "inspect", "model.mlir"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: Standard output cannot be written: No space left on device.\n"
+        "  next step: make room where it goes to.\n"
+    )
 
 
 def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -94,3 +114,15 @@ def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPa
     assert err.strip() == "interrupted"
     assert set(work.iterdir()) == before
     assert not list(temporary.iterdir())
+
+
+def test_a_narrow_terminal_shows_long_cells_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    path = "/a/path/that/is/much/longer/than/half/of/this/terminal"
+    show_table(("what", "found", "note"), [("ptxas", path, "checks every object that is built")])
+    lines = re.sub(r"\x1b\[\d*m", "", terminal.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert path in "".join(line[9:].partition(" ")[0] for line in lines)

@@ -19,7 +19,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 def test_it_shows_what_is_in_it(cli: CommandLine, directory: Path) -> None:
-    cli("store").succeeded(f"directory  {directory}", "entries    0", "of at most 1024.0 MiB")
+    cli("store").succeeded(f"directory  {directory}", "entries    0", "of at most 1.0 GiB")
     for _ in range(2):
         cli(*BUILD).succeeded()
     outcome = cli("store")
