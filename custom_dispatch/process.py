@@ -23,6 +23,11 @@ from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
 _READ_BYTES = 1 << 16
+_LEFT_OPEN_SECONDS = 1.0
+"""How long the output of a program that has ended is waited for. What it left behind (a compiler
+cache starts a server) may hold its pipes for ever."""
+_KILLED_SECONDS = 10.0
+"""The same of one that was killed, and with much memory takes a while to be gone."""
 
 # Programs that a thread of this process waits for. Adding and discarding are atomic.
 _running: set[subprocess.Popen[bytes]] = set()
@@ -67,15 +72,16 @@ class Started:
             _kill_group(self._process)
         else:
             _signal_group(self._process)
-            threading.Thread(target=self._process.communicate, daemon=True).start()
+            arguments = (self._process, _KILLED_SECONDS)
+            threading.Thread(target=_last_words, args=arguments, daemon=True).start()
 
     def finish(
         self, stdin: bytes | None = None, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> Completed:
         """Give it its standard input, and wait until it has ended; see `run`."""
         try:
-            stdout, stderr = self._process.communicate(stdin, timeout=timeout_seconds)
-        except subprocess.TimeoutExpired as error:
+            stdout, stderr = _wait(self._process, stdin, timeout_seconds)
+        except TimeoutError as error:
             _kill_group(self._process)
             raise self._too_slow(timeout_seconds) from error
         except BaseException:  # KeyboardInterrupt included: never leave a compiler running
@@ -249,4 +255,39 @@ def _signal_group(process: subprocess.Popen[bytes]) -> None:
 def _kill_group(process: subprocess.Popen[bytes]) -> bytes:
     """Kill a program with everything that it started; return what else it wrote to stderr."""
     _signal_group(process)
-    return process.communicate()[1]
+    return _last_words(process, _KILLED_SECONDS)[1]
+
+
+def _wait(
+    process: subprocess.Popen[bytes], stdin: bytes | None, seconds: float
+) -> tuple[bytes, bytes]:
+    """Write a program's input and read its output until it has ended.
+
+    Raises
+    ------
+    TimeoutError
+        It has not, after so many seconds.
+    """
+    latest = time.monotonic() + seconds
+    while True:
+        left = latest - time.monotonic()
+        try:
+            return process.communicate(stdin, timeout=max(0.0, min(left, _LEFT_OPEN_SECONDS)))
+        except subprocess.TimeoutExpired:
+            stdin = None  # which `communicate` goes on with
+        if process.poll() is not None:
+            return _last_words(process, _LEFT_OPEN_SECONDS)
+        if left <= _LEFT_OPEN_SECONDS:
+            raise TimeoutError
+
+
+def _last_words(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """The output of a program that has ended, as far as it comes in so many seconds."""
+    try:
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        return error.output or b"", error.stderr or b""

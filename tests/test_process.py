@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -74,6 +76,38 @@ def test_a_time_limit_ends_a_program_and_what_it_started(tmp_path: Path) -> None
     )
     assert caught.value.next_step
     wait_until_ended([int(pid) for pid in pids.read_text().split()])
+
+
+# Leaves a server behind, in a session of its own, which holds the pipes that it was given.
+SERVER = """
+import subprocess, sys, time
+server = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"],
+                          start_new_session=True)
+print(server.pid, flush=True)
+sys.stderr.write("started")
+sys.stderr.flush()
+time.sleep(float(sys.argv[1]))
+"""
+
+
+def test_what_a_program_leaves_behind_is_not_waited_for() -> None:
+    started = time.monotonic()
+    done = run([sys.executable, "-c", SERVER, "0"])
+    assert time.monotonic() - started < 20
+    assert (done.returncode, done.stderr) == (0, "started")
+    os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_nor_where_the_program_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custom_dispatch.process._KILLED_SECONDS", 0.5)
+    started = time.monotonic()
+    with pytest.raises(ToolTimeoutError):
+        run([sys.executable, "-c", SERVER, "60"], timeout_seconds=1)
+    with start([sys.executable, "-c", SERVER, "60"]) as program:
+        assert program._process.stdout is not None
+        server = int(program._process.stdout.readline())
+    assert time.monotonic() - started < 20
+    os.kill(server, signal.SIGKILL)
 
 
 def test_every_running_program_can_be_ended_at_once(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import traceback
 import warnings
+from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -28,9 +31,10 @@ from custom_dispatch.errors import CustomDispatchError
 EXIT_INPUT = 2
 """The exit status for wrong usage or input; click uses it too."""
 EXIT_INTERNAL = 1
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
-"""What a shell reports for a program that ended by SIGINT and SIGPIPE."""
+EXIT_SIGNAL = 128
+"""What a shell adds to the number of the signal by which a program ended."""
+EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
+EXIT_BROKEN_PIPE = EXIT_SIGNAL + signal.SIGPIPE
 
 _verbose_option = click.option(
     "--verbose", is_flag=True, expose_value=False, help="Show a traceback with every error."
@@ -82,7 +86,10 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return EXIT_INPUT
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as stop:
+        ended = stop if isinstance(stop, KeyboardInterrupt) else stop.__cause__  # click's way
+        if isinstance(ended, _EndedError):
+            return _fail("ended", EXIT_SIGNAL + ended.number, verbose=False)
         return _fail("interrupted", EXIT_INTERRUPTED, verbose=False)
     except SystemExit as stop:
         if stop.code != 1:
@@ -112,6 +119,22 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _EndedError(KeyboardInterrupt):
+    """Somebody wants the process to end: `timeout`, a CI, a container, a closed terminal.
+
+    As with Ctrl-C, compilers end with it and nothing is left behind: they have sessions of their
+    own, which no signal to this process reaches.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise _EndedError(number)
+
+
 def _show_warning(
     message: Warning | str, category: type[Warning], *_: object, **__: object
 ) -> None:
@@ -129,4 +152,7 @@ def _fail(message: str, status: int, verbose: bool) -> int:
 
 def script() -> None:
     """The `custom-dispatch` program."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
+            signal.signal(number, _end)
     sys.exit(main())

@@ -78,7 +78,13 @@ def test_a_full_disk_behind_the_output_is_named(work: Path) -> None:
     )
 
 
-def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended"), (signal.SIGHUP, "ended")],
+)
+def test_interrupting_leaves_nothing(
+    number: signal.Signals, said: str, work: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("nvcc needs gcc to preprocess, and there is none")
     temporary = tmp_path_factory.mktemp("temporary")
@@ -99,19 +105,19 @@ def test_interrupting_leaves_nothing(work: Path, tmp_path_factory: pytest.TempPa
         text=True,
         env=os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"},
         # What a shell starts in the background ignores SIGINT, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     try:
         deadline = time.monotonic() + 30
         while not any(temporary.iterdir()) and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert process.returncode == 130, err
-    assert err.strip() == "interrupted"
+    assert process.returncode == 128 + number, err
+    assert err.strip() == said
     assert set(work.iterdir()) == before
     assert not list(temporary.iterdir())
 
