@@ -140,7 +140,13 @@ __device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& st
     if (first >= part.n) break;
     unsigned char* const box = staging.boxes[i % 2];
     float* const x = &sums[i * columns / 2];
-    wait_for_boxes<1>();
+    // The copy engine has read this box, used two boxes ago; at the beginning of a tile it may be the latest of all, since a
+    // tile can have an odd number of them.
+    if (i == 0) {
+      wait_for_boxes<0>();
+    } else {
+      wait_for_boxes<1>();
+    }
     __syncwarp();
     if (residual != nullptr) add_residual(x, box, residual, part, first, map != nullptr);
 #pragma unroll
