@@ -46,6 +46,8 @@ SHARED_BYTES_SM_80 = 163 * 1024
 """The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
 STEP = 256
 """Elements of k that a warp takes at once."""
+LARGEST_K = 1 << 27
+"""The bytes of a block's 32 or fewer rows of weights are counted with 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class RowShape:
     stages: int = 0
     """Steps that a warp has in shared memory at once; none if weights go straight to registers."""
     columns: int = 1
-    blocks: int = 1 << 20
+    blocks: int = (1 << 31) - 1
+    """Most of a launch: CUDA's limit, since a block has rows once."""
 
     def arguments(self, *, rolled: bool) -> str:
         """As template arguments; rolled, loops stay loops."""
@@ -262,6 +265,7 @@ def declare_kernel(
         ],
         requires=[
             *layout.requires,
+            layout.k <= LARGEST_K,
             *([cd.batch <= shape.columns] if shape.columns < 16 else []),
             *requires,
         ],

@@ -18,6 +18,7 @@ import custom_dispatch as cd
 from cuda_kernels import quantised
 from cuda_kernels.quantised import RowShape, Shape
 from cuda_kernels.shared import quantisation
+from custom_dispatch.kernel.binding import grid_for
 
 Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
@@ -99,6 +100,24 @@ def test_sizes_that_are_not_taken(products: Shipped, random: Random) -> None:
     weights = packed("int4_zeros", "bf16", random, 4, 256, 64)
     with pytest.raises(cd.CustomDispatchError, match="batch <= 1 is required, and does not hold"):
         products.both("int4_zeros_bf16_1", np.zeros((2, 256), ml_dtypes.bfloat16), *weights)
+
+
+def test_every_row_of_weights_has_a_block_however_many_there_are() -> None:
+    """A block of the kernels for one row of x has rows once; the others go on to the next."""
+    n, few = (1 << 31) - 1, quantised.FEW_ROWS
+    for layout in (quantised.Q4_0, quantised.Q4_1, quantised.INT4, quantised.INT4_ZEROS):
+        choice = getattr(quantised, f"{layout.name}_f16")
+        for kernel, shape, rows in zip(choice.kernels, layout.one, (few, n), strict=False):
+            dims = {"batch": 1, "n": rows, "blocks": 1, "halves": 16, "groups": 1}
+            for form in kernel.forms:
+                assert grid_for(form, dims)[0] * shape.rows >= rows
+
+
+def test_rows_whose_bytes_32_bits_do_not_count_are_refused(products: Shipped) -> None:
+    weights = np.zeros((1, (1 << 22) + 1, 18), np.uint8)
+    x = np.zeros((1, 32 * weights.shape[1]), np.float16)
+    with pytest.raises(cd.CustomDispatchError, match=r"blocks \* 32 <= 134217728 is required"):
+        products.both("q4_0_f16_16", x, weights)
 
 
 def test_a_choice_takes_rows_of_any_number() -> None:
