@@ -1,4 +1,4 @@
-"""What the README's table of checks claims: for each row, making the mistake and what happens."""
+"""What the table of docs/checks.md claims: for each row, making the mistake and what happens."""
 
 from __future__ import annotations
 
