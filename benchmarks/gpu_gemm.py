@@ -130,7 +130,7 @@ class Launcher:
         given = {name: value for name, value in tensors.items() if value is not None}
         (rows, k), columns = given["a"].shape, given["c"].shape[1]
         sizes = {"batch": rows, "n": columns, "k": k}
-        ordered = tuned(choice, [self.target]).ordered(sizes)
+        ordered = tuned(choice, [self.target]).ordered(sizes, self.target)
         for kernel in ordered if only is None else [only]:
             form = kernel.for_target(self.target)
             absent = {item.name: (0,) * item.rank for item in form.abi.bindings}

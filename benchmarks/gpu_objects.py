@@ -48,7 +48,7 @@ def kernel_for(item: cd.Kernel | cd.Choice, dims: Mapping[str, int], target: Tar
 
     if not isinstance(item, Choice):
         return item
-    ordered = tuned(item, [target]).ordered(dims)
+    ordered = tuned(item, [target]).ordered(dims, target)
     return item.own(next(each for each in ordered if all(holds(c, dims) for c in each.requires)))
 
 

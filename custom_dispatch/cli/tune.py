@@ -41,6 +41,13 @@ _MOST_TABLES = 8
     metavar="NAME=SIZE,...",
     help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others.",
 )
+@click.option(
+    "--scalar",
+    "scalars",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="The value of a scalar that calls pass, causal=0; else it is some number. Again for each.",
+)
 @device_option
 @click.option(
     "--table",
@@ -66,6 +73,7 @@ def tune(
     subject: str,
     name: str | None,
     shapes: tuple[str, ...],
+    scalars: tuple[str, ...],
     device: str,
     table: Path | None,
     plot: Path | None,
@@ -110,7 +118,8 @@ def tune(
     if exists(path):
         known = read_table(path.read_text("utf-8", "replace"), path.name, choice.name)
     measured_for = _target(choice, device)
-    effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check)
+    numbers = _scalars(choice, scalars)
+    effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check, numbers)
     with progress(f"measuring {choice.name}") as say:
         measured = measure(
             choice,
@@ -128,7 +137,7 @@ def tune(
     _show(choice, measured)
     click.echo(path)
     if plot is not None:
-        _write_plot(plot, choice, table_now.for_targets([measured_for]) or measured)
+        _write_plot(plot, choice, table_now.for_target(measured_for) or measured)
         click.echo(plot)
     without = [item.dims for item in measured.sizes if not item.seconds]
     for dims in without:
@@ -156,6 +165,41 @@ def _choice(subject: str, name: str | None) -> Choice:
         if found
         else 'write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
     )
+
+
+def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:
+    """The values of scalars by name, as their types hold them."""
+    from custom_dispatch.errors import CallError
+    from custom_dispatch.kernel.operand import Scalar
+    from custom_dispatch.runtime.numbers import number_for
+
+    known = {item.name: item for item in choice.inputs if isinstance(item, Scalar)}
+    found: dict[str, float | int] = {}
+    for word in given:
+        name, _, text = word.partition("=")
+        if name not in known or name in found:
+            raise CallError(
+                f"Calls of `{choice.name}` pass no scalar `{name}`."
+                if name not in known
+                else f"`{name}` is given twice.",
+                expected=f"NAME=VALUE for one of {', '.join(known)}"
+                if known
+                else "no --scalar: calls pass none",
+                next_step=f"give --scalar {next(iter(known))}=1." if known else "leave it out.",
+            )
+        try:
+            value: float | int = int(text)
+        except ValueError:
+            try:
+                value = float(text)
+            except ValueError:
+                raise CallError(
+                    f"{word[:60]!r} is no scalar.",
+                    expected="NAME=VALUE with a number",
+                    next_step=f"give --scalar {name}=1.",
+                ) from None
+        found[name] = number_for(value, known[name], f"scalar `{name}`")
+    return found
 
 
 def _check_options(shapes: Sequence[str], build_only: Path | None, target: str | None) -> None:

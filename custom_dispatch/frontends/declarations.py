@@ -6,7 +6,7 @@ linking declares them: one for each kernel and each number of leading dims that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -15,10 +15,12 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 from custom_dispatch.ir.choice import candidates, no_kernel
 from custom_dispatch.ir.leading import is_folded, known_dims
+from custom_dispatch.ir.order import Order, kernels_in, orders_of
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.library import Library
 
 
@@ -28,15 +30,21 @@ class KernelFunction:
 
     name: str
     """The kernel's or choice's."""
-    kernels: tuple[Kernel, ...]
-    """Those that it may dispatch: of a choice, those that its type fits, as far as that tells."""
+    orders: tuple[Order, ...]
+    """Those that it may dispatch, as each target prefers them: of a choice, those that its type
+    fits, as far as that tells."""
     declaration: ir.Operation
     signature: Signature
 
     @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All of them."""
+        return kernels_in(self.orders)
+
+    @property
     def kernel(self) -> Kernel:
         """The first of them; the others take and return as much."""
-        return self.kernels[0]
+        return self.orders[0].kernels[0]
 
     @property
     def dialect(self) -> str:
@@ -137,7 +145,7 @@ def kernel_functions(
             )
     items = {item.name: item for item in given} | dict(calls)
     found = {
-        symbol: _function(item, op)
+        symbol: _function(item, op, library.targets)
         for symbol, item in items.items()
         if (op := declarations.get(symbol)) is not None
     }
@@ -152,12 +160,15 @@ def kernel_functions(
     return found
 
 
-def _function(item: Kernel | Choice, declaration: ir.Operation) -> KernelFunction:
+def _function(
+    item: Kernel | Choice, declaration: ir.Operation, targets: Sequence[Target]
+) -> KernelFunction:
     """What a function stands for: of a choice, the kernels that its type fits."""
     if isinstance(item, Kernel):
-        return KernelFunction(item.name, (item,), declaration, _signature(item, declaration))
+        signature = _signature(item, declaration)
+        return KernelFunction(item.name, (Order.of(item, targets),), declaration, signature)
     fitting: list[Kernel] = []
-    signature: Signature | None = None
+    common: Signature | None = None
     reasons = []
     for kernel in item.kernels:
         try:
@@ -167,14 +178,15 @@ def _function(item: Kernel | Choice, declaration: ir.Operation) -> KernelFunctio
             reasons.append(f"`{kernel.name}` takes {expected}; {_lower(error.found)}")
             continue
         fitting.append(kernel)
-        signature = found
-    if signature is None:
+        common = found
+    if common is None:
         raise no_kernel(item.name, reasons, "the types that the model declares it with")
-    preferred = item.ordered(known_dims(fitting[0], signature))
     names = {kernel.name for kernel in fitting}
-    fitting = [kernel for kernel in preferred if kernel.name in names]
-    fitting = list(candidates(item.name, fitting, signature))
-    return KernelFunction(item.name, tuple(fitting), declaration, signature)
+    orders = [
+        Order(each.targets, tuple(kernel for kernel in each.kernels if kernel.name in names))
+        for each in orders_of(item, known_dims(fitting[0], common), targets)
+    ]
+    return KernelFunction(item.name, candidates(item.name, orders, common), declaration, common)
 
 
 def _lower(text: str) -> str:

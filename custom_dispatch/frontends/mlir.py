@@ -51,9 +51,9 @@ from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
     MANIFEST_KEY,
-    conditional_kernels,
     executables_of,
     manifest,
+    workloads_of_choices,
 )
 from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
@@ -209,11 +209,11 @@ def link(
         wrappers = {
             symbol: Wrapper(
                 function.name,
-                function.kernels,
+                function.orders,
                 function.signature,
-                tuple(entry_points(executables, kernel, form) for kernel in function.kernels),
+                {item.name: entry_points(executables, item, form) for item in function.kernels},
                 cpu=library.cpu_target,
-                conditional=conditional_kernels(library),
+                of_choices=workloads_of_choices(library),
             )
             for symbol, function in functions.items()
         }

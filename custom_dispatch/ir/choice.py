@@ -7,6 +7,12 @@ what stands between two branches by itself (benchmarks/results/dispatch_chain_h2
 IREE folds an empty grid to constants but keeps its dispatch, which costs the host as much as a
 launch. So what every kernel asks for, such as a bias as long as the result is wide, or none, is no
 reason to choose: it is checked, and a kernel that asks for no more than an earlier one goes.
+
+Targets may have different orders. A dispatch names an entry point for each variant, and these may
+be of several executables: so one dispatch is one kernel on sm_90a and another on sm_80, and where
+sizes tell everything there is one dispatch for all targets. IREE finds the variant when a module is
+loaded; the function asks no device. Only where kernels take other operands than each other does
+each have a dispatch of its own, which runs on the targets that want it.
 """
 
 from __future__ import annotations
@@ -17,14 +23,25 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Check
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter
+from custom_dispatch.ir.executable import EntryPoints, entry_list
+from custom_dispatch.ir.order import Order, joined, kernels_in
 from custom_dispatch.ir.signature import Signature
-from custom_dispatch.ir.wrapper_body import WrapperBody
+from custom_dispatch.ir.wrapper_body import Where, WrapperBody
 from custom_dispatch.kernel.buffer import Scratch
-from custom_dispatch.kernel.kernel import Kernel
+
+_Possible = list[tuple[WrapperBody, list[str]]]
+"""Kernels that a call may fit, and i1 values that say whether it does; none: it certainly does."""
+_Shared = dict[int, tuple[WrapperBody, str]]
+"""What a dispatch is on the targets of each order, and an i1 value that says whether it runs."""
+_NO_ENTRY_POINTS = EntryPoints((), ())
 
 
 def write_choice(
-    name: str, bodies: Sequence[WrapperBody], *, dispatches: bool
+    name: str,
+    orders: Sequence[Sequence[WrapperBody]],
+    targets: Sequence[frozenset[int]],
+    *,
+    dispatches: bool,
 ) -> tuple[list[Tensor], list[str]]:
     """Everything but the return: the results as tensors, and their values.
 
@@ -32,8 +49,11 @@ def write_choice(
     ----------
     name
         The choice's.
-    bodies
-        Those of its kernels, the preferred one first, into one block.
+    orders
+        The bodies of its kernels, the preferred one first, into one block: as some targets prefer
+        them, and as others do.
+    targets
+        The ordinals of these targets, for each of the orders.
 
     Raises
     ------
@@ -41,17 +61,23 @@ def write_choice(
         The sizes that are known fit no kernel; or results have other sizes for one kernel than for
         another, and nobody knows which it will be.
     """
-    possible, common = _candidates(name, bodies)
+    possible, common = _candidates(name, orders)
+    first = possible[0][0][0]
     for check in common:
-        possible[0][0].guards.write(check, f"choice `{name}`")
-    if len(possible) > 1:
-        _decide(name, possible)
+        first.guards.write(check, f"choice `{name}`")
+    chosen = [_decide(name, each) for each in possible]
+    bodies: dict[WrapperBody, list[str]] = {}
+    for each, flags in zip(possible, chosen, strict=True):
+        for (body, _), flag in zip(each, flags, strict=True):
+            bodies.setdefault(body, []).append(flag)
     wanted: list[Tensor] = []
-    for body, _ in possible:
+    for body, flags in bodies.items():
+        if all(flags):
+            body.run_if(_any_of(body.body, flags))
         found = body.prepare()
         if wanted and any(a.sizes != b.sizes for a, b in zip(wanted, found, strict=True)):
             raise LinkError(
-                f"Choice `{name}`: the results of `{possible[0][0].kernel.name}` and "
+                f"Choice `{name}`: the results of `{first.kernel.name}` and "
                 f"`{body.kernel.name}` have other sizes, and only the call tells which it is.",
                 expected="kernels whose results have the same shapes, or sizes that are known when "
                 "the model is compiled",
@@ -59,14 +85,15 @@ def write_choice(
             )
         wanted = wanted or found
     if not dispatches:
-        return wanted, possible[0][0].sizes_alone()
+        return wanted, first.sizes_alone()
     values: list[str] | None = None
-    for body, _ in possible:
-        values = body.dispatch(values)
+    for shared in _shared(possible, chosen):
+        body, _ = next(iter(shared.values()))
+        values = body.dispatch(values, _where(shared, targets))
     return wanted, values or []
 
 
-def candidates(name: str, kernels: Sequence[Kernel], signature: Signature) -> tuple[Kernel, ...]:
+def candidates(name: str, orders: Sequence[Order], signature: Signature) -> tuple[Order, ...]:
     """Those kernels that calls of a function may fit, as far as its type tells.
 
     Raises
@@ -75,38 +102,62 @@ def candidates(name: str, kernels: Sequence[Kernel], signature: Signature) -> tu
         There is none.
     """
     body = Emitter(1)  # one for all: equal conditions are then one value
-    arguments = {operand.name: body.fresh(operand.name) for operand in kernels[0].arguments}
+    arguments = {
+        operand.name: body.fresh(operand.name) for operand in kernels_in(orders)[0].arguments
+    }
     bodies = [
-        WrapperBody(kernel, signature, "", cpu=None, checked=False, body=body, arguments=arguments)
-        for kernel in kernels
+        [
+            WrapperBody(
+                kernel,
+                signature,
+                _NO_ENTRY_POINTS,
+                cpu=None,
+                checked=False,
+                body=body,
+                arguments=arguments,
+            )
+            for kernel in order.kernels
+        ]
+        for order in orders
     ]
-    return tuple(body.kernel for body, _ in _candidates(name, bodies)[0])
+    possible, _ = _candidates(name, bodies)
+    return joined(
+        Order(order.targets, tuple(body.kernel for body, _ in found))
+        for order, found in zip(orders, possible, strict=True)
+    )
 
 
 def _candidates(
-    name: str, bodies: Sequence[WrapperBody]
-) -> tuple[list[tuple[WrapperBody, list[str]]], list[Check]]:
+    name: str, orders: Sequence[Sequence[WrapperBody]]
+) -> tuple[list[_Possible], list[Check]]:
     """The kernels that a call may fit, with what has to hold for each; and what has to for all.
 
-    Of those behind the first that has nothing of its own to ask for none is left.
+    Of those behind the first of an order that has nothing of its own to ask for none is left.
     """
-    found: list[tuple[WrapperBody, dict[str, Check]]] = []
-    reasons = []
-    for body in bodies:
+    fitting: dict[WrapperBody, dict[str, Check]] = {}
+    reasons: dict[WrapperBody, str] = {}
+    for body in (body for order in orders for body in order):
         try:
-            found.append((body, {check.holds: check for check in body.conditions()}))
+            if body not in fitting:
+                fitting[body] = {check.holds: check for check in body.conditions()}
         except LinkError as error:
-            reasons.append(error.found)
-    if not found:
-        raise no_kernel(name, reasons)
-    first = found[0][1]
-    common = [value for value in first if all(value in conditions for _, conditions in found)]
-    possible: list[tuple[WrapperBody, list[str]]] = []
-    for body, conditions in found:
-        own = [value for value in conditions if value not in common]
-        if not any(set(earlier) <= set(own) for _, earlier in possible):
-            possible.append((body, own))
-    return possible, [first[value] for value in common]
+            reasons[body] = error.found
+    every = list(fitting.values())
+    asked = every[0] if every else {}
+    common = [value for value in asked if all(value in conditions for conditions in every)]
+    possible = []
+    for order in orders:
+        found: _Possible = []
+        for body in order:
+            if body not in fitting:
+                continue
+            own = [value for value in fitting[body] if value not in common]
+            if not any(set(earlier) <= set(own) for _, earlier in found):
+                found.append((body, own))
+        if not found:
+            raise no_kernel(name, list(dict.fromkeys(reasons.values())))
+        possible.append(found)
+    return possible, [asked[value] for value in common]
 
 
 def no_kernel(name: str, reasons: Sequence[str], what: str = "the model's sizes") -> LinkError:
@@ -119,26 +170,96 @@ def no_kernel(name: str, reasons: Sequence[str], what: str = "the model's sizes"
     )
 
 
-def _decide(name: str, possible: Sequence[tuple[WrapperBody, list[str]]]) -> None:
-    """Let each kernel run where a call fits it and none before it."""
-    block = possible[0][0].body
+def _decide(name: str, possible: _Possible) -> list[str]:
+    """The i1 values that say whether each kernel runs: where a call fits it and none before it.
+
+    None for one that certainly does.
+    """
+    if not possible[0][1]:
+        return [""]
+    first = possible[0][0]
+    block = first.body
     true = block.pure("arith.constant true", "true")
     taken = ""
-    for body, conditions in possible:
+    chosen = []
+    for _, conditions in possible:
         fits = true
         for condition in conditions:
             fits = condition if fits == true else block.pure(f"arith.andi {fits}, {condition} : i1")
         if not taken:
-            body.run_if(fits)
+            chosen.append(fits)
             taken = fits
             continue
         rest = block.pure(f"arith.xori {taken}, {true} : i1")
-        body.run_if(block.pure(f"arith.andi {rest}, {fits} : i1", "chosen"))
+        chosen.append(block.pure(f"arith.andi {rest}, {fits} : i1", "chosen"))
         taken = block.pure(f"arith.ori {taken}, {fits} : i1")
-    if not possible[-1][1]:
-        return
-    check = Check(taken, f"no kernel takes these sizes: {_said(possible)}")
-    possible[0][0].guards.write(check, f"choice `{name}`", always=True)
+    if possible[-1][1]:
+        check = Check(taken, f"no kernel takes these sizes: {_said(possible)}")
+        first.guards.write(check, f"choice `{name}`", always=True)
+    return chosen
+
+
+def _shared(possible: Sequence[_Possible], chosen: Sequence[Sequence[str]]) -> list[_Shared]:
+    """The dispatches: each kernel of an order with the same one of the others, or with one that
+    takes the same.
+    """
+    found: list[_Shared] = []
+    for order, (kernels, flags) in enumerate(zip(possible, chosen, strict=True)):
+        left = []
+        for (body, _), flag in zip(kernels, flags, strict=True):
+            free = [each for each in found if order not in each]
+            same = [each for each in free if body.kernel.name in _names(each)]
+            if same:
+                same[0][order] = body, flag
+            else:
+                left.append((body, flag))
+        for body, flag in left:
+            free = [each for each in found if order not in each and _lead(each).stands_for(body)]
+            if free:
+                free[0][order] = body, flag
+            else:
+                found.append({order: (body, flag)})
+    return found
+
+
+def _names(shared: _Shared) -> set[str]:
+    return {body.kernel.name for body, _ in shared.values()}
+
+
+def _lead(shared: _Shared) -> WrapperBody:
+    return next(iter(shared.values()))[0]
+
+
+def _where(shared: _Shared, targets: Sequence[frozenset[int]]) -> Where:
+    """On which targets a dispatch runs, and as which kernel."""
+    lead = _lead(shared)
+    block = lead.body
+    certain, values = 0, []
+    for order, (_, flag) in shared.items():
+        bits = sum(1 << target for target in targets[order])
+        if not flag:
+            certain |= bits
+            continue
+        select = f"arith.select {flag}, {block.index(bits)}, {block.index(0)} : index"
+        values.append(block.pure(select, "runs"))
+    runs, *more = [*([block.index(certain)] if certain else []), *values]
+    for value in more:
+        runs = block.pure(f"arith.ori {runs}, {value} : index", "runs")
+    bodies = {target: body for order, (body, _) in shared.items() for target in targets[order]}
+    points = [bodies.get(item.target, lead).entry_points for item in lead.entry_points.variants]
+    taken = [item.symbols[place] for place, item in enumerate(points)]
+    # Named last, they are never come to, and stay in the module: each executable has to have a
+    # variant for the device, or loading fails.
+    every = [symbol for body in bodies.values() for symbol in body.entry_points.symbols]
+    on_cpu = bodies.get(max(map(max, targets)), lead)
+    return Where(entry_list(dict.fromkeys([*taken, *every])), runs, on_cpu.grid_x)
+
+
+def _any_of(block: Emitter, flags: Sequence[str]) -> str:
+    found, *more = dict.fromkeys(flags)
+    for flag in more:
+        found = block.pure(f"arith.ori {found}, {flag} : i1")
+    return found
 
 
 def _said(possible: Sequence[tuple[WrapperBody, list[str]]]) -> str:

@@ -7,8 +7,8 @@ the kernels as code. IREE takes the first variant whose condition holds, so orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from custom_dispatch.cpu import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
@@ -17,7 +17,7 @@ from custom_dispatch.ir.findings import write_findings_export, write_findings_fu
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import EMBEDDED, EVERY_CPU, Arch
+from custom_dispatch.kernel.target import EMBEDDED, EVERY_CPU, Arch, Target
 from custom_dispatch.toolchain.object import Object
 
 CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
@@ -26,6 +26,8 @@ CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
 _THREADS_PER_WORKGROUP = 4096
 _MIN_WORKGROUPS = 1024
 
+Workloads = Mapping[str, tuple[str, ...]]
+"""The dims that grids of kernels of choices are computed from, by the kernels' names."""
 ObjectReference = Callable[[Object], str]
 """Writes the `#hal.executable.object` attribute of an object."""
 
@@ -44,6 +46,39 @@ class CpuVariant:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantOf:
+    """Where a variant runs: equal for variants of two executables that fit the same devices."""
+
+    target: int
+    """The ordinal of its target in the library."""
+    archs: tuple[Arch, ...] = ()
+    machine_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoints:
+    """How a dispatch names a kernel: a symbol for each variant of its executable."""
+
+    symbols: tuple[str, ...]
+    """In the variants' order. IREE drops a variant that no dispatch names, without a word."""
+    variants: tuple[VariantOf, ...]
+
+    @property
+    def text(self) -> str:
+        """As a `flow.dispatch` has them."""
+        return entry_list(self.symbols)
+
+
+def entry_list(symbols: Iterable[str]) -> str:
+    """The entry points of a `flow.dispatch`: it runs the first whose variant fits the device.
+
+    They may be of several executables, which all have these variants.
+    """
+    first, *more = symbols
+    return f"{{{comma([first, *more])}}}" if more else first
+
+
+@dataclass(frozen=True, slots=True)
 class Executable:
     """Kernels that share objects, ready to be written as IR."""
 
@@ -54,8 +89,11 @@ class Executable:
     cpu: CpuVariant | None
     checked: bool = False
     """Whether the CPU variant checks what its kernels do, and can tell what it found."""
-    conditional: frozenset[str] = frozenset()
-    """The kernels whose grids are computed from one number more: 0 where they are not to run."""
+    of_choices: Workloads = field(default_factory=dict)
+    """Kernels whose grids are computed from one number more: bit i of it says whether they are to
+    run on target i."""
+    targets: tuple[Target, ...] = ()
+    """The targets of the library, in its order."""
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -73,19 +111,23 @@ class Executable:
             return self
         return replace(self, cpu=replace(self.cpu, code=replace(self.cpu.code, text="")))
 
-    def entry_points(self, kernel: Kernel) -> str:
-        """The entry point list of a `flow.dispatch`: every variant, in the variants' order.
+    def ordinal_of(self, item: Object) -> int:
+        """Which of the targets an object is for; of a fatbin's the first, the best."""
+        return self.targets.index(item.target) if item.target in self.targets else 0
 
-        A variant that is left out of it is dropped from the executable without a word.
-        """
+    def entry_points(self, kernel: Kernel) -> EntryPoints:
+        """How a dispatch names a kernel."""
         symbols = [entry_symbol(item, kernel) for item in self.objects]
+        variants = [
+            VariantOf(self.ordinal_of(item), item.archs, item.kind == "cubin")
+            for item in self.objects
+        ]
         if self.cpu is not None:
             symbols.append(self.cpu.ptx.symbol(self.on_cpu(kernel).entry))
-        points = comma(
-            f"@{self.symbol}::@{variant}::@{symbol}"
-            for variant, symbol in zip(self.variants, symbols, strict=True)
-        )
-        return f"{{{points}}}"
+            variants.append(VariantOf(len(self.targets) - 1))
+        pairs = zip(self.variants, symbols, strict=True)
+        names = (f"@{self.symbol}::@{variant}::@{symbol}" for variant, symbol in pairs)
+        return EntryPoints(tuple(names), tuple(variants))
 
 
 def entry_symbol(item: Object, kernel: Kernel) -> str:
@@ -221,8 +263,9 @@ def _write_exports(
         body = out.nested()
         inner = Emitter(body.indent + 1)
         inner.reserve("device")
-        workload = {name: inner.fresh(name) for name in workload_of(kernel)}
-        runs = inner.fresh("runs") if kernel.name in executable.conditional else ""
+        dims = workload_of(kernel, executable.of_choices)
+        workload = {name: inner.fresh(name) for name in dims}
+        runs = inner.fresh("runs") if kernel.name in executable.of_choices else ""
         values = [*workload.values(), *([runs] if runs else [])]
         arguments = comma(["%device: !hal.device", *(f"{value}: index" for value in values)])
         layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
@@ -232,6 +275,10 @@ def _write_exports(
             f"count({arguments}) -> (index, index, index) {{"
         )
         arithmetic = Arithmetic(inner, workload, "%device")
+        if runs and len(executable.targets) > 1:
+            target = len(executable.targets) - 1 if cpu else executable.ordinal_of(item)
+            moved = inner.pure(f"arith.shrui {runs}, {inner.index(target)} : index")
+            runs = inner.pure(f"arith.andi {moved}, {inner.index(1)} : index")
         grid = _all_zero_if_one_is(inner, arithmetic, form, runs)
         if cpu is not None:
             grid[0] = _workgroups(inner, form, grid[0])
@@ -298,10 +345,16 @@ def _local_memory(cpu: CpuVariant, kernel: Kernel) -> str:
     return f"workgroup_local_memory = {cpu.code.local_memory[cpu.ptx.symbol(kernel.entry)]}"
 
 
-def workload_of(kernel: Kernel) -> tuple[str, ...]:
+def workload_of(kernel: Kernel, of_choices: Workloads) -> tuple[str, ...]:
     """The dims that the grids are computed from: the workload of a dispatch.
 
-    Each variant computes its own grid from it.
+    Each variant computes its own grid from it. Kernels of a choice have those of all that have
+    such dims, so that one dispatch can be any of them.
     """
-    sizes = [size for form in kernel.forms for size in form.grid]
+    return of_choices.get(kernel.name) or dims_of_grids([kernel])
+
+
+def dims_of_grids(kernels: Iterable[Kernel]) -> tuple[str, ...]:
+    """The dims of some kernels' grids, on all targets."""
+    sizes = [size for kernel in kernels for form in kernel.forms for size in form.grid]
     return tuple(dim.name for dim in dims_of(*sizes))

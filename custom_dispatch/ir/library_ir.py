@@ -14,7 +14,13 @@ from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.executable import CpuVariant, Executable, entry_symbol
+from custom_dispatch.ir.executable import (
+    CpuVariant,
+    Executable,
+    Workloads,
+    dims_of_grids,
+    entry_symbol,
+)
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.ir.signature import argument_types
 from custom_dispatch.ir.usage import FunctionUse, KernelUse
@@ -56,14 +62,26 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
             while symbol in names:  # a kernel may have that name
                 symbol += "_"
             checked = cpu_target is not None and cpu_target.checked
-            conditional = conditional_kernels(library).intersection(k.name for k in used)
-            found.append(Executable(symbol, used, unit.objects, cpu, checked, conditional))
+            of_choices = workloads_of_choices(library)
+            found.append(
+                Executable(symbol, used, unit.objects, cpu, checked, of_choices, library.targets)
+            )
     return tuple(found)
 
 
-def conditional_kernels(library: Library) -> frozenset[str]:
-    """The kernels that may be dispatched without being meant to run: those of choices."""
-    return frozenset(kernel.name for choice in library.choices for kernel in choice.kernels)
+def workloads_of_choices(library: Library) -> Workloads:
+    """The dims that the grids of choices' kernels are computed from: as many as they share.
+
+    These kernels may be dispatched without being meant to run.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for choice in library.choices:
+        dims = dims_of_grids(choice.kernels)
+        for kernel in choice.kernels:
+            own = {dim.name for dim in kernel.dims}
+            both = dict.fromkeys([*found.get(kernel.name, ()), *dims])
+            found[kernel.name] = tuple(name for name in both if name in own)
+    return found
 
 
 def callable_choices(library: Library) -> tuple[Choice, ...]:

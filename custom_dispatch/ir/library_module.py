@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.executable import (
+    EntryPoints,
     Executable,
     ObjectReference,
     entry_symbol,
@@ -18,10 +19,11 @@ from custom_dispatch.ir.interface import Interface, IntoInterface, Value
 from custom_dispatch.ir.library_ir import (
     SYMBOL_PREFIX,
     callable_choices,
-    conditional_kernels,
     executables_of,
     manifest_entry,
+    workloads_of_choices,
 )
+from custom_dispatch.ir.order import Order, orders_of
 from custom_dispatch.ir.signature import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.buffer import InOut
@@ -85,17 +87,24 @@ def _write_module(
 ) -> str:
     kernels = library.kernels
     parts = [write_executables(executables, reference, form)]
-    conditional = conditional_kernels(library)
-    named: list[tuple[str, tuple[Kernel, ...]]] = [(item.name, (item,)) for item in kernels]
-    named += [(choice.name, choice.ordered({})) for choice in callable_choices(library)]
-    for index, (name, members) in enumerate(named):
+    of_choices = workloads_of_choices(library)
+    named: list[tuple[str, tuple[Order, ...]]] = [
+        (item.name, (Order.of(item, library.targets),)) for item in kernels
+    ]
+    named += [
+        (choice.name, orders_of(choice, {}, library.targets))
+        for choice in callable_choices(library)
+    ]
+    points = {kernel.name: entry_points(executables, kernel, form) for kernel in kernels}
+    for index, (name, orders) in enumerate(named):
+        members = orders[0].kernels
         wrapper = Wrapper(
             name,
-            members,
+            orders,
             common_signature(members),
-            tuple(entry_points(executables, kernel, form) for kernel in members),
+            {kernel.name: points[kernel.name] for kernel in members},
             cpu=library.cpu_target,
-            conditional=conditional,
+            of_choices=of_choices,
             alone=True,
         )
         reflection = manifest_entry(library, kernels, flags) if index == 0 else ""
@@ -181,13 +190,14 @@ def write_executables(
     return "\n".join(write_source(item, reference) for item in executables)
 
 
-def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -> str:
+def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -> EntryPoints:
     """How a kernel is named at a dispatch."""
     # By name: one of a choice may require more than what was built.
     owner, kernel = next(
         (item, own) for item in executables for own in item.kernels if own.name == kernel.name
     )
-    if form == "source":
-        (item,) = owner.objects
-        return f"@{owner.symbol}::@{entry_symbol(item, kernel)}"
-    return owner.entry_points(kernel)
+    found = owner.entry_points(kernel)
+    if form != "source":
+        return found
+    (item,) = owner.objects
+    return replace(found, symbols=(f"@{owner.symbol}::@{entry_symbol(item, kernel)}",))

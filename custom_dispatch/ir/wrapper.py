@@ -12,11 +12,14 @@ dispatches. For these reasons it is written as it is:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from custom_dispatch.ir.choice import write_choice
 from custom_dispatch.ir.emitter import Emitter, comma
+from custom_dispatch.ir.executable import EntryPoints, Workloads, workload_of
+from custom_dispatch.ir.order import Order
 from custom_dispatch.ir.signature import Signature, input_types
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.kernel import Kernel
@@ -37,23 +40,23 @@ class Wrapper:
 
     name: str
     """The kernel's, or the choice's."""
-    kernels: tuple[Kernel, ...]
-    """Those that it dispatches: the first that a call fits."""
+    orders: tuple[Order, ...]
+    """The kernels that it dispatches: the first that a call fits, as the device prefers them."""
     signature: Signature
     """The function's tensor types."""
-    entry_points: tuple[str, ...]
-    """The dispatch's entry points, for each kernel: `Executable.entry_points`, or one symbol."""
+    entry_points: Mapping[str, EntryPoints]
+    """How a dispatch names each kernel, by its name."""
     cpu: Target | None
     """The CPU target, for which the grid's x size is one more constant; see `layout_of`."""
-    conditional: frozenset[str] = frozenset()
-    """The kernels whose grids are computed from one number more: `Executable.conditional`."""
+    of_choices: Workloads = field(default_factory=dict)
+    """The kernels whose grids are computed from one number more: `Executable.of_choices`."""
     alone: bool = False
     """Whether the function is called from outside, and not by a model."""
 
     @property
     def kernel(self) -> Kernel:
         """The first kernel; the others take and return as much."""
-        return self.kernels[0]
+        return self.orders[0].kernels[0]
 
     def write(
         self,
@@ -85,28 +88,35 @@ class Wrapper:
             choice.
         """
         body = Emitter(1)
+        everywhere = sum(1 << target for order in self.orders for target in order.targets)
         arguments = {operand.name: body.fresh(operand.name) for operand in self.kernel.arguments}
-        bodies = [
-            WrapperBody(
-                kernel,
-                self.signature,
-                points,
-                cpu=self.cpu,
-                checked=part is not Part.DISPATCH,
-                conditional=kernel.name in self.conditional,
-                alone=self.alone,
-                body=body,
-                arguments=arguments,
+        bodies: dict[tuple[str, ...], WrapperBody] = {}
+        for kernel in (kernel for order in self.orders for kernel in order.kernels):
+            bodies.setdefault(
+                _asked(kernel),
+                WrapperBody(
+                    kernel,
+                    self.signature,
+                    self.entry_points[kernel.name],
+                    cpu=self.cpu,
+                    checked=part is not Part.DISPATCH,
+                    workload=workload_of(kernel, self.of_choices),
+                    everywhere=everywhere if kernel.name in self.of_choices else 0,
+                    alone=self.alone,
+                    body=body,
+                    arguments=arguments,
+                ),
             )
-            for kernel, points in zip(self.kernels, self.entry_points, strict=True)
-        ]
         dispatches = part is not Part.CHECKS
+        first = bodies[_asked(self.kernel)]
         if len(bodies) == 1:
-            results, returned = bodies[0].write(dispatches=dispatches)
+            results, returned = first.write(dispatches=dispatches)
         else:
-            results, returned = write_choice(self.name, bodies, dispatches=dispatches)
+            orders = [[bodies[_asked(item)] for item in order.kernels] for order in self.orders]
+            targets = [order.targets for order in self.orders]
+            results, returned = write_choice(self.name, orders, targets, dispatches=dispatches)
         if keep:
-            bodies[0].keep_updated_operands()
+            first.keep_updated_operands()
         types = comma(result.type for result in results)
         body.line(f"{dialect}.return {comma(returned)} : {types}")
         parameters = comma(
@@ -119,3 +129,8 @@ class Wrapper:
         attribute = f" attributes {{{attributes}}}" if attributes else ""
         head = f"{dialect}.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
         return "\n".join([head, *body.lines, "}"]) + "\n"
+
+
+def _asked(kernel: Kernel) -> tuple[str, ...]:
+    """What tells the kernels of a function apart: one may require more on one target."""
+    return (kernel.name, *map(str, kernel.requires))

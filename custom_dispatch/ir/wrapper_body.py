@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
 from custom_dispatch.ir.emitter import Emitter
-from custom_dispatch.ir.executable import workload_of
+from custom_dispatch.ir.executable import EntryPoints
 from custom_dispatch.ir.grid_checks import check_grids
 from custom_dispatch.ir.guards import Guards
 from custom_dispatch.ir.leading import Leading, fold, fold_sizes, is_folded, unfold
@@ -31,6 +32,18 @@ _INDEX_BITS = 64
 """Sizes and what is computed from them stay below 2**63, which larger types hold."""
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """On which targets a dispatch runs, and which kernel on each."""
+
+    entry_points: str
+    """As a `flow.dispatch` has them."""
+    targets: str
+    """An index value: bit i says whether it runs on target i."""
+    grid_x: str
+    """The grid's x size as the CPU needs it; empty without that target."""
+
+
 class WrapperBody:
     """Writes a wrapper's body, once.
 
@@ -40,8 +53,11 @@ class WrapperBody:
         As of a `Wrapper`.
     checked
         Whether the checks are in it.
-    conditional
-        Whether the kernel's grid is computed from one number more, 0 where it is not to run.
+    workload
+        The dims that the kernel's grid is computed from.
+    everywhere
+        Where the kernel's grid is computed from one number more, which says on which targets it is
+        to run: that of all of them. 0 where it is not.
     alone
         Whether it is all that a function does: see `new_scratch`.
     body, arguments
@@ -52,11 +68,12 @@ class WrapperBody:
         self,
         kernel: Kernel,
         signature: Signature,
-        entry_points: str,
+        entry_points: EntryPoints,
         *,
         cpu: Target | None,
         checked: bool,
-        conditional: bool = False,
+        workload: Sequence[str] = (),
+        everywhere: int = 0,
         alone: bool = False,
         body: Emitter | None = None,
         arguments: dict[str, str] | None = None,
@@ -80,7 +97,8 @@ class WrapperBody:
         self.guards = Guards(
             self.kernel, self.body, self.arithmetic, self.dim_sources, written=checked
         )
-        self._conditional = conditional
+        self._workload = tuple(workload)
+        self._everywhere = everywhere
         self._alone = alone
         self._written: list[Tensor] = []
         self._scratches: dict[str, str | int] = {}
@@ -123,7 +141,7 @@ class WrapperBody:
     def _wanted(self) -> list[Tensor]:
         return [self._unfolded(operand, result) for operand, result in self._outputs(self._written)]
 
-    def dispatch(self, before: list[str] | None = None) -> list[str]:
+    def dispatch(self, before: list[str] | None = None, where: Where | None = None) -> list[str]:
         """Dispatch the kernel; return its results' values.
 
         Parameters
@@ -131,6 +149,8 @@ class WrapperBody:
         before
             The results of another kernel of the choice, which this one's take the places of where
             it runs: it writes into the same buffers.
+        where
+            On which targets it is to run, and what else on others: everywhere if left out.
         """
         wanted, results = self._wanted(), self._written
         for index, (operand, result) in enumerate(self._outputs(results)):
@@ -140,7 +160,7 @@ class WrapperBody:
                     sizes = self.signature.outputs[index]
                     tensor = fold(self.body, operand, tensor, sizes)
                 self.tensors[operand.name] = results[index] = tensor
-        values = self._dispatch(results)
+        values = self._dispatch(results, where)
         for index, (operand, result) in enumerate(self._outputs(results)):
             if is_folded(operand, self.signature.outputs[index]):
                 folded = replace(result, value=values[index])
@@ -353,20 +373,29 @@ class WrapperBody:
             for result in self._wanted()
         ]
 
-    def _dispatch(self, results: list[Tensor]) -> list[str]:
+    def stands_for(self, other: WrapperBody) -> bool:
+        """Whether a dispatch of this kernel can be one of another kernel on another target.
+
+        It can if both take the same, in the same order, and are in executables of equal variants.
+        """
+        return (
+            list(map(str, self.kernel.operands)) == list(map(str, other.kernel.operands))
+            and self._workload == other._workload
+            and self.entry_points.variants == other.entry_points.variants
+        )
+
+    def _dispatch(self, results: list[Tensor], where: Where | None) -> list[str]:
         words = dict(self.words)
         if self.grid_x:
-            words[GRID_X] = (self.grid_x,)
+            words[GRID_X] = (where.grid_x if where else self.grid_x,)
         workload = [
             self.body.index(size) if isinstance(size, int) else size
-            for size in (self.dims[name] for name in workload_of(self.kernel))
+            for size in (self.dims[name] for name in self._workload)
         ]
-        if self._conditional:
-            one = self.body.index(1)
-            zero = self.body.index(0)
-            chosen = f"arith.select {self.guards.only_if}, {one}, {zero} : index"
-            workload.append(self.body.pure(chosen, "runs") if self.guards.only_if else one)
+        if self._everywhere:
+            workload.append(where.targets if where else self.body.index(self._everywhere))
         for name, scratch in self._scratches.items():
             self.tensors[name] = new_scratch(self.body, name, scratch, alone=self._alone)
-        dispatch = Dispatch(self.kernel, self.entry_points, self.tensors, words)
+        entry_points = where.entry_points if where else self.entry_points.text
+        dispatch = Dispatch(self.kernel, entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)

@@ -20,6 +20,7 @@ from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.kernel.sources import check_path, declaring_directory
 from custom_dispatch.kernel.static import Static
 from custom_dispatch.kernel.structure import check_structure
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
 
 
@@ -61,9 +62,9 @@ class Choice:
     like: Choice | None = field(metadata={"not_in_keys": True})
     """The choice whose table counts."""
     rules: Mapping[str, tuple[Condition, ...]]
-    measured: Measured | None
-    """What was measured for the target at hand, where the table was read."""
-    _ordered: dict[frozenset[tuple[str, int]], tuple[Kernel, ...]] = field(
+    measured: tuple[Measured, ...]
+    """What was measured for the targets at hand, one each at most, where the table was read."""
+    _ordered: dict[tuple[frozenset[tuple[str, int]], Target | None], tuple[Kernel, ...]] = field(
         metadata={"not_in_keys": True}
     )
 
@@ -113,7 +114,7 @@ class Choice:
         object.__setattr__(self, "tuning", path)
         object.__setattr__(self, "like", like)
         object.__setattr__(self, "rules", _check_rules(name, names, rules or {}))
-        object.__setattr__(self, "measured", None)
+        object.__setattr__(self, "measured", ())
         object.__setattr__(self, "_ordered", {})
 
     @property
@@ -121,25 +122,34 @@ class Choice:
         """What a call passes, as the first kernel declares it."""
         return self.kernels[0].inputs
 
-    def ordered(self, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+    def ordered(self, dims: Mapping[str, int], target: Target | None = None) -> tuple[Kernel, ...]:
         """The kernels, the preferred one first, for a call of which these sizes are known.
 
         Some may require more than they do by themselves: what says that a call is theirs.
+
+        Parameters
+        ----------
+        target
+            Where the call runs. What was measured counts for that target alone; on another, and
+            where none is given, the rules and the declared order do.
         """
-        key = frozenset(dims.items())
+        key = frozenset(dims.items()), target
         if key not in self._ordered:
             if len(self._ordered) >= _MOST_ORDERS:
                 self._ordered.clear()
-            self._ordered[key] = self._order(dims)
+            self._ordered[key] = self._order(self.measured_for(target), dims)
         return self._ordered[key]
+
+    def measured_for(self, target: Target | None) -> Measured | None:
+        """What was measured for a target; None where nothing was."""
+        return next((item for item in self.measured if item.target == target and item.dims), None)
 
     def own(self, kernel: Kernel) -> Kernel:
         """The kernel as it was declared that `ordered` gave."""
         return next(item for item in self.kernels if item.name == kernel.name)
 
-    def _order(self, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
-        measured = self.measured
-        if measured is None or not measured.dims:
+    def _order(self, measured: Measured | None, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+        if measured is None:
             return self._by_rules()
         open_dims = [name for name in measured.dims if name not in dims]
         if len(open_dims) == 1:
@@ -176,40 +186,54 @@ class Choice:
             *self._ranked(measured, rest, dims),
         )
 
-    def with_measured(self, measured: Measured) -> Choice:
-        """The same choice by what was measured, without the kernels that are never the best."""
-        best = measured.best([kernel.name for kernel in self.kernels])
-        kept = {*best, *self._reached_by_rules()} if self.rules else {*best}
-        taken = [what_it_takes(kernel) for kernel in self.kernels if kernel.name in best]
-        kernels = [k for k in self.kernels if k.name in kept or what_it_takes(k) not in taken]
-        if not self.rules:
-            kernels = list(self._ranked(measured, kernels, {}))
-        return self._with(kernels, measured)
+    def by_tables(self, targets: Sequence[Target], measured: Sequence[Measured]) -> Choice:
+        """The same choice by what was measured for some targets.
 
-    def without_table(self) -> Choice:
-        """The same choice where nothing was measured: without the kernels for tables alone."""
-        if not self.rules:
+        Kernels that none of the targets ever takes are left out: on a target with a table those
+        that take the same as another and are best nowhere, on one without it those that the
+        declared order and the rules never come to. Where nothing was measured for any of them, and
+        there are no rules, the choice stays as it is.
+        """
+        found = self._with(self.kernels, measured)
+        if not self.rules and not any(map(found.measured_for, targets)):
             return self
-        reached = self._reached_by_rules()
-        return self._with([item for item in self.kernels if item.name in reached], None)
+        kept = set[str]()
+        for target in targets:
+            item = found.measured_for(target)
+            kept.update(self._reached() if item is None else self._taken(item))
+        return self._with([item for item in self.kernels if item.name in kept], measured)
 
-    def _reached_by_rules(self) -> list[str]:
-        """The kernels up to the first that takes all sizes, by its requirements and by rules."""
-        found = []
+    def _taken(self, measured: Measured) -> list[str]:
+        """The kernels that are the best for some sizes, and those that take something else."""
+        best = measured.best([kernel.name for kernel in self.kernels])
+        kept = {*best, *self._reached()} if self.rules else {*best}
+        taken = [what_it_takes(kernel) for kernel in self.kernels if kernel.name in best]
+        return [k.name for k in self.kernels if k.name in kept or what_it_takes(k) not in taken]
+
+    def _reached(self) -> list[str]:
+        """The kernels that no earlier one stands for, whatever the call."""
+        found: list[Kernel] = []
         for kernel in self.kernels:
-            found.append(kernel.name)
-            if not kernel.requires and not self.rules.get(kernel.name):
-                break
-        return found
+            if not any(self._stands_for(earlier, kernel) for earlier in found):
+                found.append(kernel)
+        return [kernel.name for kernel in found]
 
-    def _with(self, kernels: Sequence[Kernel], measured: Measured | None) -> Choice:
+    def _stands_for(self, earlier: Kernel, kernel: Kernel) -> bool:
+        """Whether a kernel takes all that a later one does, and no rule sends calls on."""
+        return (
+            not self.rules.get(earlier.name)
+            and _operands(earlier) == _operands(kernel)
+            and {*map(str, earlier.requires)} <= {*map(str, kernel.requires)}
+        )
+
+    def _with(self, kernels: Sequence[Kernel], measured: Sequence[Measured]) -> Choice:
         names = [kernel.name for kernel in kernels]
         rules = {name: rule for name, rule in self.rules.items() if name in names}
         found = Choice(self.name, kernels)
         object.__setattr__(found, "tuning", self.tuning)
         object.__setattr__(found, "like", self.like)
         object.__setattr__(found, "rules", rules)
-        object.__setattr__(found, "measured", measured)
+        object.__setattr__(found, "measured", tuple(measured))
         return found
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -276,10 +300,13 @@ def _within(dim: Dim, ranges: Sequence[tuple[int, int | None]]) -> list[Conditio
     return [Condition(">", as_expr(inside), as_expr(0))]
 
 
-def what_it_takes(kernel: Kernel) -> tuple[object, ...]:
+def what_it_takes(kernel: Kernel) -> tuple[str, ...]:
     """What a kernel takes: equal for kernels of which one can stand for the other."""
-    operands = (str(item) for item in kernel.operands if not isinstance(item, Scratch))
-    return (*sorted(operands), *sorted(map(str, kernel.requires)))
+    return (*_operands(kernel), *sorted(map(str, kernel.requires)))
+
+
+def _operands(kernel: Kernel) -> tuple[str, ...]:
+    return tuple(sorted(str(item) for item in kernel.operands if not isinstance(item, Scratch)))
 
 
 Callee: TypeAlias = "Kernel | Choice | Family"

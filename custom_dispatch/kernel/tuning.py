@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
@@ -72,6 +72,8 @@ class Measured:
     digests: Mapping[str, str]
     """What each kernel was built from, by its name."""
     sizes: tuple[MeasuredSizes, ...]
+    scalars: Mapping[str, float | int] = field(default_factory=dict)
+    """The values of scalars that were given, by name."""
 
     def ranked(self, names: Sequence[str], dims: Mapping[str, int]) -> tuple[str, ...]:
         """Kernels, the best for some sizes first; those that were not measured last, as they come.
@@ -140,11 +142,12 @@ class Measured:
         return tuple(dict.fromkeys(self.ranked(names, dims)[0] for dims in wanted))
 
     def is_like(self, other: Measured) -> bool:
-        """Whether the same kernels were measured on the same device."""
-        return (self.device, self.compiler, dict(self.digests)) == (
+        """Whether the same kernels were measured alike on the same device."""
+        return (self.device, self.compiler, dict(self.digests), dict(self.scalars)) == (
             other.device,
             other.compiler,
             dict(other.digests),
+            dict(other.scalars),
         )
 
     def without(self, kernels: Sequence[str]) -> Measured:
@@ -171,10 +174,9 @@ class TuningTable:
     choice: str
     measured: tuple[Measured, ...]
 
-    def for_targets(self, targets: Sequence[Target]) -> Measured | None:
-        """What was measured for the first of some targets that was."""
-        found = {item.target: item for item in self.measured}
-        return next((found[target] for target in targets if target in found), None)
+    def for_target(self, target: Target) -> Measured | None:
+        """What was measured for a target; None where nothing was."""
+        return next((item for item in self.measured if item.target == target), None)
 
     def with_measured(self, measured: Measured) -> TuningTable:
         """The same with what was measured now.
@@ -183,7 +185,7 @@ class TuningTable:
         compiler and of the same kernels, but for sizes that were measured again.
         """
         others = [item for item in self.measured if item.target != measured.target]
-        before = next((item for item in self.measured if item.target == measured.target), None)
+        before = self.for_target(measured.target)
         if before is not None and before.is_like(measured):
             again = [item.dims for item in measured.sizes]
             kept = [item for item in before.sizes if item.dims not in again]
@@ -198,6 +200,7 @@ class TuningTable:
                 "device": item.device,
                 "compiler": item.compiler,
                 "date": item.date,
+                **({"scalars": dict(item.scalars)} if item.scalars else {}),
                 "digests": dict(item.digests),
                 "sizes": [
                     {"dims": dict(sizes.dims), "results": [_as_data(r) for r in sizes.results]}

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy
@@ -19,6 +20,8 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Struct
 from custom_dispatch.runtime.declaration import FunctionType
 from custom_dispatch.runtime.random_inputs import random_array, random_value, some_number
+
+NO_SCALARS: Mapping[str, float | int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def inputs_for_kernel(
     generator: numpy.random.Generator,
     *,
     with_optional: bool = True,
+    scalars: Mapping[str, float | int] = NO_SCALARS,
 ) -> BenchInputs:
     """Random inputs of a kernel, for the sizes that the dims give.
 
@@ -56,6 +60,8 @@ def inputs_for_kernel(
     ----------
     with_optional
         Whether optional operands are there, too.
+    scalars
+        The values of scalars that are given, by name; others are `some_number`.
 
     Raises
     ------
@@ -79,7 +85,9 @@ def inputs_for_kernel(
     grids_for(kernel, dims)
     _check_memory(kernel, dims)
     given = tuple(
-        random_value(operand, dims, generator)
+        scalars[operand.name]
+        if operand.name in scalars
+        else random_value(operand, dims, generator)
         if with_optional or not (isinstance(operand, Buffer) and operand.optional)
         else numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
         for operand in kernel.inputs

@@ -24,8 +24,9 @@ from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, sha
 from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.toolchain.tuned import tuned
 
-_by_table: dict[tuple[Choice, str], Choice] = {}
-"""Choices by their tables, which are read once a process, for each kind of device."""
+_by_table: dict[tuple[Choice, str], tuple[Choice, Target | None]] = {}
+"""Choices by their tables, which are read once a process, for each kind of device; and the target
+whose table counts there."""
 
 
 def choose(
@@ -77,11 +78,13 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
     key = choice, kind_of_device(first, device)
     if key not in _by_table:
         if key[1] == "cuda":
-            found = {target_for_gpu(kernel) for kernel in choice.kernels}
-            targets = sorted(found, key=lambda target: target.cuda_arch, reverse=True)
+            of_kernels = {target_for_gpu(kernel) for kernel in choice.kernels}
+            targets = sorted(of_kernels, key=lambda target: target.cuda_arch, reverse=True)
         else:
             targets = [Target("cpu", cpu="host")]
-        _by_table[key] = tuned(choice, targets)
+        found = tuned(choice, targets)
+        measured = (target for target in targets if found.measured_for(target))
+        _by_table[key] = found, next(measured, None)
     dims: dict[str, int] = {}
     for operand in first.inputs:
         if isinstance(operand, Buffer) and operand.name in arrays:
@@ -89,7 +92,8 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
             if operand.has_rank(len(shape)):
                 sizes = zip(operand.shape, folded(operand, shape), strict=True)
                 dims |= {size.name: actual for size, actual in sizes if isinstance(size, Dim)}
-    return _by_table[key].ordered(dims)
+    ordered, target = _by_table[key]
+    return ordered.ordered(dims, target)
 
 
 def _check(kernel: Kernel, values: list[Any], arrays: Mapping[str, Array]) -> None:

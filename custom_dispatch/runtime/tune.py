@@ -78,7 +78,7 @@ def tune(
     Raises
     ------
     CallError
-        A dim has no value, or is none of the kernels'.
+        A dim has no value, or is none of the kernels'; or a scalar is none that calls pass.
     DeviceError
         The device is not there.
     """
@@ -121,6 +121,7 @@ def tune(
         time.strftime("%Y-%m-%d"),
         {kernel.name: digest_of(kernel, target) for kernel in choice.kernels},
         tuple(rows),
+        dict(effort.scalars),
     )
 
 
@@ -196,7 +197,7 @@ def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path |
     if kernel is None or _operations(kernel, dims) > _MOST_OPERATIONS:
         return None
     generator = numpy.random.default_rng(effort.seed)
-    inputs = inputs_for_kernel(kernel, dims, generator, with_optional=False)
+    inputs = inputs_for_kernel(kernel, dims, generator, with_optional=False, scalars=effort.scalars)
     results = reference_results(kernel, inputs.given or ())
     names = [item.name for item in kernel.outputs]
     Sample.of(dict(zip(names, results, strict=True))).write(path)

@@ -60,7 +60,9 @@ class OnCpu:
         kernel = self._kernels[index]
         code = Path(self._asked["kernels"][index]["code"]).read_bytes()
         generator = numpy.random.default_rng(self._asked["seed"])
-        inputs = inputs_for_kernel(kernel, self._dims, generator, with_optional=False)
+        inputs = inputs_for_kernel(
+            kernel, self._dims, generator, with_optional=False, scalars=self._asked["scalars"]
+        )
         runs = Bench(code, "a candidate", kernel.name, "cpu", kernel)
         self._runs[index] = runs, inputs
         pairs = zip(kernel.outputs, runs.results(inputs), strict=True)

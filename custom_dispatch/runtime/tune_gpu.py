@@ -139,7 +139,9 @@ class OnGpu:
         if key in self._sets:
             return self._sets[key]
         generator = numpy.random.default_rng(self._asked["seed"])
-        inputs = inputs_for_kernel(kernel, self._dims, generator, with_optional=False)
+        inputs = inputs_for_kernel(
+            kernel, self._dims, generator, with_optional=False, scalars=self._asked["scalars"]
+        )
         given = given_by_name(kernel, inputs)
         buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
         sizes = {item.name: size_bytes(item, self._dims) for item in buffers}

@@ -44,6 +44,8 @@ class Effort:
     """For the random inputs, which are the same for every kernel."""
     with_reference: bool = True
     """Whether results are compared with the reference of the choice's kernels, if one has any."""
+    scalars: Mapping[str, float | int] = field(default_factory=dict)
+    """The values of scalars that calls pass, by name; others get some number."""
 
 
 DEFAULT_EFFORT = Effort()
@@ -92,6 +94,7 @@ class Runner:
             "repetitions": effort.repetitions,
             "budget_s": effort.seconds,
             "seed": effort.seed,
+            "scalars": dict(effort.scalars),
         }
         self._request.write_text(json.dumps(asked))
 

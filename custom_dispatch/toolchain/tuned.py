@@ -20,7 +20,7 @@ from custom_dispatch.kernel.tuning import Measured, TuningTable, read_table
 
 
 def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
-    """The choice by what its table says of the first of some targets that it knows.
+    """The choice by what its table says of each of some targets.
 
     What was measured of another source or launch than the kernel has now is left out, with a
     warning. A choice without a table, or whose file is not there yet, stays what it is.
@@ -28,29 +28,32 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     Raises
     ------
     DeclarationError
-        The file is no table of this choice.
+        The file is no table of this choice, or contradicts itself or the choice.
     """
     source = choice.like or choice
     table = table_of(source)
-    measured = None if table is None else table.for_targets(targets)
-    if measured is None:
-        return choice.without_table()
+    found = [] if table is None else [item for item in map(table.for_target, targets) if item]
+    return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in found])
+
+
+def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
+    """What was measured of the kernels as they are now, by the names of this choice."""
     stale = [kernel.name for kernel in source.kernels if _is_other(kernel, measured)]
     if stale:
         warnings.warn(
             f"choice `{source.name}`: `{'`, `'.join(stale)}` changed after the table "
-            f"`{source.tuning}` was measured, and so is taken after the others; "
-            "`custom-dispatch tune` measures again.",
+            f"`{source.tuning}` was measured for {measured.target}, and so is taken after the "
+            "others; `custom-dispatch tune` measures again.",
             TuningWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     measured = measured.without(stale)
-    if choice.like is not None:
-        pairs = zip(source.kernels, choice.kernels, strict=True)
-        names = {theirs.name: ours.name for theirs, ours in pairs}
-        known = {result.kernel for item in measured.sizes for result in item.results}
-        measured = measured.without([name for name in known if name not in names]).renamed(names)
-    return choice.with_measured(measured)
+    if choice.like is None:
+        return measured
+    pairs = zip(source.kernels, choice.kernels, strict=True)
+    names = {theirs.name: ours.name for theirs, ours in pairs}
+    known = {result.kernel for item in measured.sizes for result in item.results}
+    return measured.without([name for name in known if name not in names]).renamed(names)
 
 
 def _is_other(kernel: Kernel, measured: Measured) -> bool:

@@ -36,9 +36,13 @@ def measured(*rows: tuple[int, int, dict[str, float]]) -> Measured:
     return Measured(SM_90A, "NVIDIA H200", "NVRTC 13.0", "2026-11-21", {}, sizes)
 
 
+def tabled(choice: cd.Choice, table: Measured) -> cd.Choice:
+    return choice.by_tables([SM_90A], [table])
+
+
 def first(choice: cd.Choice, known: dict[str, int], **dims: int) -> str:
     """The kernel that a call gets, whose sizes a module knows only in part beforehand."""
-    for item in choice.ordered(known):
+    for item in choice.ordered(known, SM_90A):
         if all(holds(condition, {**known, **dims}) for condition in item.requires):
             return item.name
     raise AssertionError(dims)
@@ -66,24 +70,24 @@ def test_without_a_table_rules_say_for_which_sizes_a_kernel_is(choice: cd.Choice
     assert first(choice, {}, m=8, n=7) == "rest"
     assert first(choice, {"n": 512}, m=9) == "large"
     assert first(choice, {"m": 9, "n": 8}) == "rest"
-    names = [item.name for item in choice.without_table().kernels]
+    names = [item.name for item in choice.by_tables([SM_90A], []).kernels]
     assert names == ["fours", "large", "rest"]  # the others are there for tables
 
 
 def test_where_all_sizes_are_known_the_table_alone_counts(choice: cd.Choice) -> None:
-    tabled = choice.with_measured(TABLE)
-    assert first(tabled, {"m": 1, "n": 64}) == "fours"
-    assert first(tabled, {"m": 3, "n": 64}) == "fours"
-    assert first(tabled, {"m": 5, "n": 64}) == "other"
-    assert first(tabled, {"m": 1, "n": 63}) == "rest"  # the next that takes it
-    assert first(tabled, {"m": 1024, "n": 4096}) == "never"
+    found = tabled(choice, TABLE)
+    assert first(found, {"m": 1, "n": 64}) == "fours"
+    assert first(found, {"m": 3, "n": 64}) == "fours"
+    assert first(found, {"m": 5, "n": 64}) == "other"
+    assert first(found, {"m": 1, "n": 63}) == "rest"  # the next that takes it
+    assert first(found, {"m": 1024, "n": 4096}) == "never"
 
 
 def test_where_one_size_is_not_known_the_call_is_compared_with_measured_sizes(
     choice: cd.Choice,
 ) -> None:
-    tabled = choice.with_measured(TABLE)
-    found = {size: first(tabled, {"n": 64}, m=size) for size in (1, 4, 5, 100, 128, 129, 512, 513)}
+    found = tabled(choice, TABLE)
+    found = {size: first(found, {"n": 64}, m=size) for size in (1, 4, 5, 100, 128, 129, 512, 513)}
     assert found == {
         1: "fours",
         4: "fours",
@@ -96,20 +100,22 @@ def test_where_one_size_is_not_known_the_call_is_compared_with_measured_sizes(
     }
     # As good as the best within 3 % goes on.
     slower = measured((1, 64, {"large": 2.0, "rest": 3.0}), (64, 64, {"large": 2.04, "rest": 2.0}))
-    assert {item.name for item in choice.with_measured(slower).ordered({"n": 64})[:1]} == {"large"}
+    assert {item.name for item in tabled(choice, slower).ordered({"n": 64}, SM_90A)[:1]} == {
+        "large"
+    }
     for size in (1, 64, 4096):
-        assert first(choice.with_measured(slower), {"n": 64}, m=size) == "large"
+        assert first(tabled(choice, slower), {"n": 64}, m=size) == "large"
 
 
 def test_where_several_are_not_known_rules_count(choice: cd.Choice) -> None:
-    tabled = choice.with_measured(TABLE)
-    assert first(tabled, {}, m=8, n=8) == "fours"
-    assert first(tabled, {}, m=64, n=64) == "large"
-    assert first(tabled, {}, m=9, n=9) == "rest"
+    found = tabled(choice, TABLE)
+    assert first(found, {}, m=8, n=8) == "fours"
+    assert first(found, {}, m=64, n=64) == "large"
+    assert first(found, {}, m=9, n=9) == "rest"
 
 
 def test_a_table_without_times_is_none(choice: cd.Choice) -> None:
-    nothing = choice.with_measured(TABLE.without([item.name for item in choice.kernels]))
+    nothing = tabled(choice, TABLE.without([item.name for item in choice.kernels]))
     assert first(nothing, {"m": 9, "n": 8}) == "rest"
 
 
@@ -119,8 +125,8 @@ def test_another_choices_table_counts_for_the_same_kernels(choice: cd.Choice) ->
     assert twin.like is choice
     assert twin.tuning is None
     names = {item.name: f"twin_{item.name}" for item in choice.kernels}
-    tabled = twin.with_measured(TABLE.renamed(names))
-    assert first(tabled, {"m": 16, "n": 64}) == "twin_other"
+    found = tabled(twin, TABLE.renamed(names))
+    assert first(found, {"m": 16, "n": 64}) == "twin_other"
     with pytest.raises(DeclarationError, match="whose kernels are 5, and these 2") as caught:
         cd.Choice("few", twins[:2], tuning=choice)
     assert "as many kernels in the same order" in caught.value.expected

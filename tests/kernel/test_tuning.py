@@ -80,16 +80,17 @@ def test_a_choice_keeps_what_is_best_somewhere_and_what_takes_something_else() -
     choice = cd.Choice("k", [*map(kernel, "cba"), wide], tuning="k.json")
     assert choice.tuning == Path(__file__).parent / "k.json"
     assert choice.ordered({"m": 1}) == choice.kernels
-    found = choice.with_measured(BOTH)
-    assert [item.name for item in found.kernels] == ["a", "b", "wide"]
-    assert [item.name for item in found.ordered(SMALL.dims)] == ["b", "a", "wide"]
+    found = choice.by_tables([SM_90A], [BOTH])
+    assert [item.name for item in found.kernels] == ["b", "a", "wide"]
+    assert [item.name for item in found.ordered(SMALL.dims, SM_90A)] == ["b", "a", "wide"]
+    assert [item.name for item in found.ordered({}, SM_90A)] == ["a", "b", "wide"]
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
     table = TuningTable("k", (BOTH, measured(SMALL, target=SM_80)))
     assert read_table(table.text(), "k.json", "k") == table
-    assert table.for_targets([SM_80, SM_90A]) == table.measured[1]
-    assert table.for_targets([Target.parse("cpu")]) is None
+    assert table.for_target(SM_80) == table.measured[1]
+    assert table.for_target(Target.parse("cpu")) is None
     again = table.with_measured(measured(target=SM_90A))
     assert [item.target for item in again.measured] == [SM_80, SM_90A]
     assert len(table.text().splitlines()) > 20  # to be read in a review

@@ -14,6 +14,7 @@ from shipped import DTYPES, ODD, Shipped, spoiled, unaligned
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.kernel.target import Target
 
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
@@ -169,7 +170,7 @@ def test_every_size_has_a_kernel() -> None:
     """The last of a choice that no table is needed for requires nothing."""
     for item in vars(gemm).values():
         if isinstance(item, cd.Choice):
-            assert item.without_table().ordered({})[-1].requires == ()
+            assert item.by_tables([Target.parse("cuda:sm_80")], []).ordered({})[-1].requires == ()
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
