@@ -16,6 +16,7 @@
 // Memory traffic: one read of each query and one write of each result; every block reads the keys and
 // values of its head, from the caches but for the first.
 
+#include "include/attention_placement.cuh"
 #include "include/pack.cuh"
 
 namespace cuda_kernels {
@@ -87,9 +88,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   float* const weights = key_tile + Keys * stride;
 
   const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
-  // The last queries first: of a causal head they have the most keys.
-  const int first = (gridDim.x - 1 - blockIdx.x) * kTileQueries;
-  const int head = blockIdx.y, batch = blockIdx.z;
+  const QueryTile<kTileQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import custom_dispatch as cd
 from cuda_kernels.shared.attention import (
+    ALL_HEADS,
     PREFIXES,
     attend,
-    batch,
+    blocks,
     flops,
     heads,
     kv_heads,
     on_cpu,
     operands,
-    queries,
 )
 from cuda_kernels.shared.rows import C_TYPES
 from cuda_kernels.tensor_core_attention import choose, choose_cached
+from custom_dispatch.kernel.expr import Expr
 
 THREADS, TILE_QUERIES = 128, 64
 """As in `attention.cu`: threads of a block, and queries that it computes."""
@@ -40,13 +41,22 @@ def shared_bytes(dim: int, tile_keys: int) -> int:
     return 4 * ((TILE_QUERIES + tile_keys) * (dim + 4) + TILE_QUERIES * (tile_keys + 4))
 
 
-def declare(dtype: str, dim: int, mask: str = "keys", *, tile_keys: int | None = None) -> cd.Kernel:
+def declare(
+    dtype: str,
+    dim: int,
+    mask: str = "keys",
+    *,
+    tile_keys: int | None = None,
+    all_heads: Expr = ALL_HEADS,
+) -> cd.Kernel:
     """The kernel without tensor cores, for a type, a head's size (32, 64 or 128) and a mask.
 
     Parameters
     ----------
     mask
         As of `shared.attention.operands`. All forms are one entry of one object.
+    all_heads
+        Heads of all sequences, each of which has blocks of its own.
     """
     tile_keys = TILE_KEYS[dim] if tile_keys is None else tile_keys
     return cd.Kernel(
@@ -55,12 +65,12 @@ def declare(dtype: str, dim: int, mask: str = "keys", *, tile_keys: int | None =
         entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {dim}, {tile_keys}>",
         operands=operands(dtype, dim, mask),
         block=THREADS,
-        grid=(cd.ceildiv(queries, TILE_QUERIES), heads, batch),
+        grid=blocks(TILE_QUERIES, all_heads),
         dynamic_shared_memory=shared_bytes(dim, tile_keys),
         requires=[heads % kv_heads == 0],
         reference=attend,
         flops=flops(dim),
-        implementations={"cpu": on_cpu(dtype, dim)},
+        implementations={"cpu": on_cpu(dtype, dim, all_heads=all_heads)},
     )
 
 

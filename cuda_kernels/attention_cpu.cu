@@ -46,7 +46,8 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
   extern __shared__ float4 shared[];
   Tiles<Dim>& tiles = *reinterpret_cast<Tiles<Dim>*>(shared);
   const int lane = threadIdx.x % kWidth, warp = threadIdx.x / kWidth, row = warp * kRows;
-  const int first = blockIdx.x * kQueries, head = blockIdx.y, batch = blockIdx.z;
+  const QueryTile<kQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int rows = min(kQueries, queries - first), last_row = min(row + kRows, rows);
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =

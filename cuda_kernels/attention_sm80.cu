@@ -51,9 +51,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const unsigned value_tile = key_tile + Keys * Dim * 2;
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
-  // The last queries first: of a causal head they have the most keys.
-  const int first = (gridDim.x - 1 - blockIdx.x) * kQueries;
-  const int head = blockIdx.y, batch = blockIdx.z;
+  const QueryTile<kQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;

@@ -7,13 +7,9 @@ The kernels of `attention.py` and `tensor_core_attention.py`, each batch with on
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import custom_dispatch as cd
 from cuda_kernels import attention, tensor_core_attention
 from cuda_kernels.shared.attention import PREFIXES, Array, attend, batch, keys, queries
-from cuda_kernels.shared.hopper import MULTIPROCESSORS
-from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand, Scalar
 
 
@@ -42,27 +38,16 @@ def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
     """The kernel for a type, a head's size (32, 64 or 128) and a form of mask."""
     has_tensor_cores = dtype != "f32" and dim > 32
     of_heads = tensor_core_attention.prefill if has_tensor_cores else attention.declare
-    kernel = of_heads(dtype, dim, mask)
-    persistent: Expr = cd.minimum(
-        cd.ceildiv(queries, tensor_core_attention.WARPGROUP_TILES[max(dim, 64)].queries) * batch,
-        MULTIPROCESSORS,
-    )
+    kernel = of_heads(dtype, dim, mask, all_heads=batch)
     return cd.Kernel(
         f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}",
         source=kernel.source,
         entry=kernel.entry,
         operands=_operands(kernel),
         block=kernel.block,
-        grid=(kernel.grid[0], 1, batch),
+        grid=kernel.grid,
         dynamic_shared_memory=kernel.dynamic_shared_memory,
-        implementations={
-            str(target): replace(
-                kernel_there, grid=persistent if target.is_cuda else (form.grid[0], 1, batch)
-            )
-            for (target, kernel_there), (_, form) in zip(
-                kernel.implementations, kernel.variants, strict=True
-            )
-        },
+        implementations={str(target): form for target, form in kernel.implementations},
         reference=_attend,
         flops=4 * dim * batch * queries * keys,
     )

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import custom_dispatch as cd
 from cuda_kernels.shared.attention import (
+    ALL_HEADS,
     PREFIXES,
     attend,
     attend_by_position,
     attend_cache,
     batch,
+    blocks,
     flops,
     heads,
     keys,
@@ -27,6 +29,7 @@ from cuda_kernels.shared.attention import (
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Expr
 
 DECODED_ROWS = 16
 """Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
@@ -132,6 +135,7 @@ def prefill(
     by_position: bool = False,
     tiles: Tiles | None = None,
     warpgroup_tiles: WarpgroupTiles | None = None,
+    all_heads: Expr = ALL_HEADS,
 ) -> cd.Kernel:
     """The kernel for any number of queries.
 
@@ -141,31 +145,32 @@ def prefill(
         As of `shared.attention.operands`.
     tiles, warpgroup_tiles
         Others than the usual ones, before sm_90a and on it.
+    all_heads
+        Heads of all sequences, each of which has work of its own.
     """
     tiles = tiles or TILES[dim]
     hopper = warpgroup_tiles or WARPGROUP_TILES[dim]
     numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
     numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
-    work = cd.ceildiv(queries, hopper.queries) * heads * batch
     return cd.Kernel(
         _name("prefill_", dtype, dim, mask, by_position),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
         operands=operands(dtype, dim, mask, by_position),
         block=32 * tiles.warps,
-        grid=(cd.ceildiv(queries, tiles.queries), heads, batch),
+        grid=blocks(tiles.queries, all_heads),
         dynamic_shared_memory=tiles.shared_bytes(dim),
         requires=[heads % kv_heads == 0],
         reference=attend_by_position if by_position else attend,
         flops=flops(dim),
         implementations={
-            "cpu": on_cpu(dtype, dim, by_position),
+            "cpu": on_cpu(dtype, dim, by_position, all_heads),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
                 block=128 * (hopper.consumers + 1),
-                grid=cd.minimum(work, MULTIPROCESSORS),
+                grid=cd.minimum(blocks(hopper.queries, all_heads), MULTIPROCESSORS),
                 dynamic_shared_memory=hopper.shared_bytes(dim),
             ),
         },

@@ -1,7 +1,22 @@
-// Where attention writes its result, to be included by kernels: #include "include/attention_placement.cuh".
+// Which queries a block of attention has, and where it writes their result, to be included by kernels:
+// #include "include/attention_placement.cuh".
 #pragma once
 
 namespace cuda_kernels {
+
+// Of a grid with one block for each `Queries` queries of a head of a sequence. It has one dimension, since the others end
+// at 65535, and what calls them heads and sequences may have more together. A head's blocks are side by side, which read
+// the same keys; the last queries first: of a causal head they have the most keys.
+template <int Queries>
+struct QueryTile {
+  int first, head, sequence;
+
+  __device__ __forceinline__ QueryTile(int queries, int heads) {
+    const int tiles = (queries + Queries - 1) / Queries, all_heads = blockIdx.x / tiles;
+    first = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Queries;
+    head = all_heads % heads, sequence = all_heads / heads;
+  }
+};
 
 // Where the result of a query and head lies, in elements: of [batch, heads, queries, Dim], or of [batch, queries, heads,
 // Dim], where what belongs to a position stands together.

@@ -8,12 +8,15 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.shared.rows import C_TYPES
+from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 batch, heads, kv_heads = cd.dim("batch"), cd.dim("heads"), cd.dim("kv_heads")
 queries, keys = cd.dim("queries"), cd.dim("keys")
+ALL_HEADS = heads * batch
+"""Of all sequences."""
 
 PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
 """What the names of kernels with each form of mask begin with."""
@@ -61,7 +64,14 @@ def placed(by_position: bool) -> str:
     return ", true" if by_position else ""
 
 
-def on_cpu(dtype: str, dim: int, by_position: bool = False) -> cd.Implementation:
+def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
+    """The grid of a block for so many queries of each head: `QueryTile`."""
+    return cd.ceildiv(queries, of_queries) * all_heads
+
+
+def on_cpu(
+    dtype: str, dim: int, by_position: bool = False, all_heads: Expr = ALL_HEADS
+) -> cd.Implementation:
     """What CPUs run for all of them: `attention_cpu.cu`."""
     warps, rows, lanes = 8, 8, 32
     tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
@@ -69,7 +79,7 @@ def on_cpu(dtype: str, dim: int, by_position: bool = False) -> cd.Implementation
         source="attention_cpu.cu",
         entry=f"cuda_kernels::attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>",
         block=warps * lanes,
-        grid=(cd.ceildiv(queries, warps * rows), heads, batch),
+        grid=blocks(warps * rows, all_heads),
         dynamic_shared_memory=4 * tiles,
     )
 

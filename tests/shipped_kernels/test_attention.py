@@ -5,14 +5,17 @@ What GPUs run, with smaller tiles, which are compiled in less time; and what CPU
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
-from cuda_kernels import attention
+from cuda_kernels import attention, flat_attention, tensor_core_attention
 from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.binding import grid_for
+from custom_dispatch.kernel.geometry import MAX_GRID
 
 Random = np.random.Generator
 DIM = 32
@@ -108,6 +111,17 @@ def test_a_nan_in_a_key_reaches_the_queries_that_see_it(
     got, want = attentions.both("attention_f32_32", q, k, v, none, 0.1, 1)
     assert np.isnan(got).all(axis=-1)[0, 0].tolist() == [query >= 40 for query in range(70)]
     assert_close(got, want)
+
+
+def test_sequences_and_heads_may_be_more_than_a_grid_has_in_y_and_z() -> None:
+    """IREE's own attention takes any number: so must what replaces it."""
+    sizes = {"queries": 49, "keys": 49, "heads": 16, "kv_heads": 16}
+    flat = flat_attention.flat_attention_f32_32, flat_attention.flat_attention_f16_64
+    alone = attention.attention_f32_32, tensor_core_attention.prefill("f16", 64)
+    for kernel, batch in itertools.product((*flat, *alone), (1, 1 << 20)):
+        for form in kernel.forms:
+            grid = grid_for(form, sizes | {"batch": batch})
+            assert all(size <= most for size, most in zip(grid, MAX_GRID, strict=True))
 
 
 def test_heads_that_cannot_be_grouped_are_refused(random: Random) -> None:
