@@ -9,22 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule
-from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
-from custom_dispatch.ir.library_module import write_library_module, write_module_apart
+from custom_dispatch.ir.library_module import check_form, write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import as_path, is_list, several, shown
+from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_one_form
+from custom_dispatch.toolchain.plan import check_one_form, no_kernel
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -112,6 +114,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         Building the kernels failed; see `cd.build`.
     """
     patterns = as_list(replace)
+    _check_flags(flags)
     model, members = _members(model, kernels, bool(patterns))
     placed: Model | PlacedModel | None = model
     if patterns:
@@ -164,6 +167,16 @@ def compile(  # noqa: A001 - the public name is cd.compile
     )
 
 
+def _check_flags(flags: Sequence[str]) -> None:
+    if is_list(flags) and all(map(is_argument, flags)):
+        return
+    raise DeclarationError(
+        f"flags is given as {shown(flags)}.",
+        expected='a list of texts, one a flag: ["--iree-opt-level=O3"]',
+        next_step="put each flag into a text of its own.",
+    )
+
+
 def _members(
     model: Model | None,
     kernels: Callee | Iterable[Callee] | Library,
@@ -176,9 +189,11 @@ def _members(
     others
         Whether further kernels may come.
     """
-    if isinstance(kernels, Library | Kernel | Choice) or not isinstance(kernels, Family | Iterable):
+    if isinstance(kernels, Library | Kernel | Choice):
         return model, kernels
-    items = [kernels] if isinstance(kernels, Family) else list(kernels)
+    items = [kernels] if isinstance(kernels, Family) else several(kernels)
+    if items is None:
+        raise no_kernel(kernels)
     families = [item for item in items if isinstance(item, Family)]
     if not families:
         return model, [item for item in items if not isinstance(item, Family)]
@@ -307,7 +322,8 @@ def emit(
     CustomDispatchError
         As for `compile`.
     """
-    path = Path(output)
+    check_form(form)
+    path = as_path(output, "The .mlir file", OutputError)
     check_output(path)
     into, members = _members(into, kernels)
     library = _library(members, targets, store, options)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import write_atomically, write_together
+from custom_dispatch.kernel.names import as_path
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.parameters import SUFFIX, Parameters
 from custom_dispatch.replaced import Replaced
@@ -41,7 +42,7 @@ class CompiledModule:
         OutputError
             It cannot be written, or a weight was changed since the model was compiled.
         """
-        file = Path(path)
+        file = as_path(path, "The module's file", OutputError)
         if self.parameters is None:
             write_atomically(file, self.bytes)
             return file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from iree.compiler import ir
@@ -19,6 +18,7 @@ from custom_dispatch.frontends.symbols import (
     name_of,
     type_of,
 )
+from custom_dispatch.kernel.names import as_path
 
 Model: TypeAlias = "str | os.PathLike[str] | Any"
 """A path, MLIR text, or a parsed `iree.compiler.ir.Module` (which stays as it is)."""
@@ -32,27 +32,25 @@ def parse_model(model: Model) -> ir.Module:
     ModelError
         The file is missing or unreadable, or its content is not valid MLIR.
     """
-    if isinstance(model, ir.Module):
-        buffer = io.BytesIO()
-        model.operation.write_bytecode(buffer)
-        return parse_content(buffer.getvalue(), "The model")
-    if isinstance(model, str) and ("\n" in model or "{" in model):
-        return parse_content(model.encode(), "The model")
-    path = Path(model)
-    return parse_content(read_bytes(path, "The model", ModelError), f"`{path}`")
+    return parse_content(*_content_of(model))
 
 
 def refers_to_files(model: Model) -> bool:
     """Whether a model may refer to object files: then it is not all that its compilation reads."""
+    content, _ = _content_of(model)
+    return b"executable.object" in content
+
+
+def _content_of(model: Model) -> tuple[bytes, str]:
+    """A model as text or bytecode, and what errors call it."""
     if isinstance(model, ir.Module):
         buffer = io.BytesIO()
         model.operation.write_bytecode(buffer)
-        content = buffer.getvalue()
-    elif isinstance(model, str) and ("\n" in model or "{" in model):
-        content = model.encode()
-    else:
-        content = read_bytes(Path(model), "The model", ModelError)
-    return b"executable.object" in content
+        return buffer.getvalue(), "The model"
+    if isinstance(model, str) and ("\n" in model or "{" in model):
+        return model.encode("utf-8", "surrogatepass"), "The model"
+    path = as_path(model, "The model", ModelError)
+    return read_bytes(path, "The model", ModelError), f"`{path}`"
 
 
 def parse_content(content: bytes, what: str) -> ir.Module:

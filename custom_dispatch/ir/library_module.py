@@ -28,6 +28,7 @@ from custom_dispatch.ir.signature import Sizes, common_signature, input_types, o
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.toolchain.library import Library
 
 FORMS = ("executable", "source")
@@ -153,6 +154,22 @@ def _values(types: Sequence[str], sizes: Sequence[Sizes]) -> tuple[Value, ...]:
     )
 
 
+def check_form(form: str) -> None:
+    """Require one of `FORMS`.
+
+    Raises
+    ------
+    DeclarationError
+        It is none.
+    """
+    if not is_one_of(form, FORMS):
+        raise DeclarationError(
+            f"{shown(form)} is not a form of IR.",
+            expected=" or ".join(FORMS),
+            next_step="leave it out for hal.executable with one variant a target.",
+        )
+
+
 def write_executables(
     executables: Sequence[Executable], reference: ObjectReference, form: str
 ) -> str:
@@ -161,16 +178,10 @@ def write_executables(
     Raises
     ------
     DeclarationError
-        The form is unknown, or cannot hold the targets.
+        The form cannot hold the targets.
     """
     if form == "executable":
         return "\n".join(write_executable(item, reference) for item in executables)
-    if form != "source":
-        raise DeclarationError(
-            f"{form!r} is not a form of IR.",
-            expected=" or ".join(FORMS),
-            next_step="leave it out for hal.executable with one variant a target.",
-        )
     for item in executables:
         if item.cpu is not None:
             raise DeclarationError(

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.condition import Condition, check_requires
-from custom_dispatch.kernel.expr import Dim, Expr, as_expr, where
+from custom_dispatch.kernel.expr import Dim, Expr, as_expr, dims_of, uses_device, where
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, launch
-from custom_dispatch.kernel.names import check_name, is_list, shown
+from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
 from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.kernel.sources import check_path, declaring_directory
 from custom_dispatch.kernel.static import Static
@@ -113,7 +113,7 @@ class Choice:
             path = check_path(name, "tuning", tuning, directory, of="Choice")
         object.__setattr__(self, "tuning", path)
         object.__setattr__(self, "like", like)
-        object.__setattr__(self, "rules", _check_rules(name, names, rules or {}))
+        object.__setattr__(self, "rules", _check_rules(name, kernels, rules))
         object.__setattr__(self, "measured", ())
         object.__setattr__(self, "_ordered", {})
 
@@ -134,11 +134,12 @@ class Choice:
             where none is given, the rules and the declared order do.
         """
         key = frozenset(dims.items()), target
-        if key not in self._ordered:
+        found = self._ordered.get(key)
+        if found is None:
             if len(self._ordered) >= _MOST_ORDERS:
-                self._ordered.clear()
-            self._ordered[key] = self._order(self.measured_for(target), dims)
-        return self._ordered[key]
+                self._ordered.clear()  # another thread may be at the same place
+            found = self._ordered[key] = self._order(self.measured_for(target), dims)
+        return found
 
     def measured_for(self, target: Target | None) -> Measured | None:
         """What was measured for a target; None where nothing was."""
@@ -274,16 +275,33 @@ def _check_like(name: str, count: int, like: Choice) -> None:
 
 
 def _check_rules(
-    name: str, names: Sequence[str], rules: Mapping[str, Sequence[Condition]]
+    name: str, kernels: Sequence[Kernel], rules: Mapping[str, Sequence[Condition]] | None
 ) -> dict[str, tuple[Condition, ...]]:
-    for kernel in rules:
-        if kernel not in names:
+    if rules is None:
+        return {}
+    if not isinstance(rules, Mapping):
+        raise DeclarationError(
+            f"Choice `{name}`: rules is given as {shown(rules)}.",
+            expected="a dict of lists of comparisons by kernel name",
+            next_step=f'write rules={{"{kernels[0].name}": [n <= 8192]}}.',
+        )
+    names = [kernel.name for kernel in kernels]
+    for named in rules:
+        if not is_one_of(named, names):
             raise DeclarationError(
-                f"Choice `{name}`: a rule is for {shown(kernel)}, which is none of its kernels.",
+                f"Choice `{name}`: a rule is for {shown(named)}, which is none of its kernels.",
                 expected=f"names of its kernels: {', '.join(names)}",
                 next_step="correct the name.",
             )
-    return {kernel: check_requires(kernel, rule) for kernel, rule in rules.items()}
+    found = {named: check_requires(named, rule) for named, rule in rules.items()}
+    for kernel in kernels:
+        rule = found.get(kernel.name)
+        if not rule:
+            continue
+        sides = [side for item in rule for side in (item.left, item.right)]
+        if any(map(uses_device, sides)) or not {*dims_of(*sides)} <= {*kernel.dims}:
+            kernel.requiring(rule)  # which is the error
+    return found
 
 
 def _within(dim: Dim, ranges: Sequence[tuple[int, int | None]]) -> list[Condition]:

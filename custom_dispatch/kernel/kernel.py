@@ -34,7 +34,7 @@ from custom_dispatch.kernel.implementation import (
     naming,
 )
 from custom_dispatch.kernel.launch import BoundKernel, launch
-from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.names import check_name, is_one_of, shown
 from custom_dispatch.kernel.operand import Operand, Scalar
 from custom_dispatch.kernel.signature import (
     arguments_of,
@@ -373,9 +373,10 @@ def _check_reference(
 def _check_fallback(
     kernel: str, fallback: str | None, reference: Callable[..., Any] | None
 ) -> str | None:
-    if fallback is None or (fallback == "reference" and reference is not None):
+    known = is_one_of(fallback, ("reference",))
+    if fallback is None or (known and reference is not None):
         return fallback
-    if fallback != "reference":
+    if not known:
         raise DeclarationError(
             f"Kernel `{kernel}`: fallback is {shown(fallback)}.",
             expected='"reference", which lets the reference run where the kernel cannot',

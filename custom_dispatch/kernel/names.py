@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import CustomDispatchError, DeclarationError
 
 # IREE replaces every other character of an exported name by "_" but looks the original up at run
 # time, so such a kernel would compile and never be found (iree/compiler/.../sanitizeSymbolName).
@@ -70,6 +73,49 @@ def is_list(value: object) -> bool:
     once.
     """
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def is_one_of(value: object, words: Collection[str]) -> bool:
+    """Whether a value is one of some words; an array is not asked, which compares by element."""
+    return isinstance(value, str) and value in words
+
+
+def as_path(value: object, what: str, error: type[CustomDispatchError]) -> Path:
+    """The path that a user gave.
+
+    Parameters
+    ----------
+    what
+        What it leads to, for the error: "The module".
+    error
+        The class to raise.
+
+    Raises
+    ------
+    CustomDispatchError
+        Of class `error`: it is none, or one that no file can have.
+    """
+    try:
+        text = os.fspath(value)  # type: ignore[call-overload]
+        if isinstance(text, str) and b"\0" not in os.fsencode(text):
+            return Path(text)
+    except (TypeError, ValueError):  # ValueError: characters that no name has
+        pass
+    raise error(
+        f"{what} is given as {shown(value)}.",
+        expected="a path, as text or a pathlib.Path",
+        next_step="name the file or directory.",
+    )
+
+
+def several(values: Any) -> list[Any] | None:
+    """The values of anything that has some, except a text; else None."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        return None
+    try:
+        return list(values)
+    except TypeError:  # an array without dimensions
+        return None
 
 
 def shown(value: object) -> str:

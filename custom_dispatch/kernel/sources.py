@@ -42,7 +42,7 @@ def check_path(
         text = os.fspath(path)
     except TypeError:
         text = ""
-    if not isinstance(text, str) or not text:
+    if not isinstance(text, str) or not text or not is_argument(text, escaped=True):
         raise DeclarationError(
             f"{of} `{kernel}`: {what} is given as {shown(path)}.",
             expected="a file's path, as text or a pathlib.Path",
@@ -115,7 +115,7 @@ def check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
     DeclarationError
         They are no list of texts that a program can be given.
     """
-    if not is_list(options) or not all(map(_is_argument, options)):
+    if not is_list(options) or not all(map(is_argument, options)):
         raise DeclarationError(
             f"Kernel `{kernel}`: options is {shown(options)}.",
             expected='a list of texts, one an option: ["-use_fast_math", "-DTILE=64"]',
@@ -124,8 +124,18 @@ def check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _is_argument(option: object) -> bool:
-    """Whether a compiler can be given it: text of characters that exist, none of them NUL."""
+def is_argument(option: object, *, escaped: bool = False) -> bool:
+    """Whether a program can be given it: text of characters that exist, none of them NUL.
+
+    Parameters
+    ----------
+    escaped
+        Whether it may have bytes that are no text, as Python keeps those of file names.
+    """
     if not isinstance(option, str) or "\0" in option:
         return False
-    return option.encode("utf-8", "replace").decode() == option
+    try:
+        option.encode("utf-8", "surrogateescape" if escaped else "strict")
+    except UnicodeEncodeError:
+        return False
+    return True

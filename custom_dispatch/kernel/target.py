@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.names import is_one_of, shown
 
 _ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
 _CHECKED = "cpu:checked"
@@ -157,11 +157,11 @@ class Target:
     """Whether the CPU's code checks what its kernels do. It is for the machine that compiles it."""
 
     def __post_init__(self) -> None:
-        cuda = self.backend == "cuda" and isinstance(self.arch, Arch)
+        cuda = is_one_of(self.backend, ("cuda",)) and isinstance(self.arch, Arch)
         if cuda and not self.cpu and not self.checked:
             return
         named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
-        cpu = self.backend == "cpu" and self.arch is None and named
+        cpu = is_one_of(self.backend, ("cpu",)) and self.arch is None and named
         if cpu and (self.cpu == "host" or not self.checked):
             return
         raise DeclarationError(

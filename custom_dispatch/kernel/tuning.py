@@ -129,12 +129,9 @@ class Measured:
 
     def _nearest(self, dims: Mapping[str, int]) -> list[dict[str, float]]:
         """The seconds of the measured sizes that are nearest, as far as sizes are known."""
-        distances = [item.distance(dims) for item in self.sizes]
-        return [
-            item.seconds
-            for item, distance in zip(self.sizes, distances, strict=True)
-            if distance <= min(distances) + _CLOSE and item.seconds
-        ]
+        found = [(item.distance(dims), item.seconds) for item in self.sizes if item.seconds]
+        least = min((distance for distance, _ in found), default=0.0)
+        return [seconds for distance, seconds in found if distance <= least + _CLOSE]
 
     def best(self, names: Sequence[str]) -> tuple[str, ...]:
         """The kernels that are the best of these for some measured sizes, or for all together."""
@@ -263,7 +260,7 @@ def read_table(text: str, where: str, choice: str) -> TuningTable:
 
 
 def _measured(item: Any) -> Measured:
-    return Measured(
+    found = Measured(
         Target.parse(item["target"]),
         _text(item["device"]),
         _text(item["compiler"]),
@@ -277,6 +274,9 @@ def _measured(item: Any) -> Measured:
             for sizes in item["sizes"]
         ),
     )
+    if len({frozenset(sizes.dims) for sizes in found.sizes}) > 1:
+        raise ValueError("sizes of different dims")
+    return found
 
 
 def _result(item: Any) -> Result:

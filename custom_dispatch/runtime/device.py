@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.runtime.access import access_to
 from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state
 from custom_dispatch.runtime.host_cpu import host_cpu
@@ -98,10 +99,10 @@ def check_device_name(device: str) -> str:
     DeviceError
         It is none.
     """
-    if device not in DEVICE_NAMES:
+    if not is_one_of(device, DEVICE_NAMES):
         index = device.removeprefix("cuda:") if isinstance(device, str) else ""
         raise DeviceError(
-            f"{device!r} is not a device.",
+            f"{shown(device)} is not a device.",
             expected=" or ".join(DEVICE_NAMES),
             next_step=f'choose "cuda", and set {VISIBLE_DEVICES}={index} for that GPU.'
             if index.isdecimal()

@@ -26,6 +26,7 @@ from custom_dispatch.ir.interface import (
     UPDATED_KEY,
     UPDATES_KEY,
 )
+from custom_dispatch.kernel.names import as_path
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
@@ -83,7 +84,7 @@ class ModuleFile:
         if isinstance(source, bytes):
             self.label, content = label, source
         else:
-            path = self.path = Path(source)
+            path = self.path = as_path(source, "The module", ModuleFileError)
             self.label, content = f"`{path.name}`", read_bytes(path, "The module", ModuleFileError)
         self.size_bytes = len(content)
         self.parts: tuple[ModulePart, ...] = ()

@@ -9,6 +9,7 @@ import numpy
 
 from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
 
 
@@ -64,7 +65,7 @@ def scalar_value(
         number = 0
     if not exact or isinstance(value, str):
         raise CallError(
-            f"{sentence(what)} is {value!r}.",
+            f"{sentence(what)} is {shown(value)}.",
             expected=f"a number for {kind}",
             next_step="pass a Python or numpy number.",
         )
@@ -94,7 +95,7 @@ def _integer_range(kind: ElementType) -> tuple[int, int]:
 
 def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
     return CallError(
-        f"{sentence(what)} is {value!r}, which {kind} does not hold.",
+        f"{sentence(what)} is {shown(value)}, which {kind} does not hold.",
         expected=f"a value of type {kind}",
         next_step="pass a smaller value, or declare a larger type.",
     )

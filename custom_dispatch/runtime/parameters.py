@@ -17,7 +17,7 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import exists, is_directory, is_file
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.names import as_path, shown
 from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, SUFFIX, Parameters, identity_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 
@@ -80,20 +80,14 @@ def open_parameters(
     """
     if isinstance(given, Mapping):
         return [
-            _index(Path(file)).create_provider(str(scope), None) for scope, file in given.items()
+            _index(_path(file)).create_provider(str(scope), None) for scope, file in given.items()
         ]
     if isinstance(given, Parameters):
         return [_in_memory(given).create_provider(needed.scope if needed else "", None)]
     if given is None and needed is None:
         return []
-    if given is not None and not isinstance(given, str | os.PathLike):
-        raise ModuleFileError(
-            f"The parameters are given as {shown(given)}.",
-            expected="the path of an .irpa file, or a mapping from scopes to paths",
-            next_step=f"give the file that was saved with {label}.",
-        )
     if given is not None:
-        file = Path(given)
+        file = _path(given)
     elif path is None:
         raise ModuleFileError(
             f"{sentence(label)} needs its weights, {needed}, which are in a file of their own.",
@@ -113,6 +107,16 @@ def open_parameters(
         return [index.create_provider(scope, None) for scope in ("", SCOPE)]
     _compare(label, file, index, needed)
     return [index.create_provider(needed.scope, None)]
+
+
+def _path(given: object) -> Path:
+    if isinstance(given, str | os.PathLike):
+        return as_path(given, "The parameters' file", ModuleFileError)
+    raise ModuleFileError(
+        f"The parameters are given as {shown(given)}.",
+        expected="the path of an .irpa file, or a mapping from scopes to paths",
+        next_step="give the file that was saved with the module.",
+    )
 
 
 def _index(file: Path) -> Any:

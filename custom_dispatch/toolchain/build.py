@@ -15,6 +15,7 @@ from typing import TypedDict
 from custom_dispatch.errors import PtxError, SourceError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import several
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
@@ -170,9 +171,9 @@ def _by_tables(
     """What is given, with choices by what was measured of their kernels."""
     if isinstance(kernels, Choice):
         return tuned(kernels, targets)
-    if isinstance(kernels, Kernel | str | bytes) or not isinstance(kernels, Iterable):
+    given = None if isinstance(kernels, Kernel) else several(kernels)
+    if given is None:
         return kernels
-    given = list(kernels)
     return [tuned(item, targets) if isinstance(item, Choice) else item for item in given]
 
 

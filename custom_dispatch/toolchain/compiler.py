@@ -10,6 +10,7 @@ from typing import Protocol
 
 from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
+from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.helper import Elsewhere
@@ -128,7 +129,7 @@ def find_compiler(name: str = "auto") -> Compiler:
     from custom_dispatch.toolchain.nvcc import Nvcc
     from custom_dispatch.toolchain.nvrtc import Nvrtc
 
-    match name:
+    match name if is_one_of(name, COMPILER_NAMES) else None:
         case "nvrtc":
             return Nvrtc.find()
         case "nvcc":
@@ -136,7 +137,7 @@ def find_compiler(name: str = "auto") -> Compiler:
         case "auto":
             return Nvrtc.find() if find_nvrtc().found is not None else Nvcc.find()
     raise DeclarationError(
-        f"{name!r} is not a compiler.",
+        f"{shown(name)} is not a compiler.",
         expected=" or ".join((", ".join(COMPILER_NAMES[:-1]), COMPILER_NAMES[-1])),
         next_step="choose one of these, or leave it out.",
     )

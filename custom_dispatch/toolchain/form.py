@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError, PtxError
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.names import is_one_of, shown
 
 IMAGES = ("ptx", "cubin", "fatbin")
 
@@ -32,7 +32,7 @@ def check_form(image: str, ptx_version: str | None) -> Form:
     DeclarationError
         There is no such image or version.
     """
-    if image not in IMAGES:
+    if not is_one_of(image, IMAGES):
         raise DeclarationError(
             f"image is given as {shown(image)}.",
             expected=" or ".join(IMAGES),

@@ -7,13 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import MAX_NAME_LENGTH, as_integer, is_list, shown
+from custom_dispatch.kernel.names import (
+    MAX_NAME_LENGTH,
+    as_integer,
+    as_path,
+    is_list,
+    several,
+    shown,
+)
 from custom_dispatch.kernel.target import Target
 
 
@@ -118,14 +124,14 @@ def check_kernels(
     DeclarationError
         There are none, some are no kernels, or two have the same name.
     """
-    found = [kernels] if isinstance(kernels, Kernel | Choice | Family) else _several(kernels)
+    found = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
     if found is None:
-        raise _no_kernel(kernels)
+        raise no_kernel(kernels)
     for item in found:
         if isinstance(item, Family):
             raise no_values(item)
         if not isinstance(item, Kernel | Choice):
-            raise _no_kernel(item)
+            raise no_kernel(item)
     if not found:
         raise DeclarationError(
             "No kernel is given.",
@@ -145,14 +151,8 @@ def check_kernels(
     return unique, choices
 
 
-def _several(values: Any) -> list[Any] | None:
-    """The values of anything that has some, except a text; else None."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        return None
-    return list(values)
-
-
-def _no_kernel(value: object) -> DeclarationError:
+def no_kernel(value: object) -> DeclarationError:
+    """The error for what is given as a kernel and is none."""
     return DeclarationError(
         f"{shown(value)} is not a kernel.",
         expected="cd.Kernel objects",
@@ -168,7 +168,7 @@ def check_targets(targets: str | Target | Iterable[str | Target]) -> list[Target
     DeclarationError
         There are none, some are no targets, or there are several CPUs.
     """
-    given = [targets] if isinstance(targets, str | Target) else _several(targets)
+    given = [targets] if isinstance(targets, str | Target) else several(targets)
     if given is None:
         raise DeclarationError(
             f"targets is given as {shown(targets)}.",
@@ -207,8 +207,8 @@ def check_directory(objects: Path | str) -> Path:
     DeclarationError
         It is no path.
     """
-    if isinstance(objects, str | Path) and str(objects):
-        return Path(objects)
+    if isinstance(objects, str | os.PathLike) and objects != "":
+        return as_path(objects, "objects", DeclarationError)
     raise DeclarationError(
         f"objects is given as {shown(objects)}.",
         expected="a directory of NAME_sm_XX.ptx files",
@@ -224,8 +224,10 @@ def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
     DeclarationError
         Something is no path. Whether it is there, the compilation asks.
     """
-    if is_list(directories) and all(isinstance(item, str | Path) for item in directories):
-        return tuple(map(Path, directories))
+    if is_list(directories):
+        return tuple(
+            as_path(item, "An include directory", DeclarationError) for item in directories
+        )
     raise DeclarationError(
         f"include_dirs is given as {shown(directories)}.",
         expected="a list of directories",

@@ -48,12 +48,26 @@ def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
             stacklevel=3,
         )
     measured = measured.without(stale)
-    if choice.like is None:
-        return measured
-    pairs = zip(source.kernels, choice.kernels, strict=True)
-    names = {theirs.name: ours.name for theirs, ours in pairs}
-    known = {result.kernel for item in measured.sizes for result in item.results}
-    return measured.without([name for name in known if name not in names]).renamed(names)
+    if choice.like is not None:
+        pairs = zip(source.kernels, choice.kernels, strict=True)
+        names = {theirs.name: ours.name for theirs, ours in pairs}
+        known = {result.kernel for item in measured.sizes for result in item.results}
+        measured = measured.without([name for name in known if name not in names]).renamed(names)
+    _check_dims(source, choice, measured)
+    return measured
+
+
+def _check_dims(source: Choice, choice: Choice, measured: Measured) -> None:
+    """Require sizes that the kernels have: a table is a file, which anybody may have edited."""
+    names = [dim.name for dim in choice.kernels[0].dims]
+    others = [name for name in measured.dims if name not in names]
+    if others:
+        raise DeclarationError(
+            f"Choice `{choice.name}`: its table `{source.tuning and source.tuning.name}` is for "
+            f"sizes `{'`, `'.join(others)}`, which its kernels do not have.",
+            expected=f"sizes of {', '.join(names)}",
+            next_step="measure again, or remove the file: the kernels are then taken in order.",
+        )
 
 
 def _is_other(kernel: Kernel, measured: Measured) -> bool:

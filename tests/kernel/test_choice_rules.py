@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def kernel(name: str, **more: Any) -> cd.Kernel:
     )
 
 
-def measured(*rows: tuple[int, int, dict[str, float]]) -> Measured:
+def measured(*rows: tuple[int, int, Mapping[str, float | None]]) -> Measured:
     """Seconds by kernel, for m and n."""
     sizes = tuple(
         MeasuredSizes({"m": a, "n": b}, tuple(Result(*item) for item in seconds.items()))
@@ -139,3 +140,13 @@ def test_rules_are_for_kernels_of_the_choice() -> None:
         cd.Choice("k", [kernel("a")], rules={"b": [m > 1]})
     with pytest.raises(DeclarationError, match="requires"):
         cd.Choice("k", [kernel("a")], rules={"a": [True]})  # type: ignore[list-item]
+    with pytest.raises(DeclarationError, match="`a`: dim `q`, used in requires, has no value"):
+        cd.Choice("k", [kernel("a")], rules={"a": [cd.dim("q") > 1]})
+
+
+def test_sizes_for_which_no_kernel_ran_say_nothing(choice: cd.Choice) -> None:
+    """They are nearer than what was measured, as 8 is to 16."""
+    rows = ((8, 64, {"fours": None}), (16, 64, {"other": 1.0, "large": 2.0}))
+    tuned = choice.by_tables([SM_90A], [measured(*rows)])
+    assert first(tuned, {"m": 8, "n": 64}) == "other"
+    assert first(tuned, {"n": 64}, m=8) == "other"

@@ -107,6 +107,7 @@ def test_a_table_is_read_as_it_was_written() -> None:
         lambda content: json.loads(json.dumps(content).replace("1e-06", '"fast"')),
         lambda content: json.loads(json.dumps(content).replace("4096", "-4096")),
         lambda content: json.loads(json.dumps(content).replace("sm_90a", "sm_9")),
+        lambda content: json.loads(json.dumps(content).replace('"n"', '"k"', 1)),
     ],
 )
 def test_a_damaged_table_is_refused(change: Any) -> None:

@@ -268,7 +268,7 @@ def test_a_source_that_cannot_be_compiled_is_a_sentence(
         ({"objects": ""}, "objects is given as ''."),
         ({"objects": {"cuda:sm_80": "a.ptx"}}, "objects is given as {'cuda:sm_80': 'a.ptx'}."),
         ({"include_dirs": "include"}, "include_dirs is given as 'include'."),
-        ({"include_dirs": [5]}, "include_dirs is given as [5]."),
+        ({"include_dirs": [5]}, "An include directory is given as 5."),
         ({"include_dirs": ["no/such"]}, "The include directory `no/such` of `scale.cu`"),
         ({"jobs": 0}, "jobs is given as 0."),
         ({"jobs": -1}, "jobs is given as -1."),

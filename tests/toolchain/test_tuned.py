@@ -66,3 +66,18 @@ def test_tables_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
         cd.build(choice(tmp_path, "x" * 300), ["cuda:sm_80"])
     with pytest.raises(DeclarationError, match=r"The table .* is a directory"):
         cd.build(choice(tmp_path, "."), ["cuda:sm_80"])
+
+
+def test_a_table_of_sizes_that_the_kernels_do_not_have_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    sizes = MeasuredSizes({"rows": 64}, (Result("by_64", 2e-6), Result("by_128", 1e-6)))
+    measured = Measured(Target.parse("cuda:sm_80"), "GPU", "NVRTC", "2026-11-21", {}, (sizes,))
+    (tmp_path / "doubled.tuning.json").write_text(TuningTable("doubled", (measured,)).text())
+    with pytest.raises(DeclarationError) as caught:
+        cd.build(choice(tmp_path), ["cuda:sm_80"])
+    assert str(caught.value) == (
+        "Choice `doubled`: its table `doubled.tuning.json` is for sizes `rows`, which its kernels "
+        "do not have.\n"
+        "  expected: sizes of n\n"
+        "  next step: measure again, or remove the file: the kernels are then taken in order."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -12,7 +12,7 @@ from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.names import several, shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import Replaced, near_miss_lines
 
@@ -165,9 +165,8 @@ def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:
 
 def as_list(items: Any) -> list[Any]:
     """`replace=` as a list, of items that may be in lists or come one by one."""
-    if isinstance(items, Iterable) and not isinstance(items, str | bytes):
-        return [inner for item in items for inner in as_list(item)]
-    return [items]
+    found = several(items)
+    return [items] if found is None else [inner for item in found for inner in as_list(item)]
 
 
 def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str) -> None:
