@@ -26,7 +26,7 @@ if importlib.util.find_spec("torch") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES
-from custom_dispatch.frontends.patterns.pattern import nothing_replaced
+from custom_dispatch.frontends.patterns.pattern import as_list, nothing_replaced
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
@@ -97,6 +97,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     """
     check_name(name, "function")
     program = export_model(model, arguments, dynamic_shapes)
+    replace = as_list(replace)
     program, replaced = replace_places(program, replace)
     found = kernels_in(program)
     given = found if kernels is None else _together(kernels, found)
@@ -115,7 +116,9 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
     except ModelError as error:
         raise compile_error(program, error) from error
-    return dataclasses.replace(compiled, parameters=parameters, replaced=replaced)
+    return dataclasses.replace(
+        compiled, parameters=parameters, replaced=replaced if replace else None
+    )
 
 
 def _together(kernels: Callee | Iterable[Callee], found: list[Callee]) -> list[Callee]:

@@ -13,7 +13,12 @@ from custom_dispatch.toolchain.library import Library
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: fitted to a terminal, else one line a row, for a pipe or a file."""
+    """Print a table: fitted to a terminal, else one line a row, for a pipe or a file.
+
+    Nothing is printed of one without rows.
+    """
+    if not rows:
+        return
     if sys.stdout.isatty():
         _show_on_terminal(columns, rows)
     else:

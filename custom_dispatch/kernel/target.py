@@ -194,12 +194,16 @@ class Target:
             return cls("cpu", cpu="host", checked=True)
         if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
             return cls("cpu", cpu=rest or "generic")
-        hint = f"did you mean 'cuda:{text}'?" if _ARCH.fullmatch(text) else ""
+        hint = "correct the target's name."
+        if _ARCH.fullmatch(text):
+            hint = f"did you mean 'cuda:{text}'?"
+        elif text in ("cuda", "gpu"):
+            hint = "name the GPU's architecture: `custom-dispatch doctor` shows that of one here."
         raise DeclarationError(
             f"{shown(text)} is not a target.",
             expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, cpu:NAME "
             "(cpu:host, cpu:x86-64-v3, cpu:aarch64), or cpu:checked",
-            next_step=hint or "correct the target's name.",
+            next_step=hint,
         )
 
     def __str__(self) -> str:

@@ -122,6 +122,11 @@ def test_interrupting_leaves_nothing(
     assert not list(temporary.iterdir())
 
 
+def test_a_table_without_rows_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(("kernel", "arch"), [])
+    assert capsys.readouterr().out == ""
+
+
 def test_a_narrow_terminal_shows_long_cells_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = io.StringIO()
     terminal.isatty = lambda: True

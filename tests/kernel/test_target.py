@@ -65,6 +65,8 @@ def test_a_target_that_is_no_text_is_refused(text: Any) -> None:
         ("cuda:sm_80a", "`a` features begin with sm_90a.\n  expected: sm_80"),
         ("cuda:sm_90f", "`f` features begin with sm_100f.\n  expected: sm_90"),
         ("gpu", "'gpu' is not a target."),
+        ("gpu", "next step: name the GPU's architecture: `custom-dispatch doctor` shows that"),
+        ("tpu", "next step: correct the target's name."),
     ],
 )
 def test_the_error_of_a_target_says_what_was_meant(text: str, said: str) -> None:
