@@ -28,7 +28,7 @@ def file_identity(path: Path) -> bytes:
         It cannot be read.
     """
     status = path.stat()
-    return _sampled(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return _sampled(path, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @lru_cache(maxsize=64)
