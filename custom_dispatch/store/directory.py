@@ -18,6 +18,7 @@ OFF = frozenset({"off", "0", "no", "false"})
 DEFAULT_LIMIT = 1 << 30
 """1 GiB: some ten thousand objects, or a hundred precompiled headers of CUB."""
 
+_MOST_DIGITS = 18
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -42,7 +43,10 @@ def locate() -> Location:
     if named.lower() in OFF:
         return Location(None, limit)
     if named:
-        return Location(Path(named).absolute(), limit, problem)
+        try:
+            return Location(Path(named).absolute(), limit, problem)
+        except OSError:
+            return Location(None, limit, "the working directory is gone")
     cache = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
@@ -56,7 +60,7 @@ def _limit() -> tuple[int, str]:
     if not text:
         return DEFAULT_LIMIT, ""
     number, unit = (text[:-1], text[-1]) if text[-1] in _UNITS else (text, "")
-    if number.isascii() and number.isdigit():
+    if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
         return int(number) * _UNITS[unit], ""
     return DEFAULT_LIMIT, f"{LIMIT_VARIABLE} is {text!r}, which is no number of bytes such as 500M"
 

@@ -21,7 +21,7 @@ def write_entry(key: bytes, value: bytes) -> bytes:
     return _HEAD.pack(_MAGIC, FORMAT_VERSION, key, check, len(value)) + value
 
 
-def read_entry(data: bytes, key: bytes | None = None) -> bytes | None:
+def read_entry(data: bytes, key: bytes) -> bytes | None:
     """The value in an entry's bytes; None where they are damaged, or are another key's entry."""
     if len(data) < _HEAD.size:
         return None
@@ -29,14 +29,9 @@ def read_entry(data: bytes, key: bytes | None = None) -> bytes | None:
     if magic != _MAGIC or version != FORMAT_VERSION or size != len(data) - _HEAD.size:
         return None
     value = data[_HEAD.size :]
-    if check != _checksum(version, found, value) or (key is not None and key != found):
+    if check != _checksum(version, found, value) or key != found:
         return None
     return value
-
-
-def key_in(data: bytes) -> bytes | None:
-    """The key that an entry says it is for, where it is whole."""
-    return None if read_entry(data) is None else bytes(_HEAD.unpack_from(data)[2])
 
 
 def read_private_file(path: Path, limit: int) -> bytes | None:

@@ -176,6 +176,15 @@ _guard = threading.Lock()
 _locks: dict[tuple[int, str, bytes], tuple[threading.Lock, int]] = {}
 
 
+def _forked() -> None:
+    """A thread that the child does not have may hold it for ever."""
+    global _guard
+    _guard = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def open_store() -> Store | None:
     """The user's store; None where it is turned off, or where it may not be used.
 

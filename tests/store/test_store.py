@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -306,13 +307,36 @@ def test_the_limit_is_what_is_asked_for(
     assert store.limit == limit
 
 
+@pytest.mark.parametrize("text", ["much", "9" * 5000, "-1", "1.5G"])
 def test_a_limit_that_is_no_number_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("CUSTOM_DISPATCH_STORE_LIMIT", "much")
-    with pytest.warns(StoreWarning, match="'MUCH', which is no number of bytes such as 500M"):
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE_LIMIT", text)
+    with pytest.warns(StoreWarning, match="which is no number of bytes such as 500M"):
         assert open_store() is not None
+
+
+def test_a_directory_below_one_that_is_gone_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", "store")
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.warns(StoreWarning, match="not as wanted: the working directory is gone"):
+        assert open_store() is None
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(store: Store) -> None:
+    from custom_dispatch.store import store as module
+
+    with module._guard:  # as another thread may hold it
+        child = os.fork()
+        if not child:
+            signal.alarm(10)
+            made = store.remember(Made, KEY, lambda: Made(b"value"))
+            os._exit(made != Made(b"value"))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_directory_that_cannot_be_trusted_is_a_warning(
