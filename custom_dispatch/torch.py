@@ -11,7 +11,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ModelError, ToolNotFoundError
@@ -96,22 +98,23 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         Building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
-    program = export_model(model, arguments, dynamic_shapes)
     replace = as_list(replace)
-    program, replaced = replace_places(program, replace)
-    found = kernels_in(program)
-    given = found if kernels is None else _together(kernels, found)
-    if replace and not given:
-        raise nothing_replaced(replaced)
-    if kernels is None and not given:
-        raise LinkError(
-            "The model calls no operator that a kernel was registered for.",
-            expected="a call of what cd.torch.register returns",
-            next_step="call it in the model, or give replace=[...] or kernels=[...].",
+    with _without_its_own_warning():
+        program = export_model(model, arguments, dynamic_shapes)
+        program, replaced = replace_places(program, replace)
+        found = kernels_in(program)
+        given = found if kernels is None else _together(kernels, found)
+        if replace and not given:
+            raise nothing_replaced(replaced)
+        if kernels is None and not given:
+            raise LinkError(
+                "The model calls no operator that a kernel was registered for.",
+                expected="a call of what cd.torch.register returns",
+                next_step="call it in the model, or give replace=[...] or kernels=[...].",
+            )
+        module, parameters = import_program(
+            program, name, sys.maxsize if inline_bytes is None else inline_bytes
         )
-    module, parameters = import_program(
-        program, name, sys.maxsize if inline_bytes is None else inline_bytes
-    )
     try:
         compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
     except ModelError as error:
@@ -119,6 +122,16 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     return dataclasses.replace(
         compiled, parameters=parameters, replaced=replaced if replace else None
     )
+
+
+@contextmanager
+def _without_its_own_warning() -> Iterator[None]:
+    """Keep quiet of what PyTorch 2.13 deprecates and does itself, when it copies exported code."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", FutureWarning
+        )
+        yield
 
 
 def _together(kernels: Callee | Iterable[Callee], found: list[Callee]) -> list[Callee]:

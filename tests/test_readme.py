@@ -77,6 +77,7 @@ def run(script: str, directory: Path) -> str:
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Warning" not in done.stderr
     return done.stdout
 
 
