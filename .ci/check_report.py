@@ -7,7 +7,7 @@ import sys
 from xml.etree import ElementTree
 
 # Raised as the suite grows; a run with fewer passes has lost tests on the way.
-LEAST_PASSED = 2700
+LEAST_PASSED = 3800
 
 # The only reasons for which a test may be skipped.
 ALLOWED_SKIPS = (

@@ -101,16 +101,21 @@ def find_includes(
     return Closure(tuple(sorted(scan.found)), tuple(sorted(scan.absent)), tuple(sorted(scan.trees)))
 
 
-def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...]:
-    """Where the headers that some headers include would be found first, if they were there."""
+def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...] | None:
+    """Where the headers that some headers include would be found first, if they were there; None
+    where one of these cannot be read.
+    """
     absent = set()
-    for path in headers if search.directories else ():
-        for name in spelled_names(_content(path)):
-            for place in search.directories:
-                # A name that is there was followed, or will be when it is read.
-                spelled = os.path.join(place, name)  # noqa: PTH118
-                if not os.path.lexists(spelled):
-                    absent.add(spelled)
+    try:
+        names = {name for path in headers for name in spelled_names(_content(path))}
+    except _UntoldError:
+        return None
+    for name in names:
+        for place in search.directories:
+            # A name that is there was followed, or will be when it is read.
+            spelled = os.path.join(place, name)  # noqa: PTH118
+            if not os.path.lexists(spelled):
+                absent.add(spelled)
     return tuple(sorted(absent))
 
 

@@ -330,5 +330,7 @@ def _with_headers(
             return None
         if changed_ns > started_ns - _TICK_NS:
             return None
-    absent = closure.absent + before_headers(new, search)
-    return Closure(closure.read + tuple(new), absent, closure.trees)
+    absent = before_headers(new, search) if search.directories else ()
+    if absent is None:
+        return None
+    return Closure(closure.read + tuple(new), closure.absent + absent, closure.trees)

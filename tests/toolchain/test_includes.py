@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.store import Closure, Snapshot, Store
 from custom_dispatch.toolchain import CompileRequest, find_compiler
-from custom_dispatch.toolchain.includes import SearchPath, find_includes
+from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.nvcc import read_dependencies
 from custom_dispatch.toolchain.precompiled import leading_directives
 
@@ -97,6 +97,13 @@ def test_places_passed_over_are_absent(write: Write, store: Store) -> None:
     base = header.parents[2]
     assert found.read == (str(header),)
     assert set(found.absent) == {str(base / "a"), str(base / "include" / "c")}
+
+
+def test_a_header_that_is_gone_meanwhile_has_no_answer(tmp_path: Path, write: Write) -> None:
+    header = str(write("a.h", '#include "b.h"\n'))
+    search = SearchPath((str(tmp_path / "before"),))
+    assert before_headers([header], search) == (str(tmp_path / "before" / "b.h"),)
+    assert before_headers([header, str(tmp_path / "gone.h")], search) is None
 
 
 def test_headers_that_include_each_other_end(write: Write, store: Store) -> None:

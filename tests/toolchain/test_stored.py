@@ -358,6 +358,7 @@ def test_after_a_kill_the_next_build_is_right(
     four_kernels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = start(four_kernels).communicate(timeout=120)[0]
+    monkeypatch.setenv("TMPDIR", str(four_kernels))  # where a kill leaves files
     for delay in (0.3, 0.4, 0.5):
         monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(four_kernels / f"store-{delay}"))
         process = start(four_kernels)
