@@ -17,6 +17,7 @@ ODD = (
     (2, 4, 2, 65, 64),
     (1, 3, 1, 130, 257),
     (3, 4, 4, 129, 4095),
+    (40, 8, 4, 129, 65),  # several tiles for a persistent block
 )
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (3, 32, 8, 1, 63), (1, 16, 1, 1, 65), (2, 4, 2, 7, 4095))
 """Batch, heads, heads of keys, queries and keys; of the second, for kernels of few queries."""

@@ -12,9 +12,12 @@ struct QueryTile {
   int first, head, sequence;
 
   __device__ __forceinline__ QueryTile(int queries, int heads) {
+    // What a lane gives to all is known to be the same in all, and so takes none of their registers.
+    const auto same = [](int number) { return __shfl_sync(~0u, number, 0); };
     const int tiles = (queries + Queries - 1) / Queries, all_heads = blockIdx.x / tiles;
-    first = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Queries;
-    head = all_heads % heads, sequence = all_heads / heads;
+    first = same((tiles - 1 - (static_cast<int>(blockIdx.x) - all_heads * tiles)) * Queries);
+    sequence = same(all_heads / heads);
+    head = same(all_heads - sequence * heads);
   }
 };
 
