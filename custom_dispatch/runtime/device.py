@@ -91,19 +91,25 @@ def iree_drivers() -> tuple[str, ...]:
     return tuple(rt.query_available_drivers())
 
 
-def check_device_name(device: str) -> str:
+def check_device_name(device: str, *, of_kernel: bool = False) -> str:
     """Return the name if it is one.
+
+    Parameters
+    ----------
+    of_kernel
+        Whether a kernel is called, which also runs on `CHECKED`.
 
     Raises
     ------
     DeviceError
         It is none.
     """
-    if not is_one_of(device, DEVICE_NAMES):
+    names = (*DEVICE_NAMES, CHECKED) if of_kernel else DEVICE_NAMES
+    if not is_one_of(device, names):
         index = device.removeprefix("cuda:") if isinstance(device, str) else ""
         raise DeviceError(
             f"{shown(device)} is not a device.",
-            expected=" or ".join(DEVICE_NAMES),
+            expected=" or ".join(names),
             next_step=f'choose "cuda", and set {VISIBLE_DEVICES}={index} for that GPU.'
             if index.isdecimal()
             else "choose one of these; cd.devices() lists what is here.",

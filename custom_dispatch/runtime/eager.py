@@ -58,8 +58,7 @@ os.register_at_fork(after_in_child=_forked)
 def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Run a kernel, or that of a choice or a family which a call wants; see `call`."""
     kernel = bound.kernel
-    if bound.device != CHECKED:
-        check_device_name(bound.device)
+    check_device_name(bound.device, of_kernel=True)
     if isinstance(kernel, Family):
         values, arguments, keywords = kernel.split(arguments, keywords)
         kernel = kernel.kernel(**values)
@@ -308,10 +307,8 @@ def kind_of_device(kernel: Kernel, device: str) -> str:
     DeviceError
         There is no such device, or none that is usable.
     """
-    if device == CHECKED:
-        return device
-    check_device_name(device)
-    if device == "cpu":
+    check_device_name(device, of_kernel=True)
+    if device in ("cpu", CHECKED):
         return device
     problem = device_problem("cuda")
     if problem is not None and device == "cuda":

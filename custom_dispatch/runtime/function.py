@@ -141,7 +141,7 @@ class Function:
     def _submit_to_thread(self, arguments: tuple[Any, ...], out: Any) -> Submission:
         """Run a function that can only be waited for, in the thread that this program has."""
         kept = tuple(
-            numpy.array(value) if isinstance(value, numpy.ndarray) else value for value in arguments
+            value.copy() if isinstance(value, numpy.ndarray) else value for value in arguments
         )
         future = self._order.thread().submit(functools.partial(self, *kept, out=out))
         flight = ThreadFlight(future)

@@ -34,8 +34,16 @@ def read_array(value: Any, what: str) -> Array:
     CallError
         It is none.
     """
-    if isinstance(value, numpy.ndarray | DeviceArray | rt.DeviceArray | ForeignArray):
+    if isinstance(value, DeviceArray | rt.DeviceArray | ForeignArray):
         return value
+    if isinstance(value, numpy.ma.MaskedArray):
+        raise CallError(
+            f"{sentence(what)} is a masked array.",
+            expected="an array whose elements all count: kernels know no masks",
+            next_step="pass array.filled(value), or array.data for all that is in it.",
+        )
+    if isinstance(value, numpy.ndarray):
+        return numpy.asarray(value)  # of other classes, such as memmap, the array itself
     if isinstance(value, numpy.generic):
         return numpy.asarray(value)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):

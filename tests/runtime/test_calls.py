@@ -72,6 +72,31 @@ def test_arrays_of_any_layout_are_read(array: Any) -> None:
     np.testing.assert_array_equal(simple_mul.on("cpu")(array, ONES), values)
 
 
+def test_arrays_of_numpy_s_other_classes_are_numpy_s(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "x.bin", np.float32, "w+", shape=(8,))
+    mapped[:] = 3
+    for _ in range(2):
+        product = simple_mul.on("cpu")(mapped, ONES)
+        assert type(product) is np.ndarray
+        np.testing.assert_array_equal(product, 3 * ONES)
+    assert simple_mul.on("cpu")(ONES, 2 * ONES, out=mapped) is mapped
+    np.testing.assert_array_equal(mapped, 2 * ONES)
+
+
+def test_a_masked_array_is_refused_because_kernels_know_no_masks(mixed: CompiledModule) -> None:
+    masked = np.ma.MaskedArray(ONES, mask=[True] * 8)
+    program = cd.load(mixed, "cpu")
+    for call in (
+        lambda: simple_mul.on("cpu")(ONES, masked),
+        lambda: program.mixed_invocation(ONES, masked),
+        lambda: program.mixed_invocation.submit(ONES, masked),
+    ):
+        with pytest.raises(CallError) as caught:
+            call()
+        assert "is a masked array." in str(caught.value)
+        assert "next step: pass array.filled(value), or array.data for all" in str(caught.value)
+
+
 def test_results_have_the_declared_signedness() -> None:
     values = np.array([200, 3], np.uint8)
     doubled = samples.doubling["u8"].on("cpu")(values // 2)
@@ -145,7 +170,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "device name": (
         lambda: simple_mul.on("gpu")(ONES, ONES),
-        ("'gpu' is not a device", "auto or cuda or cpu"),
+        ("'gpu' is not a device", "auto or cuda or cpu or cpu:checked"),
     ),
 }
 
