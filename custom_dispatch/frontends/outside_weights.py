@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.frontends.symbols import PARAMETER, functions_of, name_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.interface import RESULTS_KEY, UPDATES_KEY
 from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, Parameter, Parameters
@@ -59,7 +59,16 @@ class OutsideWeights:
         return found
 
     def load(self, module: ir.Operation, parameter: Parameter, kind: ir.Type) -> Any:
-        """A parameter's value, loaded at the insertion point.
+        """A parameter's value, loaded at the insertion point; arguments as of `declare`."""
+        symbol = self.declare(module, parameter, kind)
+        return ir.Operation.create(
+            "util.global.load",
+            results=[kind],
+            attributes={"global": ir.FlatSymbolRefAttr.get(symbol)},
+        ).result
+
+    def declare(self, module: ir.Operation, parameter: Parameter, kind: ir.Type) -> str:
+        """The symbol of the global that a parameter is loaded from.
 
         Parameters
         ----------
@@ -70,18 +79,13 @@ class OutsideWeights:
         """
         key = (parameter.sha256, str(kind))
         if key not in self._globals:
-            # Names with a dot: no function or kernel has one.
-            symbol = f"parameter.{len(self._globals)}.{parameter.name}"
+            symbol = f"{PARAMETER}{len(self._globals)}.{parameter.name}"
             where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
             added = ir.Module.parse(f"util.global private @{quote(symbol)} = {where} : {kind}")
             first = ir.InsertionPoint.at_block_begin(module.regions[0].blocks[0])
             added.body.operations[0].operation.clone(first)
             self._globals[key] = symbol
-        return ir.Operation.create(
-            "util.global.load",
-            results=[kind],
-            attributes={"global": ir.FlatSymbolRefAttr.get(self._globals[key])},
-        ).result
+        return self._globals[key]
 
 
 def describe(

@@ -63,6 +63,7 @@ def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]
         operations[name].erase()
         copy.regions[0].blocks[0].append(op)
     _drop_assertions(copy)
+    _drop_stores(copy)
     for name, sizes_wanted in functions.items():
         _return_sizes(operations[name], preflight_symbol(name), sizes_wanted)
     try:
@@ -147,6 +148,16 @@ def _drop_assertions(copy: ir.Operation) -> None:
     With that effect, nothing would be found to be of no use.
     """
     for op in operations_of(copy, "cf.assert"):
+        op.erase()
+
+
+def _drop_stores(copy: ir.Operation) -> None:
+    """Drop what a function leaves in its state, and what hides constants: neither is a size."""
+    for op in operations_of(copy, "util.global.store"):
+        op.erase()
+    for op in operations_of(copy, "util.optimization_barrier"):
+        for result, operand in zip(op.results, op.operands, strict=True):
+            result.replace_all_uses_with(operand)
         op.erase()
 
 

@@ -8,6 +8,12 @@ from custom_dispatch.frontends.operations import operations_of
 
 _FUNCTIONS = ("func.func", "util.func")
 
+# Beginnings of symbols. With a dot: no function or kernel has one in its name.
+PARAMETER = "parameter."
+"""Of globals that are weights outside of the module."""
+STATE = "state."
+"""Of globals that calls change. Each is loaded before any is stored."""
+
 
 def symbols_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """The operations at the top of a module that have a name."""

@@ -148,7 +148,7 @@ def test_batch_norm_in_evaluation_compiles_and_in_training_is_refused() -> None:
     model, x = Normalised(), torch.randn(3, 4)
     assert refusal(ModelError, model, x) == (
         "The model is in training mode: it calls aten.batch_norm.default so.\n"
-        "  expected: a model that computes the same each time, and leaves its buffers alone\n"
+        "  expected: a model in evaluation\n"
         "  next step: call model.eval() first."
     )
     model.eval()

@@ -43,6 +43,8 @@ def test_the_page_on_pytorch_runs(
         "scalar `epsilon`",
         "['gelu_erf_f32', 'layer_norm_f32', 'softmax_f32']",
         "(5, 6) True",
+        "[3 3]",
+        "[1 1]",
         "True",
         "(3, 1000)",
         "3x1000xf32",

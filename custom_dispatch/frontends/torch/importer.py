@@ -14,12 +14,19 @@ from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
-from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
+from custom_dispatch.frontends.torch.refusals import (
+    assignments_refused,
+    check_program,
+    export_error,
+    quiet_tracing,
+)
 from custom_dispatch.frontends.torch.regions import inline_regions
+from custom_dispatch.frontends.torch.states import RESET
 from custom_dispatch.frontends.torch.updates import (
     changes_a_value,
     make_updates_values,
     return_updates,
+    with_buffers,
 )
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.kernel.choice import Callee
@@ -71,20 +78,26 @@ def export_model(
         )
     else:
         try:
-            with quiet_tracing():
+            with quiet_tracing(), assignments_refused():
                 program = torch.export.export(
                     model, _distinct(arguments), dynamic_shapes=dynamic_shapes
                 )
+        except ModelError:
+            raise
         except Exception as error:  # any code of the model's runs here
             raise export_error(error) from error
     program = inline_regions(program)
     check_program(program)
+    program = with_buffers(program)
     if any(map(changes_a_value, program.graph.nodes)):
         program = make_updates_values(program) or program
     named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
     if named or any(map(changes_a_value, program.graph.nodes)):
         # With such a table hardly anything is taken apart, and updates become new values.
-        program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
+        try:
+            program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
+        except Exception as error:
+            raise export_error(error) from error
         check_program(program)
     return program
 
@@ -142,10 +155,12 @@ def import_program(
         The importer does not know something in it.
     """
     digests: dict[Any, tuple[torch.Tensor, str]] = {}
+    held = {**program.constants, **program.state_dict}
     for _ in range(_MOST_ROUNDS):
-        weights = Weights(program, inline_bytes, digests)
-        returning, updates = return_updates(program)
-        module = _import(returning, name, weights)
+        updates = return_updates(program)
+        changed = {each: held[each] for each in updates.states.values()}
+        weights = Weights(program, inline_bytes, digests, changed)
+        module = _import(updates.program, name, weights)
         table = _decompositions(module)
         if not table:
             break
@@ -153,7 +168,20 @@ def import_program(
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
             break
-    describe(module, name, _result_types(returning)[len(updates) :], weights.parameters, updates)
+    results = [
+        kind
+        for index, kind in enumerate(_result_types(updates.program))
+        if index not in updates.states
+    ][len(updates.arguments) :]
+    if updates.states:
+        if name == RESET:
+            raise ModelError(
+                f"The function of a model that changes its buffers is named `{RESET}`.",
+                expected=f"another name: `{RESET}` gives the buffers their first values again",
+                next_step='cd.torch.compile(..., name="main").',
+            )
+        weights.states.store_results(module, name, updates.states, updates.in_place)
+    describe(module, name, results, weights.parameters, updates.arguments)
     return module, weights.parameters
 
 

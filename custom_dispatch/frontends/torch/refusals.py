@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from iree.compiler.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE_ASM
@@ -22,8 +25,13 @@ from custom_dispatch.kernel.names import shown
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
 _OWN_FILES = (Path(torch.__file__).parent, Path(__file__).parents[2])
 _LONGEST_LOG = 40
+# PyTorch, torch/export/_trace.py and torch/_export/non_strict_utils.py.
+_ASSIGNED = re.compile(r"The tensor attributes? (self\S*?(?:, self\S*?)*) (?:was|were) assigned")
 # What PyTorch prints by itself, with tracebacks, of errors that are raised as well.
 _LOGGERS = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+
+_shown: dict[Any, Any] = {}
+"""PyTorch's other warnings, each of which is shown once."""
 
 
 @contextlib.contextmanager
@@ -38,6 +46,27 @@ def quiet_tracing() -> Iterator[None]:
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+
+
+@contextlib.contextmanager
+def assignments_refused() -> Iterator[None]:
+    """Make an error of PyTorch's warning that it forgets what a model sets: `self.x = tensor`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for item in caught:
+        named = _ASSIGNED.search(str(item.message))
+        if named is not None:
+            raise ModelError(
+                f"The model sets `{named[1]}` while it runs, which is no buffer: PyTorch would "
+                "forget that.",
+                expected="a buffer, whose changes a module keeps between calls",
+                next_step="make it one: self.register_buffer(name, tensor); or return the new "
+                "value instead.",
+            )
+        warnings.warn_explicit(
+            item.message, item.category, item.filename, item.lineno, registry=_shown
+        )
 
 
 def export_error(error: Exception) -> ModelError:
@@ -82,22 +111,14 @@ def check_program(program: torch.export.ExportedProgram) -> None:
     Raises
     ------
     ModelError
-        It changes its buffers, is in training mode, or has values that IREE lacks.
+        It is in training mode, or has values that IREE lacks.
     """
-    changed = list(program.graph_signature.buffers_to_mutate.values())
-    if changed:
-        raise ModelError(
-            f"The model changes its buffer `{changed[0]}` while it runs.",
-            expected="a model that leaves its buffers as they are",
-            next_step="make it an argument of `forward`, which may be changed, or return the new "
-            "value instead.",
-        )
     for node in program.graph.nodes:
         index = _TRAINING.get(node.target)
         if index is not None and node.args[index]:
             raise ModelError(
                 f"The model is in training mode: it calls {node.target} so.",
-                expected="a model that computes the same each time, and leaves its buffers alone",
+                expected="a model in evaluation",
                 next_step="call model.eval() first.",
             )
         _check_operator(node)

@@ -145,10 +145,11 @@ class _Work:
         program = self._program
         held = {**program.constants, **program.state_dict}
         kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+        changed = {spec.target for spec in program.graph_signature.output_specs}
         names = {
             spec.arg.name: held.get(spec.target)
             for spec in program.graph_signature.input_specs
-            if spec.kind in kinds
+            if spec.kind in kinds and spec.target not in changed
         }
         return {
             node: value

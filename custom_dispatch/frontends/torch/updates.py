@@ -1,22 +1,31 @@
-"""Models that write into their arguments, as a step of a decoder writes into its cache.
+"""Models that write into their arguments and buffers, as a step of a decoder writes into its cache.
 
-A module's function does that where a kernel does, in place: an argument goes into one as its
-`InOut`, perhaps into another after it, and nothing else looks at what was there before. Whatever
-else a model writes would be computed elsewhere and copied, and IREE 3.13 does not let such copies
-wait for all who read the argument (docs/iree-notes.md): it is refused.
+A module's function writes into an argument where a kernel does, in place: an argument goes into one
+as its `InOut`, perhaps into another after it, and nothing else looks at what was there before.
+Whatever else a model writes would be computed elsewhere and copied, and IREE 3.13 does not let such
+copies wait for all who read the argument (docs/iree-notes.md): it is refused. A buffer may become
+any new value, since it is the module's own (`states.py`).
 """
 
 from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import torch
-from torch.export.graph_signature import InputKind, OutputKind, OutputSpec, TensorArgument
+from torch.export.graph_signature import (
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, place_of
+from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, is_identity, place_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
@@ -24,6 +33,15 @@ from custom_dispatch.kernel.kernel import Kernel
 
 aten = torch.ops.aten
 _VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
+_MUTATIONS = {
+    InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
+    InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+    InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+}
+_CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
+_ALIASES = (aten.alias.default, aten.detach.default, *_CASTS)
+"""They give the very tensor that they take, where they convert nothing."""
+_STATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
 def changes_a_value(node: torch.fx.Node) -> bool:
@@ -31,10 +49,104 @@ def changes_a_value(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
+def with_buffers(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program with each tensor that it holds and writes as a buffer of its own.
+
+    PyTorch keeps tensors that a module holds elsewhere, as in a list or a cache's object, as
+    constants, also where they were registered as buffers besides; and writes them there as well.
+
+    Raises
+    ------
+    ModelError
+        A buffer is written whose memory another tensor has too, or which modules do not take.
+    """
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    inputs = dict(zip(placeholders, program.graph_signature.input_specs, strict=True))
+    roots = {root for node in program.graph.nodes for root in _written_by(node)}
+    given = {spec.target for spec in program.graph_signature.output_specs if spec.kind in _STATES}
+    held = {**program.constants, **program.state_dict}
+    written = {
+        node: spec
+        for node, spec in inputs.items()
+        if spec.target in held and (node in roots or spec.target in given)
+    }
+    for node, spec in written.items():
+        dtype = held[spec.target].dtype
+        if element_type_of(dtype) is None:
+            name = str(dtype).removeprefix("torch.")
+            raise ModelError(
+                f"The model changes its buffer `{spec.target}`, which is {name}: modules do not "
+                "keep that.",
+                expected="a buffer of real numbers of 8 bits or more, or of bools",
+                next_step="keep its real and imaginary parts: torch.view_as_real."
+                if dtype.is_complex
+                else "keep it as such a one.",
+            )
+        for other, another in inputs.items():
+            value = held.get(another.target) if other is not node and other.users else None
+            if isinstance(value, torch.Tensor) and _overlap(held[spec.target], value):
+                raise ModelError(
+                    f"The model changes its buffer `{spec.target}`, which shares memory with "
+                    f"`{another.target}`.",
+                    expected="a buffer with memory of its own",
+                    next_step="register one of them, and take views of it in `forward`.",
+                )
+    constants = [s.target for s in written.values() if s.kind == InputKind.CONSTANT_TENSOR]
+    if not written:
+        return program
+    signature = copy.deepcopy(program.graph_signature)
+    signature.input_specs = [
+        InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)
+        if spec.target in constants
+        else spec
+        for spec in signature.input_specs
+    ]
+    # A tensor under two names is read and written under one; `run_decompositions` fails where
+    # buffers share memory all the same.
+    state, others = dict(program.state_dict), dict(program.constants)
+    for node, spec in inputs.items():
+        for kept in (state, others) if not node.users else ():
+            if isinstance(kept.get(spec.target), torch.Tensor):
+                kept[spec.target] = kept[spec.target].detach().clone()
+    return program._update(program.graph_module, signature, state_dict=state, constants=others)
+
+
+def _written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """The values of which a call writes into one, or into a view."""
+    if not changes_a_value(node):
+        return
+    declared = node.target._schema.arguments
+    for index, argument in enumerate(declared):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
+        while isinstance(value, torch.fx.Node) and value.op == "call_function":
+            if not (_may_be_a_view(value) or changes_a_value(value)) or not value.args:
+                break
+            value = value.args[0]
+        if isinstance(value, torch.fx.Node) and value.op == "placeholder":
+            yield value
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have memory in common."""
+    if one.is_meta or other.is_meta or one.device != other.device or not one.numel():
+        return False
+    spans = []
+    for tensor in (one, other):
+        last = sum(
+            (size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True)
+        )
+        start = tensor.data_ptr()
+        spans.append((start, start + (last + 1) * tensor.itemsize if tensor.numel() else start))
+    (start, end), (other_start, other_end) = spans
+    return bool(start < other_end and other_start < end)
+
+
 def make_updates_values(
     program: torch.export.ExportedProgram,
 ) -> torch.export.ExportedProgram | None:
-    """A model whose writes into its arguments are values that it returns; all else as it was.
+    """A model whose writes into arguments and buffers are values that it returns; else as it was.
 
     PyTorch's own way, `run_decompositions`, writes other operations anew as well, in which patterns
     are not found. None where only that will do: something else is written, or views of it are used.
@@ -43,15 +155,22 @@ def make_updates_values(
     for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
         new.name = old.name  # a copy renames what is called like a function of Python
     order = {node: index for index, node in enumerate(graph.nodes)}
-    holds = {
-        node: node.name
+    _drop_aliases(graph)
+    inputs = {
+        node.name: spec
         for node, spec in zip(graph.nodes, program.graph_signature.input_specs, strict=False)
-        if spec.kind == InputKind.USER_INPUT
+        if spec.kind in _MUTATIONS
     }
-    """Values of arguments, the latest of each among them."""
+    holds = {node: node.name for node in graph.nodes if node.name in inputs}
+    """Values of arguments and buffers, the latest of each among them."""
     latest: dict[str, torch.fx.Node] = {}
     for node in filter(changes_a_value, list(graph.nodes)):
         written, target = node.args[0], _functional(node)
+        if node.target == aten.copy_.default and node.args[1] is written:
+            # What PyTorch ends `self.x += 1` with, when the sum is there already.
+            node.replace_all_uses_with(written)
+            graph.erase_node(node)
+            continue
         if target is None or written not in holds:
             return None
         before = [user for user in written.users if order[user] < order[node]]
@@ -74,12 +193,25 @@ def make_updates_values(
         for node, spec in zip(end.args[0][len(latest) :], signature.output_specs, strict=True)
     ]
     updates = [
-        OutputSpec(OutputKind.USER_INPUT_MUTATION, TensorArgument(node.name), name)
+        OutputSpec(
+            _MUTATIONS[inputs[name].kind], TensorArgument(node.name), inputs[name].target or name
+        )
         for name, node in latest.items()
     ]
     signature.output_specs = [*updates, *results]
     graph.lint()
     return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
+
+
+def _drop_aliases(graph: torch.fx.Graph) -> None:
+    """Use tensors themselves where a model has other names of them: `x.to(x.dtype)`."""
+    for node in list(graph.nodes):
+        if node.target not in _ALIASES or not is_identity(node):
+            continue
+        given = arguments_of(node)
+        if not given.get("copy") and given.get("memory_format") is None:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
 
 
 def _functional(node: torch.fx.Node) -> torch._ops.OpOverload | None:
@@ -111,40 +243,51 @@ def _gives_the_same(target: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
 
 def _may_be_a_view(node: torch.fx.Node) -> bool:
     """Whether a call's result may share its argument's memory."""
-    if node.target in (ASSERTION, aten.sym_size.int):
+    if node.target in (ASSERTION, aten.sym_size.int) or registered_kernel(node.target):
         return False
     if not isinstance(node.target, torch._ops.OpOverload):
         return True
+    if node.target in _CASTS:
+        return bool(node.meta["val"].dtype == node.args[0].meta["val"].dtype)
     # Of others than the core's, such as dropout, the schema does not tell.
     return torch.Tag.core not in node.target.tags or any(
         result.alias_info is not None for result in node.target._schema.returns
     )
 
 
-def return_updates(
-    program: torch.export.ExportedProgram,
-) -> tuple[torch.export.ExportedProgram, tuple[int, ...]]:
-    """A model that returns what it would write into its arguments, before its other results.
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """A model that returns what it would write, and writes into nothing any more."""
 
-    Returns
-    -------
-    program, positions
-        The model, which writes into nothing any more; and which of its arguments, counted as a
-        module's function counts them, each of the results is that comes first.
+    program: torch.export.ExportedProgram
+    arguments: tuple[int, ...] = ()
+    """Which of its arguments, as a module's function counts them, the results are that come first
+    once those are left out that are states."""
+    states: Mapping[int, str] = field(default_factory=dict)
+    """By position among all results, the buffer that each is the new value of."""
+    in_place: frozenset[str] = frozenset()
+    """The buffers that kernels alone have updated, in their memory."""
+
+
+def return_updates(program: torch.export.ExportedProgram) -> Updates:
+    """A model that returns what it would write into its arguments and buffers.
 
     Raises
     ------
     ModelError
-        No kernel writes it in place.
+        No kernel writes an argument in place.
     """
     signature = program.graph_signature
-    if not any(map(_is_update, signature.output_specs)):
-        return program, ()
+    mutations = set(_MUTATIONS.values())
+    if not any(spec.kind in mutations for spec in signature.output_specs):
+        return Updates(program)
     _drop_copies(program)
-    changed = {
-        str(spec.target): spec.arg.name for spec in signature.output_specs if _is_update(spec)
-    }
     nodes = {node.name: node for node in program.graph.nodes}
+    changed = {
+        str(spec.target): spec.arg.name
+        for spec in signature.output_specs
+        if spec.kind == OutputKind.USER_INPUT_MUTATION
+    }
     for name, result in changed.items():
         _check_in_place(nodes[name], nodes[result])
     arguments = [
@@ -155,13 +298,27 @@ def return_updates(
     returned = copy.deepcopy(signature)
     returned.output_specs = [
         OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(spec.arg.name), None)
-        if _is_update(spec)
+        if spec.kind in mutations
         else spec
         for spec in returned.output_specs
     ]
+    values = {spec.target: nodes[spec.arg.name] for spec in signature.input_specs if spec.target}
+    states = {
+        index: str(spec.target)
+        for index, spec in enumerate(signature.output_specs)
+        if spec.kind in _STATES
+    }
     # What a program holds of mutations comes first among what it returns.
-    positions = tuple(arguments.index(name) for name in changed)
-    return program._update(program.graph_module, returned), positions
+    return Updates(
+        program._update(program.graph_module, returned),
+        tuple(arguments.index(name) for name in changed),
+        states,
+        frozenset(
+            name
+            for index, name in states.items()
+            if _is_updated_in_place(values[name], nodes[signature.output_specs[index].arg.name])
+        ),
+    )
 
 
 def _drop_copies(program: torch.export.ExportedProgram) -> None:
@@ -178,10 +335,6 @@ def _drop_copies(program: torch.export.ExportedProgram) -> None:
             program.graph_signature.replace_all_uses(node.name, node.args[1].name)
             program.graph.erase_node(node)
     program.graph_module.recompile()
-
-
-def _is_update(spec: OutputSpec) -> bool:
-    return bool(spec.kind == OutputKind.USER_INPUT_MUTATION)
 
 
 def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
@@ -202,6 +355,11 @@ def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
         next_step="put such a kernel there, as replace=cuda_kernels.torch_patterns.write_cache "
         "puts one in the place of index_copy_; or return the new value instead.",
     )
+
+
+def _is_updated_in_place(buffer: torch.fx.Node, result: torch.fx.Node) -> bool:
+    """Whether kernels make a result of a buffer where it stands; others may read it before."""
+    return any(before is buffer for _, before in _updated_from(result))
 
 
 def _updated_from(node: torch.fx.Node) -> Iterator[tuple[torch.fx.Node, torch.fx.Node]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,8 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporterHooks
 
 from custom_dispatch.frontends.outside_weights import OutsideWeights
+from custom_dispatch.frontends.torch.states import States
+from custom_dispatch.frontends.torch.tensor_bytes import bytes_of, digest_of, dtype_name
 from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.parameters import Parameters
 
@@ -29,6 +31,8 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         Up to which size they become constants of the module.
     digests
         Digests that are known already, by the weight's storage; more are added.
+    changed
+        The first values of those that are states of the module, by name.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         program: torch.export.ExportedProgram,
         inline_bytes: int,
         digests: dict[Any, tuple[torch.Tensor, str]],
+        changed: Mapping[str, torch.Tensor],
     ) -> None:
         self._inline_bytes = inline_bytes
         self._digests = digests
@@ -45,6 +50,8 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             for name, tensor in [*program.constants.items(), *program.state_dict.items()]
         }
         self._outside = OutsideWeights()
+        self._changed = changed
+        self.states = States(changed, inline_bytes, self._outside)
 
     def prepare_module(self, module_op: ir.Operation) -> None:
         """Keep the module, where the parameters are declared."""
@@ -58,19 +65,22 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         tensor_type = builtin_type(kind)
         if tensor_type is None:
             return None
+        given = None if info is None else info.input_spec.target
+        if given is not None and given in self._changed:
+            with ir.InsertionPoint(gni._b):
+                return self.states.load(given, kind)
         if literal.nbytes <= self._inline_bytes:
             if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
                 return None
             return _literal(gni, literal, kind, tensor_type)
-        given = None if info is None else info.input_spec.target
         digest = self._digest(literal)
         parameter = self._outside.parameter(
             given or self._names.get(id(literal)),
-            str(literal.dtype).removeprefix("torch."),
+            dtype_name(literal),
             tuple(literal.shape),
             literal.nbytes,
             digest,
-            partial(_bytes_of, literal.detach()),
+            partial(bytes_of, literal.detach()),
         )
         with ir.InsertionPoint(gni._b):
             loaded = self._outside.load(self._module, parameter, tensor_type)
@@ -88,7 +98,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device)
         if key not in self._digests:
             # The tensor is kept, so that nothing else comes to lie at its address.
-            self._digests[key] = (tensor, hashlib.sha256(_bytes_of(tensor)).hexdigest())
+            self._digests[key] = (tensor, digest_of(tensor))
         return self._digests[key][1]
 
 
@@ -107,13 +117,8 @@ def _literal(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type
     The importer makes resources, and IREE's CPU code generation gives those of bf16 the type f32
     without converting them (`arith.constant` then does not verify).
     """
-    value = ir.Attribute.parse(f'dense<"0x{bytes(_bytes_of(tensor)).hex()}"> : {tensor_type}')
+    value = ir.Attribute.parse(f'dense<"0x{bytes(bytes_of(tensor)).hex()}"> : {tensor_type}')
     with ir.InsertionPoint(gni._b):
         return ir.Operation.create(
             "torch.vtensor.literal", results=[kind], attributes={"value": value}
         ).result
-
-
-def _bytes_of(tensor: torch.Tensor) -> memoryview:
-    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return memoryview(flat.numpy())
