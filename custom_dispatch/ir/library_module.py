@@ -178,8 +178,9 @@ def write_executables(
     Raises
     ------
     DeclarationError
-        The form cannot hold the targets.
+        The form is unknown, or cannot hold the targets.
     """
+    check_form(form)
     if form == "executable":
         return "\n".join(write_executable(item, reference) for item in executables)
     for item in executables:

@@ -7,29 +7,20 @@ from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.arithmetic import Arithmetic, Check
+from custom_dispatch.ir.call_words import CallWords
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import EntryPoints
 from custom_dispatch.ir.grid_checks import check_grids
 from custom_dispatch.ir.guards import Guards
 from custom_dispatch.ir.leading import Leading, fold, fold_sizes, is_folded, unfold
-from custom_dispatch.ir.packing import (
-    Words,
-    argument_words,
-    constant_words,
-    index_words,
-    struct_words,
-)
+from custom_dispatch.ir.packing import Words
 from custom_dispatch.ir.scratch import new_scratch
 from custom_dispatch.ir.signature import Signature, tensor_type
 from custom_dispatch.kernel.buffer import Buffer, InOut, Scratch
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar, Struct
 from custom_dispatch.kernel.target import Target
-
-_INDEX_BITS = 64
-"""Sizes and what is computed from them stay below 2**63, which larger types hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +118,9 @@ class WrapperBody:
 
     def prepare(self) -> list[Tensor]:
         """All that comes before the dispatch; the results as the model has them, without values."""
-        self._read_scalars()
+        absent = {item.name: self._absent(item) for item in self._buffers() if item.optional}
+        words = CallWords(self.kernel, self.body, self.arithmetic, self.guards)
+        self.words = words.read(self.arguments, absent)
         self._written = self._results()
         outputs = self._outputs(self._written)
         blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self.guards)
@@ -255,47 +248,6 @@ class WrapperBody:
                 empty = self.body.pure(f"arith.cmpi eq, {size}, {zero} : index")
                 absent = self.body.pure(f"arith.ori {absent}, {empty} : i1") if absent else empty
         return absent or False
-
-    def _read_scalars(self) -> None:
-        """Every scalar, struct and absence as the 32-bit words that IREE passes."""
-        for operand in self.kernel.operands:
-            if isinstance(operand, Buffer) and operand.optional:
-                self.words[operand.name] = (self._presence(operand),)
-            if isinstance(operand, Struct):
-                self.words[operand.name] = struct_words(self.body, operand, self.arguments)
-            if not isinstance(operand, Scalar):
-                continue
-            if operand.value is None:
-                argument = self.arguments[operand.name]
-                self.words[operand.name] = argument_words(self.body, argument, operand.dtype)
-                continue
-            most = operand.dtype.largest
-            known = self.arithmetic.known(operand.value)
-            what = f"scalar `{operand.name}` = {operand.value}"
-            if known is None:
-                value = self.guards.value(operand.value)
-                if operand.dtype.bits < _INDEX_BITS:
-                    limit = self.body.index(most)
-                    holds = self.body.pure(f"arith.cmpi ule, {value}, {limit} : index")
-                    self.guards.require(Check(holds, f"{what} does not fit {operand.dtype}"))
-                words = index_words(self.body, value, operand.dtype, operand.name)
-                self.words[operand.name] = words
-            elif known <= most:
-                self.words[operand.name] = constant_words(self.body, known, operand.dtype)
-            else:
-                raise LinkError(
-                    f"Kernel `{self.kernel.name}`: {what} is {known} for the model's sizes.",
-                    expected=f"at most {most}, what {operand.dtype} holds",
-                    next_step="use a larger type, or smaller tensors.",
-                )
-
-    def _presence(self, operand: Buffer) -> str:
-        """An i32: whether an optional operand is there."""
-        absent = self._absent(operand)
-        if isinstance(absent, bool):
-            return self.body.i32(0 if absent else 1)
-        one, zero = self.body.i32(1), self.body.i32(0)
-        return self.body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
 
     # -- results
 
