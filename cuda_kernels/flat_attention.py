@@ -3,19 +3,30 @@
 The kernels of `attention.py` and `tensor_core_attention.py`, each batch with one head of its own.
 `flat_attention_{dtype}_{dim}` has no mask, `flat_masked_...` one of numbers, and
 `flat_bool_masked_...` one of bools, [batch, queries, keys].
+
+Of `flat_shared_masked_...` and `flat_key_masked_...` several heads have one mask of numbers:
+[batch, 1, queries, keys] and [batch, 1, 1, keys], where q is [batch * heads, queries, dim].
 """
 
 from __future__ import annotations
 
+import numpy
+
 import custom_dispatch as cd
 from cuda_kernels import attention, tensor_core_attention
 from cuda_kernels.shared.attention import PREFIXES, Array, attend, batch, keys, queries
+from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand, Scalar
 
 
 def _attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
     of_mask = mask[:, None] if mask is not None and mask.size else None
     return attend(q[:, None], k[:, None], v[:, None], of_mask, scale, causal)[:, 0]
+
+
+def _attend_shared(q: Array, k: Array, v: Array, mask: Array, scale: float, causal: bool) -> Array:
+    heads = max(len(q) // max(len(mask), 1), 1)
+    return _attend(q, k, v, numpy.repeat(mask[:, 0], heads, axis=0), scale, causal)
 
 
 def _operands(kernel: cd.Kernel) -> list[Operand]:
@@ -36,9 +47,7 @@ def _operands(kernel: cd.Kernel) -> list[Operand]:
 
 def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
     """The kernel for a type, a head's size (32, 64 or 128) and a form of mask."""
-    has_tensor_cores = dtype != "f32" and dim > 32
-    of_heads = tensor_core_attention.prefill if has_tensor_cores else attention.declare
-    kernel = of_heads(dtype, dim, mask, all_heads=batch)
+    kernel = _of_heads(dtype, dim, mask, batch)
     return cd.Kernel(
         f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}",
         source=kernel.source,
@@ -51,6 +60,53 @@ def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
         reference=_attend,
         flops=4 * dim * batch * queries * keys,
     )
+
+
+def declare_shared(dtype: str, dim: int, mask: str) -> cd.Kernel:
+    """The same with a mask of numbers that all heads of a batch have.
+
+    Parameters
+    ----------
+    mask
+        "shared", with a row for each query, or "key", with one for all.
+    """
+    rows = cd.dim("rows")
+    heads = rows // batch
+    mask_rows: Expr | int = queries if mask == "shared" else 1
+    scalars: dict[str, Expr | int] = {"heads": heads, "kv_heads": heads, "mask_rows": mask_rows}
+    kernel = _of_heads(dtype, dim, "queries", rows)
+    operands: list[Operand] = []
+    for item in kernel.operands:
+        if item.name == "mask":
+            operands.append(cd.In("mask", dtype, [batch, 1, mask_rows, keys]))
+        elif isinstance(item, cd.In):
+            operands.append(cd.In(item.name, dtype, [rows, *item.shape[2:]]))
+        elif isinstance(item, cd.Out):
+            operands.append(cd.Out(item.name, dtype, [rows, *item.shape[2:]]))
+        elif isinstance(item, Scalar) and item.name in scalars:
+            operands.append(cd.Scalar(item.name, "i32", scalars[item.name]))
+        else:
+            operands.append(item)
+    return cd.Kernel(
+        f"flat_{mask}_masked_attention_{dtype}_{dim}",
+        source=kernel.source,
+        entry=kernel.entry,
+        operands=operands,
+        block=kernel.block,
+        grid=kernel.grid,
+        dynamic_shared_memory=kernel.dynamic_shared_memory,
+        implementations={str(target): form for target, form in kernel.implementations},
+        requires=[rows % batch == 0],
+        reference=_attend_shared,
+        flops=4 * dim * rows * queries * keys,
+    )
+
+
+def _of_heads(dtype: str, dim: int, mask: str, all_heads: Expr) -> cd.Kernel:
+    """The kernel whose code it is, with a grid for so many heads of all batches."""
+    if dtype != "f32" and dim > 32:
+        return tensor_core_attention.prefill(dtype, dim, mask, all_heads=all_heads)
+    return attention.declare(dtype, dim, mask, all_heads=all_heads)
 
 
 flat_attention_f32_32 = declare("f32", 32)
@@ -82,3 +138,23 @@ flat_bool_masked_attention_f16_128 = declare("f16", 128, "bool")
 flat_bool_masked_attention_bf16_32 = declare("bf16", 32, "bool")
 flat_bool_masked_attention_bf16_64 = declare("bf16", 64, "bool")
 flat_bool_masked_attention_bf16_128 = declare("bf16", 128, "bool")
+
+flat_shared_masked_attention_f32_32 = declare_shared("f32", 32, "shared")
+flat_shared_masked_attention_f32_64 = declare_shared("f32", 64, "shared")
+flat_shared_masked_attention_f32_128 = declare_shared("f32", 128, "shared")
+flat_shared_masked_attention_f16_32 = declare_shared("f16", 32, "shared")
+flat_shared_masked_attention_f16_64 = declare_shared("f16", 64, "shared")
+flat_shared_masked_attention_f16_128 = declare_shared("f16", 128, "shared")
+flat_shared_masked_attention_bf16_32 = declare_shared("bf16", 32, "shared")
+flat_shared_masked_attention_bf16_64 = declare_shared("bf16", 64, "shared")
+flat_shared_masked_attention_bf16_128 = declare_shared("bf16", 128, "shared")
+
+flat_key_masked_attention_f32_32 = declare_shared("f32", 32, "key")
+flat_key_masked_attention_f32_64 = declare_shared("f32", 64, "key")
+flat_key_masked_attention_f32_128 = declare_shared("f32", 128, "key")
+flat_key_masked_attention_f16_32 = declare_shared("f16", 32, "key")
+flat_key_masked_attention_f16_64 = declare_shared("f16", 64, "key")
+flat_key_masked_attention_f16_128 = declare_shared("f16", 128, "key")
+flat_key_masked_attention_bf16_32 = declare_shared("bf16", 32, "key")
+flat_key_masked_attention_bf16_64 = declare_shared("bf16", 64, "key")
+flat_key_masked_attention_bf16_128 = declare_shared("bf16", 128, "key")

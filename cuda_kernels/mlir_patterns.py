@@ -23,12 +23,15 @@ from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
 from cuda_kernels import softmax as softmaxes
 from cuda_kernels import swiglu as swiglus
-from cuda_kernels.shared import mlir_forms
+from cuda_kernels.shared import mlir_attention, mlir_forms
 from cuda_kernels.shared.attention import PREFIXES
 from cuda_kernels.shared.mlir_forms import RANKS
 
 Patterns = tuple[cd.Pattern, ...]
 _TYPES = ("f32", "f16", "bf16")
+_ACTIVATIONS = ("gelu_erf", "gelu_tanh", "silu", "relu")
+_ROUNDS = ("before", "after", "last", "always")
+"""Of RMS norms of 16 bits; `mlir_forms.rms_norm` says where."""
 _WIDE_LAST = ("f16", "bf16", "f32")
 """For what is computed in f32 in any case, where it would be found without the conversions."""
 
@@ -155,42 +158,94 @@ softmax = tuple(
 
 
 def _products_of_torch(layout: str) -> Patterns:
-    """Those that stand for most first."""
+    """Those that stand for most first: of places that overlap, the first pattern's are taken."""
     found = []
     for dtype in _TYPES:
-        # Between them, IREE's conversion rounds to 16 bits; the kernels do not.
-        activations = ("gelu_erf", "gelu_tanh", "silu", "relu", "") if dtype == "f32" else ("",)
-        for activation in activations:
+        for activation, added in (
+            *((each, ((True, False), (False, False))) for each in _ACTIVATIONS),
+            *(("", (each,)) for each in ((True, True), (True, False), (False, False))),
+        ):
             name = "_".join(filter(None, (layout, activation, dtype)))
             texts = [
                 mlir_forms.product(layout, dims, dtype, activation, bias=bias, residual=residual)
-                for bias, residual in ((True, True), (True, False), (False, False))
+                for bias, residual in added
                 for dims in RANKS[:2]
-                if not (residual and activation)  # which the kernels add before it
             ]
             found.append(cd.Pattern(getattr(gemms, name), texts, required=False))
     return tuple(found)
 
 
+def _attentions_written_out() -> Patterns:
+    found = []
+    for dtype in _TYPES:
+        for dim in (32, 64, 128):
+            for prefix, masks in _MASKS.items():
+                kernel = getattr(flat_attention, f"flat_{prefix}attention_{dtype}_{dim}")
+                for scales, fixed in (
+                    (("times", "times_tensor"), {}),
+                    (("over", "over_tensor"), {"scale": dim**-0.5}),
+                    (("",), {"scale": 1.0}),
+                ):
+                    texts = [
+                        mlir_attention.written_out(dtype, dim, mask, scale, apart=apart)
+                        for mask, apart in masks
+                        for scale in scales
+                    ]
+                    if dtype == "f32" and scales == ("",):
+                        texts += [
+                            mlir_attention.decomposed(dim, mask) for mask, apart in masks if apart
+                        ]
+                    found.append(
+                        cd.Pattern(
+                            kernel,
+                            texts,
+                            fixed={"causal": False, **fixed},
+                            axes={"k": (0, 2, 1)},
+                            required=False,
+                        )
+                    )
+    return tuple(found)
+
+
+_MASKS = {
+    "": (("", True), ("", False)),
+    "masked_": (("queries", False),),
+    "shared_masked_": (("shared", True), ("one", True)),
+    "key_masked_": (("key", True), ("one_key", True)),
+}
+"""By the kernels' names: masks of `mlir_attention.MASKS`, and whether heads are apart there."""
 linear_of_torch = _products_of_torch("linear")
 matmul_of_torch = _products_of_torch("matmul")
-attention = tuple(
+attention = (
+    *_attentions_written_out(),
+    *(
+        cd.Pattern(
+            getattr(flat_attention, f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}"),
+            [mlir_attention.attention(dtype, dim, mask, of_scale) for of_scale in of_scales],
+            fixed={"causal": False},
+            required=False,
+        )
+        for dtype, of_scales in (
+            ("f32", ("f32",)),
+            ("f16", ("f32", "f16")),
+            ("bf16", ("f32", "bf16")),
+        )
+        for dim in (32, 64, 128)
+        for mask in ("queries", "bool", "keys")
+    ),
+)
+layer_norm = tuple(
     cd.Pattern(
-        getattr(flat_attention, f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}"),
-        mlir_forms.attention(dtype, dim, mask),
-        fixed={"causal": False},
+        getattr(layer_norms, f"layer_norm_{dtype}"),
+        [
+            mlir_forms.layer_norm(dims, dtype, has_weight=has, wide=wide)
+            for wide in ((False,) if dtype == "f32" else (False, True))
+            for dims in RANKS
+        ],
         required=False,
     )
-    for dtype in _TYPES
-    for dim in (32, 64, 128)
-    for mask in ("queries", "bool", "keys")
-)
-layer_norm = (
-    cd.Pattern(
-        layer_norms.layer_norm_f32,
-        [mlir_forms.layer_norm(dims, has_weight=has) for has in (True, False) for dims in RANKS],
-        required=False,
-    ),
+    for dtype in _WIDE_LAST
+    for has in (True, False)  # what stands for more first
 )
 rms_norm = tuple(
     cd.Pattern(
@@ -198,7 +253,7 @@ rms_norm = tuple(
         [
             mlir_forms.rms_norm(dims, dtype, square, rounds)
             for square in ("mulf", "fpowi")
-            for rounds in (("before",) if dtype == "f32" else ("before", "after"))
+            for rounds in (("before",) if dtype == "f32" else _ROUNDS)
             for dims in RANKS
         ],
         required=False,
@@ -207,22 +262,32 @@ rms_norm = tuple(
 )
 gelu = tuple(
     cd.Pattern(
-        getattr(gelus, f"gelu_{form}_f32"),
-        [mlir_forms.gelu(dims, form) for dims in RANKS],
+        getattr(gelus, f"gelu_{of}_{dtype}"),
+        [mlir_forms.gelu(dims, form, dtype) for form in forms for dims in RANKS],
         required=False,
     )
-    for form in ("erf", "tanh")
+    for dtype in _TYPES
+    for of, forms in (("erf", ("erf",)), ("tanh", ("tanh", "new")))
 )
-swiglu = (
-    cd.Pattern(swiglus.swiglu_f32, [mlir_forms.swiglu(dims) for dims in RANKS], required=False),
+swiglu = tuple(
+    cd.Pattern(
+        getattr(swiglus, f"swiglu_{dtype}"),
+        [
+            mlir_forms.swiglu(dims, dtype, wide=wide)
+            for wide in ((False,) if dtype == "f32" else (False, True))
+            for dims in RANKS
+        ],
+        required=False,
+    )
+    for dtype in _WIDE_LAST
 )
 everything = (
     *linear_of_torch,
     *matmul_of_torch,
+    *attention,
     *matmul,
     *linear,
     *batch_matmul,
-    *attention,
     *layer_norm,
     *rms_norm,
     *swiglu,

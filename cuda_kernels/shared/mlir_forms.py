@@ -39,12 +39,7 @@ def _product(f: Function, one: Tensor, other: Tensor, dims: str) -> Tensor:
 def _spread(f: Function, x: Tensor, dims: str) -> Tensor:
     """A column [.., 1] as wide as the rows."""
     kept = x.dims[:-1]
-    last = len(kept) - 1
-    groups = ", ".join([*(f"[{axis}]" for axis in range(last)), f"[{last}, {last + 1}]"])
-    flat = Tensor("", kept, x.dtype)
-    flat = f.named(
-        f"tensor.collapse_shape {x.name} [{groups}] : {x.type} into {flat.type}", kept, x.dtype
-    )
+    flat = f.collapsed(x, kept, len(kept) - 1)
     wide = f.empty(dims, x.dtype)
     axes = ", ".join(f"d{index}" for index in range(len(dims)))
     some = ", ".join(f"d{index}" for index in range(len(kept)))
@@ -59,57 +54,74 @@ def _spread(f: Function, x: Tensor, dims: str) -> Tensor:
     )
 
 
-def layer_norm(dims: str, *, has_weight: bool) -> str:
-    """`torch.nn.functional.layer_norm` over the last dim, of f32."""
-    weights = [("weight", dims[-1], "f32"), ("bias", dims[-1], "f32")] if has_weight else []
-    f = Function([("x", dims, "f32"), *weights], ["epsilon"])
-    x = f.operands[0]
+def layer_norm(dims: str, dtype: str, *, has_weight: bool, wide: bool = False) -> str:
+    """`torch.nn.functional.layer_norm` over the last dim.
+
+    Parameters
+    ----------
+    wide
+        Whether what has 16 bits is normalised in f32, as ONNX's operator is, and rounded before the
+        weight; PyTorch's is not.
+    """
+    weights = [("weight", dims[-1], dtype), ("bias", dims[-1], dtype)] if has_weight else []
+    within = "f32" if wide else dtype
+    f = Function([("x", dims, dtype), *weights], ["epsilon"], within)
+    x = f.widened(f.operands[0]) if wide else f.operands[0]
     mean = _spread(f, _mean(f, x), dims)
-    centred = f.generic([x, mean], "%r = arith.subf %0, %1 : f32", dims, "f32")
+    centred = f.generic([x, mean], f"%r = arith.subf %0, %1 : {within}", dims, within)
     root = _root(f, _mean(f, _product(f, centred, centred, dims)))
     result = _product(f, centred, _spread(f, root, dims), dims)
+    if wide:
+        result = f.narrowed(result, dtype)
     if has_weight:
         result = _product(f, result, f.operands[1], dims)
-        result = f.generic([result, f.operands[2]], "%r = arith.addf %0, %1 : f32", dims, "f32")
+        body = f"%r = arith.addf %0, %1 : {dtype}"
+        result = f.generic([result, f.operands[2]], body, dims, dtype)
     return f.text(result)
 
 
 def rms_norm(dims: str, dtype: str, square: str, rounds: str) -> str:
-    """`x * rsqrt(mean(x^2) + epsilon) * weight`, in f32.
+    """`x * rsqrt(mean(x^2) + epsilon) * weight`, in f32 unless it rounds always.
 
     Parameters
     ----------
     square
         "mulf" for x * x, "fpowi" for x.pow(2).
     rounds
-        Of 16 bits: "before" or "after" it is multiplied with the weight.
+        Of 16 bits: "before" or "after" it is multiplied with the weight, "last", likewise after it
+        with the weight widened there, or "always".
     """
-    f = Function([("x", dims, dtype), ("weight", dims[-1], dtype)], ["epsilon"])
+    within = dtype if rounds == "always" else "f32"
+    f = Function([("x", dims, dtype), ("weight", dims[-1], dtype)], ["epsilon"], within)
     x, weight = f.operands
-    if dtype != "f32":
-        x = f.generic([x], f"%r = arith.extf %0 : {dtype} to f32", dims, "f32")
+    if rounds != "always":
+        x = f.widened(x)
     if square == "mulf":
         squared = _product(f, x, x, dims)
     else:
         two = f.number("2", "i64")
-        squared = f.generic([x], f"%r = math.fpowi %0, {two} : f32, i64", dims, "f32")
+        squared = f.generic([x], f"%r = math.fpowi %0, {two} : {within}, i64", dims, within)
     result = _product(f, x, _root(f, _mean(f, squared)), dims)
-    if dtype == "f32":
+    if within == dtype:
         return f.text(_product(f, weight, result, dims))
-    narrow = f"%r = arith.truncf %0 : f32 to {dtype}"
     if rounds == "before":
-        result = f.generic([result], narrow, dims, dtype)
-        return f.text(_product(f, weight, result, dims))
-    wide = f.generic([weight], f"%r = arith.extf %0 : {dtype} to f32", dims[-1], "f32")
-    return f.text(f.generic([_product(f, wide, result, dims)], narrow, dims, dtype))
+        return f.text(_product(f, weight, f.narrowed(result, dtype), dims))
+    if rounds == "after":
+        return f.text(f.narrowed(_product(f, f.widened(weight), result, dims), dtype))
+    body = f"%w = arith.extf %1 : {dtype} to f32\n%r = arith.mulf %0, %w : f32"
+    return f.text(f.narrowed(f.generic([result, weight], body, dims, "f32"), dtype))
 
 
 def softmax(dims: str, dtype: str) -> str:
     """`torch.softmax` over the last dim: f32 inside, whatever the type."""
     f = Function([("x", dims, dtype)])
-    x, kept = f.operands[0], dims[:-1]
-    if dtype != "f32":
-        x = f.generic([x], f"%r = arith.extf %0 : {dtype} to f32", dims, "f32")
+    return f.text(softmax_of(f, f.operands[0]))
+
+
+def softmax_of(f: Function, x: Tensor) -> Tensor:
+    """The same of a tensor."""
+    dims, kept, dtype = x.dims, x.dims[:-1], x.dtype
+    x = f.widened(x)
     least, none = f.filled("0xFF800000", kept, "f32"), f.filled("0", kept, "i64")
     axes = ", ".join(f"d{index}" for index in range(len(dims)))
     some = ", ".join(f"d{index}" for index in range(len(kept)))
@@ -125,69 +137,88 @@ def softmax(dims: str, dtype: str) -> str:
         "%s = arith.select %g, %j, %at : i64\nlinalg.yield %m, %s : f32, i64\n"
         f"}} -> ({least.type}, {none.type})"
     )
-    last = len(kept) - 1
-    groups = ", ".join([*(f"[{axis}]" for axis in range(last)), f"[{last}, {last + 1}]"])
-    sizes = ", ".join([*(f.size(dim) for dim in kept), "1"])
-    column = Tensor("", kept + "1", "f32")
-    column = f.named(
-        f"tensor.expand_shape {name}#0 [{groups}] output_shape [{sizes}] : {least.type} "
-        f"into {column.type}",
-        kept + "1",
-        "f32",
-    )
+    largest = Tensor(f"{name}#0", kept, "f32")
+    column = f.expanded(largest, kept + "1", len(kept) - 1)
     below = f.generic([x, column], "%r = arith.subf %0, %1 : f32", dims, "f32")
     powers = f.generic([below], "%r = math.exp %0 : f32", dims, "f32")
     result = f.generic([powers, _summed(f, powers)], "%r = arith.divf %0, %1 : f32", dims, "f32")
-    if dtype != "f32":
-        result = f.generic([result], f"%r = arith.truncf %0 : f32 to {dtype}", dims, dtype)
-    return f.text(result)
+    return f.narrowed(result, dtype)
 
 
 def activated(f: Function, x: Tensor, activation: str) -> Tensor:
-    """ReLU, SiLU and both GELUs of f32, as operations on elements; "" for none."""
-    dims, one = x.dims, f.number("1.0", "f32")
-    half, zero = f.number("0.5", "f32"), f.number("0.0", "f32")
+    """ReLU, SiLU and both GELUs, as operations on elements; "" for none."""
+    dims, dtype = x.dims, x.dtype
+    one, half, zero = (f.number(each, dtype) for each in ("1.0", "0.5", "0.0"))
     if activation == "relu":
-        body = f"%c = arith.cmpf ugt, %0, {zero} : f32\n%r = arith.select %c, %0, {zero} : f32"
-        return f.generic([x], body, dims, "f32")
-    if activation == "silu":
+        body = f"%c = arith.cmpf ugt, %0, {zero} : T\n%r = arith.select %c, %0, {zero} : T"
+    elif activation == "silu":
         body = (
-            "%n = arith.negf %0 : f32\n%p = math.exp %n : f32\n"
-            f"%s = arith.addf %p, {one} : f32\n%r = arith.divf {one}, %s : f32"
+            "%n = arith.negf %0 : T\n%p = math.exp %n : T\n"
+            f"%s = arith.addf %p, {one} : T\n%r = arith.divf {one}, %s : T"
         )
-        return _product(f, f.generic([x], body, dims, "f32"), x, dims)
-    if activation == "gelu_erf":
-        root = f.number("1.41421354", "f32")
+        return _product(f, _elements(f, x, body), x, dims)
+    elif activation == "gelu_erf":
+        root, of_two = f.number("1.41421354", dtype), ""
+        if dtype != "f32":  # nobody computes it before
+            root, of_two = "%w", f"%w = math.sqrt {f.number('2.0', dtype)} : T\n"
         body = (
-            f"%q = arith.divf %0, {root} : f32\n%p = math.erf %q : f32\n"
-            f"%s = arith.addf %p, {one} : f32\n%h = arith.mulf %s, {half} : f32\n"
-            "%r = arith.mulf %0, %h : f32"
+            f"{of_two}%q = arith.divf %0, {root} : T\n%p = math.erf %q : T\n"
+            f"%s = arith.addf %p, {one} : T\n%h = arith.mulf %s, {half} : T\n"
+            "%r = arith.mulf %0, %h : T"
         )
-        return f.generic([x], body, dims, "f32")
-    if activation == "gelu_tanh":  # the first constant is sqrt(2 / pi) with the digits it has there
-        three, cubed = f.number("3", "i64"), f.number("4.471500e-02", "f32")
-        factor = f.number("7.977240e-01", "f32")
+    elif activation == "gelu_tanh":
+        # The second constant is sqrt(2 / pi) with the digits that it has there.
+        three, cubed = f.number("3", "i64"), f.number("4.471500e-02", dtype)
+        factor = f.number("7.977240e-01", dtype)
         body = (
-            f"%c = math.fpowi %0, {three} : f32, i64\n%d = arith.mulf %c, {cubed} : f32\n"
-            f"%a = arith.addf %0, %d : f32\n%m = arith.mulf %a, {factor} : f32\n"
-            f"%t = math.tanh %m : f32\n%s = arith.addf %t, {one} : f32\n"
-            f"%h = arith.mulf %s, {half} : f32\n%r = arith.mulf %0, %h : f32"
+            f"%c = math.fpowi %0, {three} : T, i64\n%d = arith.mulf %c, {cubed} : T\n"
+            f"%a = arith.addf %0, %d : T\n%m = arith.mulf %a, {factor} : T\n"
+            f"%t = math.tanh %m : T\n%s = arith.addf %t, {one} : T\n"
+            f"%h = arith.mulf %s, {half} : T\n%r = arith.mulf %0, %h : T"
         )
-        return f.generic([x], body, dims, "f32")
-    return x
+    else:
+        return x
+    return _elements(f, x, body)
 
 
-def gelu(dims: str, form: str) -> str:
-    """`torch.nn.functional.gelu`, of f32."""
-    f = Function([("x", dims, "f32")])
-    return f.text(activated(f, f.operands[0], f"gelu_{form}"))
+def _elements(f: Function, x: Tensor, body: str) -> Tensor:
+    """An operation on each element, of `T`."""
+    return f.generic([x], body.replace(" T", f" {x.dtype}"), x.dims, x.dtype)
 
 
-def swiglu(dims: str) -> str:
-    """`silu(gate) * up`, of f32."""
-    f = Function([("gate", dims, "f32"), ("up", dims, "f32")])
+def gelu(dims: str, form: str, dtype: str) -> str:
+    """`torch.nn.functional.gelu` ("erf", "tanh"); `NewGELUActivation` of transformers ("new")."""
+    f = Function([("x", dims, dtype)])
+    x = f.operands[0]
+    if form != "new":
+        return f.text(activated(f, x, f"gelu_{form}"))
+    three, one = f.number("3", "i64"), f.number("1.0", dtype)
+    cubed, factor = f.number("4.471500e-02", dtype), f.number("0.79788456080286541", dtype)
+    half = _elements(f, x, f"%r = arith.mulf %0, {f.number('0.5', dtype)} : T")
+    inner = _elements(f, x, f"%r = math.fpowi %0, {three} : T, i64")
+    inner = _elements(f, inner, f"%r = arith.mulf %0, {cubed} : T")
+    inner = f.generic([x, inner], f"%r = arith.addf %0, %1 : {dtype}", dims, dtype)
+    inner = _elements(f, inner, f"%r = arith.mulf %0, {factor} : T")
+    inner = _elements(f, inner, "%r = math.tanh %0 : T")
+    inner = _elements(f, inner, f"%r = arith.addf %0, {one} : T")
+    return f.text(_product(f, half, inner, dims))
+
+
+def swiglu(dims: str, dtype: str, *, wide: bool = False) -> str:
+    """`silu(gate) * up`.
+
+    Parameters
+    ----------
+    wide
+        Whether SiLU of 16 bits is in f32, as in decompositions of PyTorch.
+    """
+    f = Function([("gate", dims, dtype), ("up", dims, dtype)])
     gate, up = f.operands
-    return f.text(_product(f, activated(f, gate, "silu"), up, dims))
+    if wide:
+        gate = f.narrowed(activated(f, f.widened(gate), "silu"), dtype)
+    else:
+        gate = activated(f, gate, "silu")
+    return f.text(_product(f, gate, up, dims))
 
 
 def product(
@@ -223,8 +254,7 @@ def product(
         out,
         "f32",
     )
-    if dtype != "f32":
-        result = f.generic([result], f"%r = arith.truncf %0 : f32 to {dtype}", out, dtype)
+    result = f.narrowed(result, dtype)
     if bias:
         body = f"%r = arith.addf %0, %1 : {dtype}"
         result = f.generic([result, f.operands[2]], body, out, dtype)
@@ -247,40 +277,3 @@ def _of_each(f: Function, b: Tensor) -> Tensor:
         "b" + b.dims,
         b.dtype,
     )
-
-
-def attention(dtype: str, dim: int, mask: str) -> str:
-    """`iree_linalg_ext.attention`, with heads in the batch.
-
-    Parameters
-    ----------
-    mask
-        "queries", one number for each key of each query; "bool", one bool; "keys" for none.
-    """
-    has_mask, of = mask != "keys", "i1" if mask == "bool" else dtype
-    sizes = {"q": "?x?", "k": "?x?", "v": "?x?"}
-    types = {name: f"tensor<{size}x{dim}x{dtype}>" for name, size in sizes.items()}
-    kind, of_mask = types["q"], f"tensor<?x?x?x{of}>"
-    names = ["(d0, d1, d3)", "(d0, d4, d3)", "(d0, d4, d2)", "()"]
-    names += (["(d0, d1, d4)"] if has_mask else []) + ["(d0, d1, d2)"]
-    maps = ", ".join(f"affine_map<(d0, d1, d2, d3, d4) -> {each}>" for each in names)
-    given = "%q, %k, %v, %scale" + (", %mask" if has_mask else "")
-    kinds = f"{kind}, {kind}, {kind}, f32" + (f", {of_mask}" if has_mask else "")
-    arguments = f"%q: {kind}, %k: {kind}, %v: {kind}, " + (
-        f"%mask: {of_mask}, " if has_mask else ""
-    )
-    return f"""
-func.func @computes({arguments}%scale: f32) -> {kind} {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %batch = tensor.dim %q, %c0 : {kind}
-  %rows = tensor.dim %q, %c1 : {kind}
-  %to = tensor.empty(%batch, %rows) : {kind}
-  %r = iree_linalg_ext.attention <indexing_maps = [{maps}]> ins({given} : {kinds})
-      outs(%to : {kind}) {{
-  ^bb0(%score: f32):
-    iree_linalg_ext.yield %score : f32
-  }} -> {kind}
-  return %r : {kind}
-}}
-"""

@@ -1,13 +1,16 @@
 """Functions in the dialect linalg, as text, the way torch-mlir and IREE's conversions write them.
 
-A tensor's dims are letters, each a size that is open (`?`), or "1". What is written operation by
-operation over them is a `linalg.generic` whose maps follow from the letters.
+A tensor's dims are letters, each a size that is open (`?`), or keys of `KNOWN`. What is written
+operation by operation over them is a `linalg.generic` whose maps follow from the letters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+KNOWN = {"1": 1, "S": 32, "M": 64, "L": 128}
+"""Dims that are numbers: of one element, and the sizes of heads that there are kernels for."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +24,31 @@ class Tensor:
     @property
     def type(self) -> str:
         """As MLIR has it."""
-        sizes = "".join("1x" if dim == "1" else "?x" for dim in self.dims)
+        sizes = "".join(f"{KNOWN.get(dim, '?')}x" for dim in self.dims)
         return f"tensor<{sizes}{self.dtype}>"
 
 
 class Function:
-    """A function under way: `operands` are its tensors, `scalars` its numbers of f32."""
+    """A function under way.
+
+    Parameters
+    ----------
+    operands
+        Its tensors: names, dims and element types.
+    scalars
+        Names of its numbers.
+    scalar_type
+        Theirs.
+    """
 
     def __init__(
-        self, operands: Sequence[tuple[str, str, str]], scalars: Sequence[str] = ()
+        self,
+        operands: Sequence[tuple[str, str, str]],
+        scalars: Sequence[str] = (),
+        scalar_type: str = "f32",
     ) -> None:
         self.operands = [Tensor(f"%of_{name}", dims, dtype) for name, dims, dtype in operands]
-        self._scalars = scalars
+        self._scalars = [f"%{name}: {scalar_type}" for name in scalars]
         self._lines: list[str] = []
         self._known: dict[str, str] = {}
         self._count = 0
@@ -54,17 +70,19 @@ class Function:
 
     def number(self, value: str, dtype: str) -> str:
         """A constant."""
-        return self.once(f"arith.constant {value} : {dtype}")
+        return self.once(f"arith.constant {value}" + (f" : {dtype}" if dtype != "i1" else ""))
 
     def size(self, dim: str) -> str:
-        """A letter's size, of the first operand that has it."""
-        tensor = next(item for item in self.operands if dim in item.dims)
+        """A letter's size, of the first operand that has it; any size, where none has it."""
+        tensor = next((item for item in self.operands if dim in item.dims), None)
+        if tensor is None:
+            return self.once("ub.poison : index")
         axis = self.number(str(tensor.dims.index(dim)), "index")
         return self.once(f"tensor.dim {tensor.name}, {axis} : {tensor.type}")
 
     def empty(self, dims: str, dtype: str) -> Tensor:
         """A tensor that nobody wrote."""
-        sizes = ", ".join(self.size(dim) for dim in dims if dim != "1")
+        sizes = ", ".join(self.size(dim) for dim in dims if dim not in KNOWN)
         tensor = Tensor("", dims, dtype)
         return Tensor(self.once(f"tensor.empty({sizes}) : {tensor.type}"), dims, dtype)
 
@@ -84,6 +102,33 @@ class Function:
         name = self._name()
         self.line(f"{name} = {text}")
         return Tensor(name, dims, dtype)
+
+    def expanded(self, x: Tensor, dims: str, first: int = 0) -> Tensor:
+        """A tensor whose dim number `first` is two, the first two of the same place in `dims`."""
+        sizes = ", ".join(str(KNOWN.get(dim) or self.size(dim)) for dim in dims)
+        to = Tensor("", dims, x.dtype)
+        text = (
+            f"tensor.expand_shape {x.name} [{_groups(len(x.dims), first)}] output_shape [{sizes}]"
+        )
+        return self.named(f"{text} : {x.type} into {to.type}", dims, x.dtype)
+
+    def collapsed(self, x: Tensor, dims: str, first: int = 0) -> Tensor:
+        """The reverse."""
+        to = Tensor("", dims, x.dtype)
+        text = f"tensor.collapse_shape {x.name} [{_groups(len(dims), first)}]"
+        return self.named(f"{text} : {x.type} into {to.type}", dims, x.dtype)
+
+    def widened(self, x: Tensor) -> Tensor:
+        """A tensor of 16 bits in f32."""
+        if x.dtype == "f32":
+            return x
+        return self.generic([x], f"%r = arith.extf %0 : {x.dtype} to f32", x.dims, "f32")
+
+    def narrowed(self, x: Tensor, dtype: str) -> Tensor:
+        """A tensor of f32 rounded to 16 bits."""
+        if dtype == "f32":
+            return x
+        return self.generic([x], f"%r = arith.truncf %0 : f32 to {dtype}", x.dims, dtype)
 
     def generic(
         self,
@@ -131,9 +176,19 @@ class Function:
     def text(self, result: Tensor) -> str:
         """The function, which returns one value."""
         arguments = [f"{item.name}: {item.type}" for item in self.operands]
-        arguments += [f"%{name}: f32" for name in self._scalars]
+        arguments += self._scalars
         body = "\n".join(self._lines)
         return (
             f"func.func @computes({', '.join(arguments)}) -> {result.type} {{\n{body}\n"
             f"return {result.name} : {result.type}\n}}\n"
         )
+
+
+def _groups(rank: int, first: int) -> str:
+    """The dims that become one, where dim number `first` of that many is of two."""
+    groups, axis = [], 0
+    for index in range(rank):
+        both = index == first
+        groups.append(f"[{axis}, {axis + 1}]" if both else f"[{axis}]")
+        axis += 2 if both else 1
+    return ", ".join(groups)

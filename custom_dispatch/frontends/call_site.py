@@ -14,6 +14,7 @@ from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, t
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer, InOut
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Dim, dims_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -100,6 +101,23 @@ class CallSite:
             f"{self._what} {found}.",
             expected=expected,
             next_step=next_step or "correct the model, or the kernel's declaration.",
+        )
+
+    def undecided(self, operands: Types) -> tuple[Condition, ...]:
+        """What the kernel requires of sizes that the call's types do not tell."""
+        kernel = self._kernel
+        shapes = {
+            operand.name: self._sizes(operand, kind)
+            for operand, kind in zip(kernel.arguments, operands, strict=True)
+            if isinstance(operand, Buffer)
+        }
+        if not any(None in sizes for sizes in shapes.values()):
+            return ()
+        known = self._known_dims(shapes)
+        return tuple(
+            condition
+            for condition in kernel.requires
+            if any(dim.name not in known for dim in dims_of(condition.left, condition.right))
         )
 
     def fit(self, operands: Types, results: Types, *, as_called: bool) -> Fitting:

@@ -34,6 +34,8 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 }
 Size = Any
 """A number, or a tree of tuples that names values of the IR."""
+ANY = ("any",)
+"""What an example has where every size will do: `ub.poison`."""
 
 
 def owner_of(value: ir.Value) -> ir.Operation | None:
@@ -91,6 +93,15 @@ def is_constant(op: ir.Operation) -> bool:
     return op.name in _CONSTANTS or op.name in _NUMBERS
 
 
+def as_written(value: ir.Value) -> float | int | bool | None:
+    """A constant as the model's source has it, before it is rounded to where it is used."""
+    op = owner_of(value)
+    if op is not None and op.name in _OF_ANOTHER_WIDTH:
+        value = op.operands[0]
+    element = element_of(value)
+    return None if element is None else number_of(element)
+
+
 def number_of(element: ir.Attribute) -> float | int | bool:
     """A number's attribute as Python's."""
     if isinstance(element, ir.BoolAttr):
@@ -120,6 +131,8 @@ def size_of(value: ir.Value) -> Size:
     op = owner_of(value)
     if op is None:
         return ("value", value)
+    if op.name == "ub.poison":
+        return ANY
     if op.name == "tensor.dim":
         axis = size_of(op.operands[1])
         return extent_of(op.operands[0], axis) if isinstance(axis, int) else ("value", value)
@@ -153,6 +166,8 @@ def as_float(size: Size) -> Size:
 def combined(name: str, sizes: list[Size]) -> Size:
     """An operation of two sizes."""
     left, right = sizes
+    if ANY in sizes:
+        return ANY
     if isinstance(left, int) and isinstance(right, int):
         return _FOLDED[name](left, right)
     if name in _COMMUTATIVE and hash(right) < hash(left):  # the same for the same values

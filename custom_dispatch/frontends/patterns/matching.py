@@ -17,6 +17,7 @@ from iree.compiler import ir
 
 from custom_dispatch.frontends.patterns.attributes import other_attribute
 from custom_dispatch.frontends.patterns.constants import (
+    as_written,
     element_of,
     is_size,
     is_splat,
@@ -236,7 +237,7 @@ class Matcher:
                 ", and in the pattern ",
                 pair.wanted.type,
             )
-        value = number_of(element)
+        value = as_written(pair.found)
         known = state.operands.get(name, state.scalars.get(name, value))
         if known != value:
             return self._differs(

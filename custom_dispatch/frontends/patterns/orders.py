@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
@@ -38,6 +39,51 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
 
 
 def _has_maps(mine: ir.Operation, its: ir.Operation, order: tuple[int, ...]) -> bool:
-    one = list(ir.ArrayAttr(mine.attributes["indexing_maps"]))
-    other = list(ir.ArrayAttr(its.attributes["indexing_maps"]))
-    return len(one) == len(other) and all(one[i] == other[j] for i, j in enumerate(order))
+    one, other = (_maps(op) for op in (mine, its))
+    if len(one) != len(other):
+        return False
+    single: frozenset[int] | None = None
+    for index, position in enumerate(order):
+        if one[index] == other[position]:
+            continue
+        if single is None:
+            single = _single_loops(its, other)
+        if not _is_same(one[index], other[position], single):
+            return False
+    return True
+
+
+def _maps(op: ir.Operation) -> list[ir.AffineMap]:
+    return [ir.AffineMapAttr(item).value for item in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
+def _single_loops(op: ir.Operation, maps: Sequence[ir.AffineMap]) -> frozenset[int]:
+    """The loops of an operation that go once, as it says in a tensor's type."""
+    found = set()
+    for value, each in zip(op.operands, maps, strict=True):
+        kind = value.type
+        if not isinstance(kind, ir.RankedTensorType):
+            continue
+        for axis, expr in enumerate(each.results):
+            if isinstance(expr, ir.AffineDimExpr) and kind.shape[axis] == 1:
+                found.add(expr.position)
+    return frozenset(found)
+
+
+def _is_same(one: ir.AffineMap, other: ir.AffineMap, single: frozenset[int]) -> bool:
+    """Whether two maps read the same: where a loop goes once, its number is 0."""
+    mine, its = list(one.results), list(other.results)
+    if one.n_dims != other.n_dims or len(mine) != len(its):
+        return False
+    return all(
+        a == b or {_loop(a, single), _loop(b, single)} == {0}
+        for a, b in zip(mine, its, strict=True)
+    )
+
+
+def _loop(expr: ir.AffineExpr, single: frozenset[int]) -> int | None:
+    """The number that an expression is: 0 of a loop that goes once; None where it may be others."""
+    if isinstance(expr, ir.AffineConstantExpr):
+        return int(expr.value)
+    is_single = isinstance(expr, ir.AffineDimExpr) and expr.position in single
+    return 0 if is_single else None

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.arguments import arguments_by_name
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
@@ -56,6 +57,9 @@ class Pattern:
     fixed
         Scalars with a value that the functions hold for, instead of a parameter:
         {"causal": True}.
+    axes
+        Of operands and results that the functions have with their axes in another order, that order
+        as of `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is put.
     required
         Whether it is an error that no place is found.
 
@@ -69,6 +73,7 @@ class Pattern:
     kernel: Kernel
     computes: tuple[str, ...]
     fixed: Mapping[str, Any] = field(hash=False)
+    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
     required: bool
 
     def __init__(
@@ -77,6 +82,7 @@ class Pattern:
         computes: str | Sequence[str],
         *,
         fixed: Mapping[str, Any] | None = None,
+        axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
         item, kernel = kernel, check_kernel(kernel)
@@ -94,6 +100,7 @@ class Pattern:
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "computes", texts)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
+        object.__setattr__(self, "axes", check_axes(kernel, axes))
         object.__setattr__(self, "required", bool(required))
 
 
@@ -126,6 +133,14 @@ def of_each(pattern: Anything) -> list[Anything]:
     return found
 
 
+def alike(pattern: Anything) -> list[list[Anything]]:
+    """The same, together where the kernels' operands are the same: they compute the same."""
+    groups: dict[tuple[str, ...], list[Anything]] = {}
+    for one in of_each(pattern):
+        groups.setdefault(tuple(map(str, one.kernel.operands)), []).append(one)
+    return list(groups.values())
+
+
 def first_alike(pattern: Anything) -> Anything:
     """The pattern for the first kernel of a choice that has the operands of this one's."""
     operands = list(map(str, pattern.kernel.operands))
@@ -155,6 +170,39 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
         if not isinstance(value, int | float):
             raise wrong(kernel, f"fixes `{name}` to {shown(value)}", "a number")
     return found
+
+
+def check_axes(
+    kernel: Kernel, axes: Mapping[str, Sequence[int]] | None
+) -> dict[str, tuple[int, ...]]:
+    """The orders of axes, by operands and results.
+
+    Raises
+    ------
+    DeclarationError
+        One is for something else than a buffer of a known rank, or no order of its axes.
+    """
+    if not isinstance(axes or {}, Mapping):
+        raise wrong(kernel, f"has the axes {shown(axes)}", 'orders by name: {"k": (0, 2, 1)}')
+    ranks = {
+        item.name: item.rank
+        for item in (*kernel.arguments, *kernel.outputs)
+        if isinstance(item, Buffer) and not item.batched
+    }
+    for name, order in (axes or {}).items():
+        if name not in ranks:
+            raise wrong(
+                kernel,
+                f"has axes of `{name}`",
+                f"an operand or result of a known rank: {', '.join(ranks) or 'it has none'}",
+            )
+        if not isinstance(order, list | tuple) or sorted(order) != list(range(ranks[name])):
+            raise wrong(
+                kernel,
+                f"has `{name}` with the axes {shown(order)}",
+                f"each of 0 to {ranks[name] - 1} once",
+            )
+    return {name: tuple(order) for name, order in (axes or {}).items()}
 
 
 def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:

@@ -8,8 +8,8 @@ the next smaller one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from iree.compiler import ir
@@ -18,6 +18,13 @@ from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.call_site import CallSite, Fitting
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.operations import cast, create
+from custom_dispatch.frontends.patterns.axes import (
+    as_the_kernels,
+    axes_of,
+    dialect_of,
+    inverse,
+    transpose,
+)
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.likeness import likeness
@@ -26,15 +33,15 @@ from custom_dispatch.frontends.patterns.numbers import constant
 from custom_dispatch.frontends.patterns.pattern import (
     Pattern,
     Replaceable,
+    alike,
     as_list,
     check_found,
     fixed_numbers,
-    of_each,
 )
 from custom_dispatch.frontends.patterns.place import place_of
 from custom_dispatch.frontends.patterns.state import Match, Miss
 from custom_dispatch.frontends.patterns.text import TextExamples, Texts
-from custom_dispatch.frontends.patterns.whole import is_inside
+from custom_dispatch.frontends.patterns.whole import comes_before, is_inside, outwards
 from custom_dispatch.ir.signature import input_types, output_types
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
@@ -131,12 +138,14 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
         work = _Work(module, callees)
         found: list[_Found] = []
         for order, pattern in enumerate(patterns):
-            for one in of_each(pattern):
+            for group in alike(pattern):
+                first = group[0]
                 found += work.find(
                     order,
-                    TextExamples(one, work.texts)
-                    if isinstance(one, Pattern)
-                    else one.examples(module),
+                    group,
+                    TextExamples(first, work.texts)
+                    if isinstance(first, Pattern)
+                    else first.examples(module),
                 )
         for item in _chosen(found, work):
             work.put(item)
@@ -195,8 +204,14 @@ class _Work:
 
     # -- finding
 
-    def find(self, order: int, examples: Examples) -> list[_Found]:
-        """Every place that computes a pattern."""
+    def find(self, order: int, group: Sequence[Replaceable], examples: Examples) -> list[_Found]:
+        """Every place that computes a pattern.
+
+        Parameters
+        ----------
+        group
+            The pattern for each kernel of one signature, the first of which the examples are of.
+        """
         found = []
         for name in sorted(examples.roots()):
             for op in self._by_name.get(name, ()):
@@ -206,11 +221,13 @@ class _Work:
                         continue
                     result = Matcher().match(example, op, self._by_name)
                     if isinstance(result, Match):
-                        problem = self._problem(result)
-                        if problem:
-                            self.note(result, problem)
-                            continue
-                        found.append(self._found(order, op, result))
+                        for pattern in group:
+                            match = replace(result, example=replace(example, pattern=pattern))
+                            problem = self._problem(match)
+                            if problem:
+                                self.note(match, problem)
+                            else:
+                                found.append(self._found(order, op, match))
                     elif likeness(example, op) >= _NEAR:
                         self._note(examples.pattern.item.name, op, result)
         return found
@@ -226,7 +243,7 @@ class _Work:
         owners = [ir.OpResult(value).owner.operation for value in match.results]
         last = max(owners, key=lambda op: self._order[op])
         for user in self._outside(match):
-            if _comes_before(user, last):
+            if comes_before(user, last):
                 return "a result is used before all operands are there"
         try:
             self._fitting(match)
@@ -258,18 +275,24 @@ class _Work:
         What a kernel requires of sizes has to be known to hold: the model computes something for
         the others, too.
         """
-        kernel = match.example.pattern.kernel
-        given = (match.operands.get(item.name) for item in kernel.arguments)
-        operands = [None if value is None else value.type for value in given]
-        results = [value.type for value in match.results]
-        known = all(
-            kind.has_static_shape for kind in operands if isinstance(kind, ir.RankedTensorType)
-        )
-        if kernel.requires and not known:
-            listed = " and ".join(map(str, kernel.requires))
+        pattern = match.example.pattern
+        kernel = pattern.kernel
+        operands = [
+            None
+            if (value := match.operands.get(item.name)) is None
+            else as_the_kernels(value.type, axes_of(pattern, item.name))
+            for item in kernel.arguments
+        ]
+        results = [
+            as_the_kernels(value.type, axes_of(pattern, item.name))
+            for item, value in zip(kernel.outputs, match.results, strict=True)
+        ]
+        site = CallSite("the place", kernel)
+        undecided = site.undecided(operands)
+        if undecided:
+            listed = " and ".join(map(str, undecided))
             raise LinkError(f"the kernel requires {listed}, which is not known to hold")
-        several = isinstance(match.example.pattern.item, Choice)
-        return CallSite("the place", kernel).fit(operands, results, as_called=several)
+        return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
 
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
@@ -308,13 +331,15 @@ class _Work:
                 operands=values,
                 attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
             )
-            results = [
-                cast(new, old.type) for old, new in zip(match.results, call.results, strict=True)
-            ]
+            results = []
+            for output, old, new in zip(kernel.outputs, match.results, call.results, strict=True):
+                axes = axes_of(match.example.pattern, output.name)
+                kept = cast(new, as_the_kernels(old.type, axes))
+                results.append(cast(transpose(kept, axes, dialect_of(last)), old.type))
         inside = [op for _, op in found.operations]
         for old, new in zip(match.results, results, strict=True):
             for use in list(old.uses):
-                if not any(op == outer for op in inside for outer in _outwards(use.owner)):
+                if not any(op == outer for op in inside for outer in outwards(use.owner)):
                     use.owner.operation.operands[use.operand_number] = new
             self._new[old] = new
         self._done += found.operations
@@ -335,7 +360,11 @@ class _Work:
             rank = ir.RankedTensorType(kind).rank
             empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
             return cast(create("tensor.empty", empty), kind)
-        return cast(self._new.get(value, value), kind)
+        axes = axes_of(match.example.pattern, operand.name)
+        given = self._new.get(value, value)
+        if axes is not None:
+            given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
+        return cast(given, kind)
 
     def _number(self, match: Match, scalar: Scalar, kind: ir.Type) -> ir.Value:
         value = self._scalar(match, scalar.name)
@@ -363,16 +392,3 @@ class _Work:
         replaced = {position for position, _ in self._done}
         misses = [miss for (_, at), (_, miss) in self._misses.items() if at not in replaced]
         return Replaced(tuple(self._replacements), tuple(misses))
-
-
-def _comes_before(user: ir.Operation, last: ir.Operation) -> bool:
-    """Whether an operation, or what it is in, comes before another one of that block."""
-    found = next((op for op in _outwards(user) if op.block == last.block), None)
-    return found is not None and found != last and bool(found.is_before_in_block(last))
-
-
-def _outwards(op: Any) -> Iterator[ir.Operation]:
-    """An operation, the one that it is in, and so on, without the module."""
-    while op is not None and op.parent is not None:
-        yield op.operation
-        op = op.parent

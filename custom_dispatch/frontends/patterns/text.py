@@ -8,11 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 from iree.compiler import ir
 
 from custom_dispatch.frontends.model import diagnostic
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.pattern import Pattern, wrong
+from custom_dispatch.frontends.torch_types import builtin_type
 
 _TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")
 """Operations of an example that nothing else becomes when it is normalised, nor disappears."""
+_TENSORS = re.compile(r"tensor<((?:[?0-9]+x)+)([a-z]+[0-9]+)>")
+"""The sizes and element types of its tensors, but for those of one number."""
 
 
 class Texts:
@@ -29,6 +33,9 @@ class Texts:
     def __init__(self, module: ir.Module, names: Collection[str]) -> None:
         self._context = module.context
         self._names = frozenset(names)
+        kinds = _tensors_of(module)
+        self._elements = {str(kind.element_type) for kind in kinds}
+        self._sizes = {str(size) for kind in kinds for size in kind.shape}
         self._parsed: dict[str, ir.Module] = {}
 
     def parsed(self, pattern: Pattern, text: str) -> ir.Module:
@@ -38,8 +45,21 @@ class Texts:
         return self._parsed[text]
 
     def may_hold(self, text: str) -> bool:
-        """Whether the model has the operations that tell an example from others."""
-        return self._names.issuperset(_TELLING.findall(text))
+        """Whether the model has the operations that tell an example from others, and its types."""
+        if not self._names.issuperset(_TELLING.findall(text)):
+            return False
+        return all(
+            element in self._elements
+            and all(size == "?" or size in self._sizes for size in sizes.split("x")[:-1])
+            for sizes, element in set(_TENSORS.findall(text))
+        )
+
+
+def _tensors_of(module: ir.Module) -> list[ir.RankedTensorType]:
+    """The types of what a model's operations take and give, in any dialect."""
+    kinds = {value.type for op in operations_of(module) for value in (*op.operands, *op.results)}
+    found = [builtin_type(kind) for kind in kinds]
+    return [kind for kind in found if isinstance(kind, ir.RankedTensorType)]
 
 
 class TextExamples:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.frontends.patterns.constants import (
+    ANY,
     as_float,
     combined,
     extent_of,
@@ -26,6 +28,8 @@ def other_size(example: Example, state: State) -> Difference | None:
     for pair in state.sizes:
         for mine, its in _sizes_of(pair):
             wanted = _in_model(example, mine, state)
+            if wanted == ANY:
+                continue
             if wanted != its:
                 return pair.at, (f"a size is {_said(its)}, and in the pattern {_said(wanted)}",)
     return None
@@ -44,6 +48,8 @@ def _sizes_of(pair: Pair) -> list[tuple[Any, Any]]:
 
 def _in_model(example: Example, size: Any, state: State) -> Any:
     """A size of the example in terms of the model's values."""
+    if size == ANY:
+        return ANY
     match size:
         case ("value", value):
             bound = _bound(example, value, state)
@@ -103,6 +109,19 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
                         what = "a result of the model" if returned else f"used by {user.name}"
                         return op, ("the intermediate ", value, f" is {what}, too")
     return None
+
+
+def comes_before(user: ir.Operation, last: ir.Operation) -> bool:
+    """Whether an operation, or what it is in, comes before another one of that block."""
+    found = next((op for op in outwards(user) if op.block == last.block), None)
+    return found is not None and found != last and bool(found.is_before_in_block(last))
+
+
+def outwards(op: Any) -> Iterator[ir.Operation]:
+    """An operation, the one that it is in, and so on, without the module."""
+    while op is not None and op.parent is not None:
+        yield op.operation
+        op = op.parent
 
 
 def is_inside(op: ir.Operation, operations: frozenset[ir.Operation]) -> bool:

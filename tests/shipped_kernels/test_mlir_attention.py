@@ -1,0 +1,192 @@
+"""Attention that models write out, in linalg: what is taken, what is left, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels import mlir_patterns
+from custom_dispatch.errors import LinkError
+from custom_dispatch.frontends.mlir import place
+from custom_dispatch.replaced import Replaced
+
+torch = pytest.importorskip("torch")
+Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
+
+
+def weighted(scores: Any, v: Any) -> Any:
+    """As transformers has it: softmax in f32, rounded."""
+    return torch.softmax(scores, -1, dtype=torch.float32).to(v.dtype) @ v
+
+
+def scores(q: Any, k: Any) -> Any:
+    return q @ k.transpose(-2, -1)
+
+
+# By name: a function, and the shapes that it takes; odd sizes, and dims of one element.
+TAKEN: dict[str, Case] = {
+    "shared": (
+        lambda q, k, v, m: weighted(scores(q, k) * 32**-0.5 + m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
+    ),
+    "one_for_all": (
+        lambda q, k, v, m: weighted(scores(q, k) * 0.3 + m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (1, 1, 7, 5)),
+    ),
+    "one_batch": (
+        lambda q, k, v, m: weighted(scores(q, k) / 32**0.5 + m, v),
+        ((1, 3, 7, 32), (1, 3, 5, 32), (1, 3, 5, 32), (1, 1, 7, 5)),
+    ),
+    "one_query": (
+        lambda q, k, v, m: weighted(scores(q, k) * 0.3 + m, v),
+        ((2, 3, 1, 32), (2, 3, 65, 32), (2, 3, 65, 32), (2, 1, 1, 65)),
+    ),
+    "key": (
+        lambda q, k, v, m: weighted(scores(q, k) / 32**0.5 + m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 1, 5)),
+    ),
+    "none": (
+        lambda q, k, v: weighted(scores(q, k) * 0.3, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32)),
+    ),
+    "before": (  # as in Whisper and OPT: the scale comes with the queries
+        lambda q, k, v, m: weighted(scores(q * 0.3, k) + m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
+    ),
+    "flat": (
+        lambda q, k, v, m: weighted(scores(q, k) * 0.3 + m, v),
+        ((3, 7, 32), (3, 5, 32), (3, 5, 32), (3, 7, 5)),
+    ),
+}
+KERNELS = {
+    "shared": "flat_shared_masked_attention",
+    "one_for_all": "flat_shared_masked_attention",
+    "one_batch": "flat_shared_masked_attention",
+    "one_query": "flat_shared_masked_attention",
+    "key": "flat_key_masked_attention",
+    "none": "flat_attention",
+    "before": "flat_shared_masked_attention",
+    "flat": "flat_masked_attention",
+}
+LEFT: dict[str, Case] = {
+    "another axis": (
+        lambda q, k, v: torch.softmax(scores(q, k) * 0.3, -2) @ v,
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32)),
+    ),
+    "a mask that is a factor": (
+        lambda q, k, v, m: weighted(scores(q, k) * 0.3 * m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
+    ),
+    "a mask for each head": (
+        lambda q, k, v, m: weighted(scores(q, k) * 0.3 + m, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 3, 7, 5)),
+    ),
+    "a mask before the scale": (
+        lambda q, k, v, m: weighted((scores(q, k) + m) * 0.3, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
+    ),
+    "a scale for each head": (
+        lambda q, k, v, s: weighted(scores(q, k) * s, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (3, 1, 1)),
+    ),
+    "another divisor": (
+        lambda q, k, v: weighted(scores(q, k) / 5.0, v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32)),
+    ),
+    "heads of another size": (
+        lambda q, k, v: weighted(scores(q, k) * 0.3, v),
+        ((2, 3, 7, 48), (2, 3, 5, 48), (2, 3, 5, 48)),
+    ),
+    "weights that are a result": (
+        lambda q, k, v: ((w := torch.softmax(scores(q, k) * 0.3, -1)), w @ v),
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32)),
+    ),
+}
+
+
+def text_of(cases: dict[str, Case], dtype: Any, *, decompose: bool = False) -> str:
+    """All of them, one after another, in the torch dialect; as IREE's tools import them."""
+    from iree.compiler.extras.fx_importer import FxImporter
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *given: Any) -> Any:
+            results, rest = [], list(given)
+            for function, shapes in cases.values():
+                results.append(function(*rest[: len(shapes)]))
+                del rest[: len(shapes)]
+            return tuple(results)
+
+    given = tuple(torch.randn(*size, dtype=dtype) for _, sizes in cases.values() for size in sizes)
+    program = torch.export.export(Model(), given)
+    importer = FxImporter()
+    importer.import_program(
+        program.run_decompositions() if decompose else program, func_name="main"
+    )
+    return str(importer.module)
+
+
+def replaced(text: str) -> Replaced:
+    found = place(text, [], mlir_patterns.attention).replaced
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_each_form_is_taken(dtype: str) -> None:
+    of_torch = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
+    found = sorted(item.kernel for item in replaced(text_of(TAKEN, of_torch)))
+    assert found == sorted(f"{name}_{dtype}_32" for name in KERNELS.values())
+
+
+def test_what_only_looks_like_it_is_left() -> None:
+    with pytest.raises(LinkError, match="No pattern is found in the model"):
+        replaced(text_of(LEFT, torch.float32))
+
+
+def attended(name: str, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """In f64."""
+    scale = 32**-0.5 if name in ("shared", "key") else 0.3
+    q, k, v = (each.astype(np.float64) for each in (q, k, v))
+    result = q @ k.swapaxes(-1, -2) * scale + (0.0 if mask is None else mask.astype(np.float64))
+    powers = np.exp(result - result.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize(
+    ("dtype", "names", "error"),
+    [
+        ("float32", ("shared", "one_for_all", "one_query", "key", "before"), 2e-6),
+        ("float16", ("shared",), 2e-3),
+    ],
+)
+def test_what_comes_out(dtype: str, names: tuple[str, ...], error: float) -> None:
+    cases = {name: TAKEN[name] for name in names}
+    text = text_of(cases, getattr(torch, dtype))
+    module = cd.compile(text, [], ["cpu"], replace=mlir_patterns.attention)
+    assert module.replaced is not None
+    assert len(module.replaced) == len(cases)
+    random = np.random.default_rng(8)
+    given = [
+        [random.standard_normal(shape).astype(dtype) for shape in shapes]
+        for _, shapes in cases.values()
+    ]
+    for _, _, _, mask in given:
+        mask[..., 1] = -np.inf  # nobody sees this key
+    found = cd.load(module, "cpu").main(*(array for each in given for array in each))
+    results = found if isinstance(found, tuple) else (found,)
+    for name, arrays, got in zip(cases, given, results, strict=True):
+        np.testing.assert_allclose(np.asarray(got), attended(name, *arrays), atol=error, rtol=error)
+
+
+def test_what_pytorch_decomposes_it_to_is_taken() -> None:
+    case: Case = (
+        torch.nn.functional.scaled_dot_product_attention,
+        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
+    )
+    (item,) = replaced(text_of({"sdpa": case}, torch.float32, decompose=True))
+    assert item.kernel == "flat_shared_masked_attention_f32_32"
+    assert item.scalars == {"scale": 1.0, "causal": False}
