@@ -4,8 +4,8 @@ The kernels of `attention.py` and `tensor_core_attention.py`, each batch with on
 `flat_attention_{dtype}_{dim}` has no mask, `flat_masked_...` one of numbers, and
 `flat_bool_masked_...` one of bools, [batch, queries, keys].
 
-Of `flat_shared_masked_...` and `flat_key_masked_...` several heads have one mask of numbers:
-[batch, 1, queries, keys] and [batch, 1, 1, keys], where q is [batch * heads, queries, dim].
+Of `flat_shared_masked_...` and `flat_key_masked_...` the heads of a sentence have one mask of
+numbers: [sentences, 1, queries, keys] and [sentences, 1, 1, keys]; batch is sentences times heads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def _operands(kernel: cd.Kernel) -> list[Operand]:
 
 def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
     """The kernel for a type, a head's size (32, 64 or 128) and a form of mask."""
-    kernel = _of_heads(dtype, dim, mask, batch)
+    has_tensor_cores = dtype != "f32" and dim > 32
+    of_heads = tensor_core_attention.prefill if has_tensor_cores else attention.declare
+    kernel = of_heads(dtype, dim, mask, all_heads=batch)
     return cd.Kernel(
         f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}",
         source=kernel.source,
@@ -63,50 +65,44 @@ def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
 
 
 def declare_shared(dtype: str, dim: int, mask: str) -> cd.Kernel:
-    """The same with a mask of numbers that all heads of a batch have.
+    """The same with a mask of numbers that all heads of a sentence have.
 
     Parameters
     ----------
     mask
         "shared", with a row for each query, or "key", with one for all.
     """
-    rows = cd.dim("rows")
-    heads = rows // batch
+    sentences = cd.dim("sentences")
+    heads = batch // sentences
     mask_rows: Expr | int = queries if mask == "shared" else 1
-    scalars: dict[str, Expr | int] = {"heads": heads, "kv_heads": heads, "mask_rows": mask_rows}
-    kernel = _of_heads(dtype, dim, "queries", rows)
+    scalars: dict[str, Expr | int] = {
+        "batch": sentences,
+        "heads": heads,
+        "kv_heads": heads,
+        "mask_rows": mask_rows,
+    }
+    flat = declare(dtype, dim, "queries")
     operands: list[Operand] = []
-    for item in kernel.operands:
+    for item in flat.operands:
         if item.name == "mask":
-            operands.append(cd.In("mask", dtype, [batch, 1, mask_rows, keys]))
-        elif isinstance(item, cd.In):
-            operands.append(cd.In(item.name, dtype, [rows, *item.shape[2:]]))
-        elif isinstance(item, cd.Out):
-            operands.append(cd.Out(item.name, dtype, [rows, *item.shape[2:]]))
+            operands.append(cd.In("mask", dtype, [sentences, 1, mask_rows, keys]))
         elif isinstance(item, Scalar) and item.name in scalars:
             operands.append(cd.Scalar(item.name, "i32", scalars[item.name]))
         else:
             operands.append(item)
     return cd.Kernel(
         f"flat_{mask}_masked_attention_{dtype}_{dim}",
-        source=kernel.source,
-        entry=kernel.entry,
+        source=flat.source,
+        entry=flat.entry,
         operands=operands,
-        block=kernel.block,
-        grid=kernel.grid,
-        dynamic_shared_memory=kernel.dynamic_shared_memory,
-        implementations={str(target): form for target, form in kernel.implementations},
-        requires=[rows % batch == 0],
+        block=flat.block,
+        grid=flat.grid,
+        dynamic_shared_memory=flat.dynamic_shared_memory,
+        implementations={str(target): form for target, form in flat.implementations},
+        requires=[batch % sentences == 0],
         reference=_attend_shared,
-        flops=4 * dim * rows * queries * keys,
+        flops=4 * dim * batch * queries * keys,
     )
-
-
-def _of_heads(dtype: str, dim: int, mask: str, all_heads: Expr) -> cd.Kernel:
-    """The kernel whose code it is, with a grid for so many heads of all batches."""
-    if dtype != "f32" and dim > 32:
-        return tensor_core_attention.prefill(dtype, dim, mask, all_heads=all_heads)
-    return attention.declare(dtype, dim, mask, all_heads=all_heads)
 
 
 flat_attention_f32_32 = declare("f32", 32)

@@ -7,10 +7,10 @@ their own. Each name is a tuple of patterns, none of which has to be found.
   one, with results of f32 or of the operands' own type, for which the kernels sum in f32 all the
   same. `linear_of_torch` is what comes of PyTorch's: a transposed matrix, for each of a batch, a
   bias, an activation, a residual.
-- Attention is IREE's operation; heads are part of its batch. A mask that is made for a causal one
-  is read as any other.
+- Attention is IREE's operation, or written out; heads are part of its batch. A mask that is made
+  for a causal one is read as any other.
 - Norms, activations and softmax are what IREE's conversion of the torch dialect leaves, for any
-  number of rows.
+  number of rows. Models of 16 bits round once an operation; the kernels round the result alone.
 """
 
 from __future__ import annotations
