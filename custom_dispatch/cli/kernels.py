@@ -23,6 +23,9 @@ from custom_dispatch.kernel.kernel import Kernel
 _PACKAGE = Path(__file__).parents[1]
 _CUDA = ".cu"
 
+_EXTRAS = ("jax", "onnx", "torch")
+"""Frameworks that an extra of this package brings, in the version that it needs."""
+
 _MOST_MEMBERS = 16
 """Of a family whose kernels are all taken where no model says which."""
 
@@ -176,9 +179,15 @@ def _search_first(directory: Path) -> Iterator[None]:
 
 
 def _cannot_import(name: str, error: BaseException) -> DeclarationError:
+    todo = "correct the file"
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        package = error.name.partition(".")[0]
+        if package in _EXTRAS:
+            package = f"'custom-dispatch[{package}]'"
+        todo = f"install it (pip install {package}), or correct the file"
     return DeclarationError(
         f"`{name}` cannot be imported: {type(error).__name__}: {_message(error)}{_place(error)}.",
-        next_step="correct the file; --verbose shows the whole traceback.",
+        next_step=f"{todo}; --verbose shows the whole traceback.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +103,31 @@ def test_kernels_file_that_exits(cli: CommandLine, work: Path) -> None:
 
 def test_kernels_file_that_misses_a_module(cli: CommandLine, work: Path) -> None:
     (work / "my.py").write_text("import no_such_module\n")
-    cli("build", "my.py", *BUILD).refused("No module named 'no_such_module'", "my.py, line 1")
+    cli("build", "my.py", *BUILD).refused(
+        "No module named 'no_such_module'",
+        "my.py, line 1",
+        "next step: install it (pip install no_such_module), or correct the file",
+    )
+
+
+def test_patterns_of_a_framework_that_is_not_installed(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)  # Python then says that there is none
+    monkeypatch.delitem(sys.modules, "cuda_kernels.jax_patterns", raising=False)
+    words = (
+        "compile",
+        "model.mlir",
+        "-r",
+        "cuda_kernels.jax_patterns",
+        "-t",
+        "cpu",
+        "-o",
+        "o.vmfb",
+    )
+    cli(*words).refused(
+        "jax_patterns.py, line", "install it (pip install 'custom-dispatch[jax]'), or correct"
+    )
 
 
 def test_kernels_file_without_kernels(cli: CommandLine, work: Path) -> None:
