@@ -1,0 +1,86 @@
+"""A tiny Llama of transformers with its static cache as buffers, compiled to one file."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+
+import custom_dispatch as cd
+from cuda_kernels import torch_patterns
+
+KEYS, PROMPT, STEPS = 32, 5, 20
+TOOLS = Path(sysconfig.get_path("scripts"))
+
+
+class Generator(torch.nn.Module):
+    """Logits of the tokens at some positions; the cache holds what was there before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=1, head_dim=32, max_position_embeddings=KEYS,
+            attn_implementation="sdpa",
+        )  # fmt: skip
+        model = LlamaForCausalLM(config).eval()
+        model.generation_config = GenerationConfig(
+            use_cache=True,
+            cache_implementation="static",
+            cache_config={"batch_size": 1, "max_cache_len": KEYS, "device": "cpu"},
+        )
+        self.model = TorchExportableModuleWithStaticCache(model)
+
+    def forward(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.model(input_ids=tokens, cache_position=positions)
+        return logits
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_it_generates_what_it_does_in_pytorch(tmp_path: Path) -> None:
+    generator = Generator()
+    prompt = torch.randint(64, (1, PROMPT), generator=torch.Generator().manual_seed(1))
+    count = torch.export.Dim("count", min=1, max=KEYS)
+    module = cd.torch.compile(
+        generator,
+        (prompt, torch.arange(PROMPT)),
+        ["cpu"],
+        replace=torch_patterns.write_cache + torch_patterns.attention,
+        dynamic_shapes={"tokens": {1: count}, "positions": {0: count}},
+        inline_bytes=None,
+    )
+    assert sorted(item.kernel for item in module.replaced) == [
+        *["bool_masked_attention_f32_32"] * 2,
+        *["write_cache_f32"] * 4,
+    ]
+    saved = tmp_path / "llama.vmfb"
+    module.save(saved)
+    assert list(tmp_path.iterdir()) == [saved]
+    program = cd.load(saved, "cpu")
+    for _ in range(2):
+        tokens, positions = prompt, torch.arange(PROMPT)
+        for step in range(STEPS):
+            with torch.no_grad():
+                wanted = generator(tokens, positions)
+            found = torch.from_numpy(program.main(tokens.numpy(), positions.numpy()))
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+            tokens, positions = found[:, -1:].argmax(-1), torch.tensor([PROMPT + step])
+            assert torch.equal(tokens, wanted[:, -1:].argmax(-1))
+        program.reset()
+    out = tmp_path / "logits.npy"
+    given = ",".join(map(str, prompt[0].tolist())), ",".join(map(str, range(PROMPT)))
+    subprocess.run(
+        [TOOLS / "iree-run-module", f"--module={saved}", "--device=local-task", "--function=main",
+         f"--input=1x{PROMPT}xi64={given[0]}", f"--input={PROMPT}xi64={given[1]}",
+         f"--output=@{out}"],
+        check=True, timeout=60,
+    )  # fmt: skip
+    first = program.main(prompt.numpy(), numpy.arange(PROMPT))
+    numpy.testing.assert_allclose(numpy.load(out), first, rtol=1e-5, atol=1e-6)
