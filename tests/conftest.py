@@ -16,9 +16,11 @@ import custom_dispatch as cd
 settings.register_profile("custom_dispatch", deadline=None)
 settings.load_profile("custom_dispatch")
 
-# Before anything opens the user's own; programs that tests start inherit it.
-_store = tempfile.TemporaryDirectory(prefix="custom-dispatch-store-")
-os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
+# Before anything opens the user's own; programs that tests start inherit it, and so do the workers
+# of pytest-xdist, each of which would compile the kernels that the others have compiled.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _store = tempfile.TemporaryDirectory(prefix="custom-dispatch-store-")
+    os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
 
 Declare = Callable[..., cd.Kernel]
 
