@@ -20,7 +20,6 @@ from custom_dispatch.cli.options import (
     seconds_option,
     timeout_option,
 )
-from custom_dispatch.files import exists
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
@@ -99,9 +98,10 @@ def tune(
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output, write_atomically
-    from custom_dispatch.kernel.tuning import TuningTable, read_table
+    from custom_dispatch.kernel.tuning_table import sizes_said
     from custom_dispatch.runtime.tune import tune as measure
     from custom_dispatch.runtime.tune_runner import Effort
+    from custom_dispatch.toolchain.tuned import read_file
 
     choice = _choice(subject, name)
     _check_options(shapes, build_only, target)
@@ -113,10 +113,9 @@ def tune(
     for output in (path, plot):
         if output is not None:
             check_output(output)
-    sizes = [dims for shape in shapes for dims in parse_sizes((shape,))]
-    known = TuningTable(choice.name, ())
-    if exists(path):
-        known = read_table(path.read_text("utf-8", "replace"), path.name, choice.name)
+    given = [dims for shape in shapes for dims in parse_sizes((shape,))]
+    sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
+    read_file(path, choice.name)  # before anything is measured: it may be no table
     measured_for = _target(choice, device)
     numbers = _scalars(choice, scalars)
     effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check, numbers)
@@ -132,7 +131,8 @@ def tune(
             report=say,
             done=lambda line: click.echo(line, err=True),
         )
-    table_now = known.with_measured(measured)
+    # Another may have been written meanwhile.
+    table_now = read_file(path, choice.name).with_measured(measured)
     write_atomically(path, table_now.text().encode())
     _show(choice, measured)
     click.echo(path)
@@ -141,7 +141,7 @@ def tune(
         click.echo(plot)
     without = [item.dims for item in measured.sizes if not item.seconds]
     for dims in without:
-        click.echo(f"error: no kernel could be measured for {_said(dims)}", err=True)
+        click.echo(f"error: no kernel could be measured for {sizes_said(dims)}", err=True)
     return 2 if without else 0
 
 
@@ -222,17 +222,13 @@ def _check_options(shapes: Sequence[str], build_only: Path | None, target: str |
 def _build_only(
     choice: Choice, directory: Path, target: str, compiler: str, include_dirs: Sequence[Path]
 ) -> None:
-    from custom_dispatch.toolchain.build import build
+    from custom_dispatch.kernel.target import Target
+    from custom_dispatch.runtime.tune_candidates import write_objects
 
+    built_for = Target.parse(target)
     with progress(f"building {choice.name}"):
-        library = build(
-            choice.kernels,
-            [target],
-            compiler=compiler,
-            include_dirs=include_dirs,
-            image="cubin",
-        )
-    for path in library.write(directory):
+        paths = write_objects(choice, built_for, directory, compiler, include_dirs)
+    for path in paths:
         click.echo(path)
 
 
@@ -274,12 +270,14 @@ def _show(choice: Choice, measured: Measured) -> None:
         _show_best(measured)
     else:
         _show_all(measured)
-    overall = measured.ranked([kernel.name for kernel in choice.kernels], {})
-    click.echo(f"where sizes are not known: {overall[0]}")
+    if not choice.rules and any(item.seconds for item in measured.sizes):
+        overall = measured.ranked([kernel.name for kernel in choice.kernels], {})
+        click.echo(f"where sizes are not known: {overall[0]}")
 
 
 def _show_all(measured: Measured) -> None:
     from custom_dispatch.cli.report import show_table
+    from custom_dispatch.kernel.tuning_table import sizes_said
 
     rows = []
     for item in measured.sizes:
@@ -289,31 +287,30 @@ def _show_all(measured: Measured) -> None:
                 cells = ("-", "-", result.problem)
             else:
                 cells = (f"{1e6 * result.seconds:.2f}", f"{result.seconds / best:.3f}", "")
-            rows.append((_said(item.dims), result.kernel, *cells))
+            rows.append((sizes_said(item.dims), result.kernel, *cells))
     show_table(("sizes", "kernel", "us", "of the best", "problem"), rows)
 
 
 def _show_best(measured: Measured) -> None:
     from custom_dispatch.cli.report import show_table
+    from custom_dispatch.kernel.tuning_table import sizes_said
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     problems: dict[tuple[str, str], int] = {}
     for item in measured.sizes:
         for result in item.results:
             if result.seconds is None:
                 key = (result.kernel, result.problem)
                 problems[key] = problems.get(key, 0) + 1
-        (name, best), *rest = sorted(item.seconds.items(), key=lambda pair: pair[1]) or [("-", 0.0)]
+        if not item.seconds:
+            rows.append((sizes_said(item.dims), "-", "-", "-"))
+            continue
+        (name, best), *rest = sorted(item.seconds.items(), key=lambda pair: pair[1])
         second = [f"{rest[0][0]}, {rest[0][1] / best:.3f}"] if rest else ["-"]
-        rows.append((_said(item.dims), name, f"{1e6 * best:.2f}", *second))
+        rows.append((sizes_said(item.dims), name, f"{1e6 * best:.2f}", *second))
     show_table(("sizes", "the best", "us", "the next, of the best"), rows)
     for (name, problem), count in problems.items():
         click.echo(f"{name}, {count} of {len(measured.sizes)} sizes: {problem}")
-
-
-def _said(dims: object) -> str:
-    items = dims.items() if isinstance(dims, dict) else ()
-    return " ".join(f"{name}={size}" for name, size in items) or "-"
 
 
 def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:

@@ -43,8 +43,8 @@ class Choice:
         The table that `custom-dispatch tune` writes, beside the file that declares the choice:
         "gemm.tuning.json". Of kernels that take the same, the one that was measured to be the best
         for a call's sizes, or the nearest ones, is taken then; without the file, in their order.
-        Or another choice with such a table, whose kernels are these in the same order, but for
-        their types and so on: what was measured of those counts for these.
+        Or another choice with such a table, whose first kernels are these in the same order, but
+        for their types and so on: what was measured of those counts for these.
     rules
         Conditions on dims, by kernel name, where nothing was measured, or several sizes are not
         known: a kernel is taken where they hold, though it takes other sizes, too. Kernels behind
@@ -260,7 +260,7 @@ _MOST_ORDERS = 4096
 
 
 def _check_like(name: str, count: int, like: Choice) -> None:
-    if like.like is None and len(like.kernels) == count:
+    if like.like is None and len(like.kernels) >= count:
         return
     raise DeclarationError(
         f"Choice `{name}`: the table of `{like.name}` cannot be taken"
@@ -269,7 +269,8 @@ def _check_like(name: str, count: int, like: Choice) -> None:
             if like.like is None
             else f", which takes that of `{like.like.name}`."
         ),
-        expected="a choice with a table of its own, of as many kernels in the same order",
+        expected="a choice with a table of its own, of these kernels in the same order; it may "
+        "have more behind them",
         next_step='give that, or a file: tuning="NAME.tuning.json".',
     )
 

@@ -6,17 +6,12 @@ target the seconds that every kernel took for some sizes, or why it has none.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.target import Target
 
-VERSION = 1
 _CLOSE = 1e-9
 EQUAL = 1.01
 """Kernels whose times differ by no more are as good as each other."""
@@ -162,139 +157,3 @@ class Measured:
             for item in self.sizes
         )
         return replace(self, sizes=sizes, digests={})
-
-
-@dataclass(frozen=True, slots=True)
-class TuningTable:
-    """What was measured of one choice, one entry a target."""
-
-    choice: str
-    measured: tuple[Measured, ...]
-
-    def for_target(self, target: Target) -> Measured | None:
-        """What was measured for a target; None where nothing was."""
-        return next((item for item in self.measured if item.target == target), None)
-
-    def with_measured(self, measured: Measured) -> TuningTable:
-        """The same with what was measured now.
-
-        What was measured for that target before is kept if it was on the same device, by the same
-        compiler and of the same kernels, but for sizes that were measured again.
-        """
-        others = [item for item in self.measured if item.target != measured.target]
-        before = self.for_target(measured.target)
-        if before is not None and before.is_like(measured):
-            again = [item.dims for item in measured.sizes]
-            kept = [item for item in before.sizes if item.dims not in again]
-            measured = replace(measured, sizes=(*kept, *measured.sizes))
-        return replace(self, measured=(*others, measured))
-
-    def text(self) -> str:
-        """As JSON, one line a result."""
-        measured = [
-            {
-                "target": str(item.target),
-                "device": item.device,
-                "compiler": item.compiler,
-                "date": item.date,
-                **({"scalars": dict(item.scalars)} if item.scalars else {}),
-                "digests": dict(item.digests),
-                "sizes": [
-                    {"dims": dict(sizes.dims), "results": [_as_data(r) for r in sizes.results]}
-                    for sizes in item.sizes
-                ],
-            }
-            for item in self.measured
-        ]
-        content = {"version": VERSION, "choice": self.choice, "measured": measured}
-        # A result is a line, as are the sizes that it is for.
-        return _INNERMOST.sub(_on_one_line, json.dumps(content, indent=1)) + "\n"
-
-
-_INNERMOST = re.compile(r'(?:\{\s+"kernel"|"dims": \{)[^{}]*\}')
-
-
-def _on_one_line(found: re.Match[str]) -> str:
-    return re.sub(r"\n\s*", "", re.sub(r",\n\s+", ", ", found[0]))
-
-
-def _as_data(result: Result) -> dict[str, Any]:
-    if result.seconds is None:
-        return {"kernel": result.kernel, "problem": result.problem}
-    return {"kernel": result.kernel, "seconds": float(f"{result.seconds:.4g}")}
-
-
-def read_table(text: str, where: str, choice: str) -> TuningTable:
-    """A table from its text.
-
-    Parameters
-    ----------
-    where
-        What the file is called, for errors.
-    choice
-        The choice that it is for.
-
-    Raises
-    ------
-    DeclarationError
-        It is no table, one of a later form, or that of another choice.
-    """
-    try:
-        content = json.loads(text)
-        version, name = content["version"], content["choice"]
-        measured = tuple(map(_measured, content["measured"])) if version == VERSION else ()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        version, name, measured = None, choice, ()
-    if version != VERSION or name != choice:
-        found = (
-            f"is that of `{name}`"
-            if name != choice
-            else "is damaged, or of a form that this package does not read"
-        )
-        raise DeclarationError(
-            f"Choice `{choice}`: its table `{where}` {found}.",
-            expected=f"what `custom-dispatch tune` writes for `{choice}`",
-            next_step="measure again, or remove the file: the kernels are then taken in order.",
-        )
-    return TuningTable(choice, measured)
-
-
-def _measured(item: Any) -> Measured:
-    found = Measured(
-        Target.parse(item["target"]),
-        _text(item["device"]),
-        _text(item["compiler"]),
-        _text(item["date"]),
-        {_text(name): _text(digest) for name, digest in item["digests"].items()},
-        tuple(
-            MeasuredSizes(
-                {_text(name): _size(size) for name, size in sizes["dims"].items()},
-                tuple(map(_result, sizes["results"])),
-            )
-            for sizes in item["sizes"]
-        ),
-    )
-    if len({frozenset(sizes.dims) for sizes in found.sizes}) > 1:
-        raise ValueError("sizes of different dims")
-    return found
-
-
-def _result(item: Any) -> Result:
-    if "seconds" not in item:
-        return Result(_text(item["kernel"]), None, _text(item["problem"]))
-    seconds = item["seconds"]
-    if not isinstance(seconds, float) or not 0 < seconds < math.inf:
-        raise ValueError("no time")
-    return Result(_text(item["kernel"]), seconds)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
-
-
-def _size(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("no size")
-    return value

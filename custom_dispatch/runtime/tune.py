@@ -6,11 +6,8 @@ is its result, and never the end of the others.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -24,13 +21,13 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes
+from custom_dispatch.kernel.tuning_table import sizes_said
 from custom_dispatch.runtime.bench_inputs import inputs_for_kernel
 from custom_dispatch.runtime.device import devices
 from custom_dispatch.runtime.reference import reference_results
 from custom_dispatch.runtime.sample import Sample
-from custom_dispatch.runtime.tune_runner import DEFAULT_EFFORT, Candidate, Effort, Runner
-from custom_dispatch.toolchain.build import build
-from custom_dispatch.toolchain.library import KernelReport, Library
+from custom_dispatch.runtime.tune_candidates import Built, build_each, read_objects
+from custom_dispatch.runtime.tune_runner import DEFAULT_EFFORT, Candidate, Effort, Runner, not_taken
 from custom_dispatch.toolchain.tuned import digest_of
 
 Report = Callable[[str], object]
@@ -39,15 +36,6 @@ Dims = Mapping[str, int]
 
 _MOST_OPERATIONS = 1_000_000_000
 """The reference, usually numpy in double precision, takes seconds for so many."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A kernel that was built, or why not."""
-
-    kernel: Kernel
-    library: Library | None
-    problem: str = ""
 
 
 def tune(
@@ -71,7 +59,7 @@ def tune(
     target
         What the kernels are built for: of the GPU, or the CPU.
     objects
-        A directory of objects that were built for these kernels together; nothing is compiled then.
+        A directory of what `write_objects` built; nothing is compiled then.
     report, done
         Called with what is done now, and with what came out for each of the sizes.
 
@@ -85,17 +73,13 @@ def tune(
     for dims in sizes:
         for kernel in choice.kernels:
             _check_names(kernel, dims)
+    # Of the sources as they were before: an edit while they are measured makes the table stale.
+    digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     if objects is None:
         report(f"building {len(choice.kernels)} kernels for {target}")
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            built = list(
-                pool.map(
-                    lambda kernel: _build(kernel, target, compiler, include_dirs), choice.kernels
-                )
-            )
+        built = build_each(choice, target, compiler, include_dirs)
     else:
-        library = build(choice.kernels, [target], objects=objects)
-        built = [_candidate(kernel, library, target) for kernel in choice.kernels]
+        built = read_objects(choice, target, objects)
     rows = []
     with temporary_directory() as directory:
         runner = Runner([_ready(item, target) for item in built], target, effort, directory)
@@ -109,17 +93,14 @@ def tune(
                 done(f"{said}: {_best_said(found)}")
         finally:
             runner.close()
-    units = [unit for each in built if each.library for unit in each.library.units]
-    built_objects = [item for unit in units for item in (*unit.objects, unit.cpu_ptx) if item]
-    origins = {item.origin.rpartition("/")[2] for item in built_objects}
     kind = "cuda" if target.is_cuda else "cpu"
     device = next(item for item in devices() if item.kind == kind)
     return Measured(
         target,
         device.name,
-        ", ".join(sorted(origins)) if objects is None else "objects that were built elsewhere",
+        ", ".join(sorted({item.compiler for item in built if item.compiler})),
         time.strftime("%Y-%m-%d"),
-        {kernel.name: digest_of(kernel, target) for kernel in choice.kernels},
+        digests,
         tuple(rows),
         dict(effort.scalars),
     )
@@ -138,40 +119,7 @@ def _check_names(kernel: Kernel, dims: Dims) -> None:
     )
 
 
-def _build(
-    kernel: Kernel, target: Target, compiler: str, include_dirs: Sequence[Path]
-) -> _Candidate:
-    try:
-        library = build(kernel, [target], compiler=compiler, include_dirs=include_dirs)
-        return _candidate(kernel, library, target)
-    except CustomDispatchError as error:
-        return _Candidate(kernel, None, error.found)
-
-
-def _candidate(kernel: Kernel, library: Library, target: Target) -> _Candidate:
-    """A kernel with the object that it is in."""
-    (unit,) = (item for item in library.units if kernel in item.kernels)
-    library = replace(library, units=(unit,))
-    if not target.is_cuda:
-        return _Candidate(kernel, library)
-    (found,) = (item for item in library.report() if item.kernel == kernel.name)
-    return _Candidate(kernel, library, _unfit(found))
-
-
-def _unfit(found: KernelReport) -> str:
-    """Why a kernel is not worth measuring."""
-    taken = found.resources
-    if taken.spills:
-        return (
-            f"spills: each thread stores {taken.spill_stores_bytes} bytes and loads "
-            f"{taken.spill_loads_bytes}, with {taken.registers} registers"
-        )
-    if found.occupancy is not None and found.occupancy.blocks == 0:
-        return f"does not fit: {found.occupancy.limited_by}"
-    return ""
-
-
-def _ready(item: _Candidate, target: Target) -> Candidate:
+def _ready(item: Built, target: Target) -> Candidate:
     """What the child process needs of a kernel; for the CPU a module of it."""
     kernel, library = item.kernel, item.library
     if library is None or item.problem:
@@ -193,7 +141,8 @@ def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path |
     """
     if not effort.with_reference:
         return None
-    kernel = next((item for item in choice.kernels if item.reference is not None), None)
+    able = (item for item in choice.kernels if item.reference and not not_taken(item, dims))
+    kernel = next(able, None)
     if kernel is None or _operations(kernel, dims) > _MOST_OPERATIONS:
         return None
     generator = numpy.random.default_rng(effort.seed)
@@ -220,8 +169,3 @@ def _best_said(found: MeasuredSizes) -> str:
         return "no kernel could be measured"
     name, seconds = min(found.seconds.items(), key=lambda item: item[1])
     return f"{name}, {1e6 * seconds:.2f} us"
-
-
-def sizes_said(dims: Dims) -> str:
-    """As messages name sizes: m=1 n=4096."""
-    return " ".join(f"{name}={size}" for name, size in dims.items()) or "no sizes"

@@ -8,6 +8,7 @@ result, and what is left goes on in a new process.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from custom_dispatch.process import Started, start
 Dims = Mapping[str, int]
 Answer = Mapping[str, Any]
 
+_NONE = "takes no time that could be measured"
 _START_S = 120.0
 """For imports, the GPU's context and the inputs of one of the sizes."""
 
@@ -116,7 +118,7 @@ class Runner:
         problems = {
             index: problem
             for index, item in enumerate(self._candidates)
-            if (problem := item.problem or _not_taken(item.kernel, dims))
+            if (problem := item.problem or not_taken(item.kernel, dims))
         }
         seconds: dict[int, float] = {}
         while left := [i for i in range(len(self._candidates)) if i not in problems]:
@@ -134,7 +136,7 @@ class Runner:
                     self._time_alone(index, dims, reference, problems, seconds)
             break
         return tuple(
-            Result(item.kernel.name, seconds.get(i), "" if i in seconds else problems[i])
+            Result(item.kernel.name, seconds.get(i), "" if i in seconds else problems.get(i, _NONE))
             for i, item in enumerate(self._candidates)
         )
 
@@ -165,7 +167,8 @@ class Runner:
         answer = self._ask(self._effort.timeout_s * len(indices), time=list(indices))
         if "problem" in answer:
             raise _EndedError(answer["problem"])
-        return {int(index): float(value) for index, value in answer["seconds"].items()}
+        found = {int(index): float(value) for index, value in answer["seconds"].items()}
+        return {index: value for index, value in found.items() if 0 < value < math.inf}
 
     def _time_alone(
         self,
@@ -203,7 +206,7 @@ class Runner:
         raise _EndedError(f"its process ended with status {answer.returncode}: {lines[-1]}")
 
 
-def _not_taken(kernel: Kernel, dims: Dims) -> str:
+def not_taken(kernel: Kernel, dims: Dims) -> str:
     """Why a kernel does not take a call of these sizes."""
     try:
         for condition in kernel.requires:

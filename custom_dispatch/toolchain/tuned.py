@@ -16,7 +16,8 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, TuningTable, read_table
+from custom_dispatch.kernel.tuning import Measured
+from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 
 
 def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
@@ -38,6 +39,16 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
 
 def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
     """What was measured of the kernels as they are now, by the names of this choice."""
+    own = [kernel.name for kernel in source.kernels]
+    timed = {name for sizes in measured.sizes for name in sizes.seconds}
+    if gone := sorted(timed.difference(own)):
+        warnings.warn(
+            f"choice `{source.name}`: the table `{source.tuning}` times `{'`, `'.join(gone)}` for "
+            f"{measured.target}, and it has no such kernel; its kernels are {', '.join(own)}.",
+            TuningWarning,
+            stacklevel=3,
+        )
+        measured = measured.without(gone)
     stale = [kernel.name for kernel in source.kernels if _is_other(kernel, measured)]
     if stale:
         warnings.warn(
@@ -49,7 +60,7 @@ def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
         )
     measured = measured.without(stale)
     if choice.like is not None:
-        pairs = zip(source.kernels, choice.kernels, strict=True)
+        pairs = zip(source.kernels, choice.kernels, strict=False)
         names = {theirs.name: ours.name for theirs, ours in pairs}
         known = {result.kernel for item in measured.sizes for result in item.results}
         measured = measured.without([name for name in known if name not in names]).renamed(names)
@@ -93,18 +104,25 @@ def table_of(choice: Choice) -> TuningTable | None:
     path = choice.tuning
     if path is None:
         return None
-    try:
-        state = _state(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character
-        return None
-    except OSError:
-        state = (0, 0)  # reading it says what is wrong
-    return _read(path, choice.name, state)
+    return _read(path, choice.name, _state_of(path)) if _is_there(path) else None
 
 
 @cache
 def _read(path: Path, choice: str, state: tuple[int, int]) -> TuningTable:
     del state  # of the file, so that it is read again when it has changed
+    return read_file(path, choice)
+
+
+def read_file(path: Path, choice: str) -> TuningTable:
+    """The table in a file; an empty one where there is none yet.
+
+    Raises
+    ------
+    DeclarationError
+        The file is no table of this choice.
+    """
+    if not _is_there(path):
+        return TuningTable(choice, ())
     content = read_bytes(path, "The table", DeclarationError)
     return read_table(content.decode("utf-8", "replace"), path.name, choice)
 
@@ -122,7 +140,7 @@ def digest_of(kernel: Kernel, target: Target) -> str:
     form = kernel.for_target(target)
     given = dict(form.objects).get(target)
     path = form.source or given
-    code = b"" if path is None else _without_comments(Path(path), _state_of_source(Path(path)))
+    code = b"" if path is None else _without_comments(Path(path), _state_of(Path(path)))
     parts = {
         "code": sha256(code).hexdigest(),
         "options": form.options,
@@ -146,7 +164,17 @@ def _text_or_space(found: re.Match[bytes]) -> bytes:
     return found[0] if found[0].startswith(b'"') else b" "
 
 
-def _state_of_source(path: Path) -> tuple[int, int]:
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character
+        return False
+    except OSError:
+        pass  # reading it says what is wrong
+    return True
+
+
+def _state_of(path: Path) -> tuple[int, int]:
     try:
         return _state(path)
     except OSError:

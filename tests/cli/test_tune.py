@@ -14,10 +14,13 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.cli import main
 from custom_dispatch.cli.kernels import load_kernels
-from custom_dispatch.errors import TuningWarning
+from custom_dispatch.errors import CallError, TuningWarning
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import EQUAL, read_table
+from custom_dispatch.kernel.tuning import EQUAL
+from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 from custom_dispatch.runtime.eager_choice import choose
+from custom_dispatch.runtime.tune_candidates import INDEX, read_objects
+from custom_dispatch.runtime.tune_runner import Runner
 from custom_dispatch.toolchain.tuned import tuned
 
 SOURCE = """
@@ -208,19 +211,114 @@ def test_a_choice_without_a_table_says_how_to_declare_one(
 def test_objects_for_a_machine_without_compilers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kernels = KERNELS.replace('one("missing", "missing"), ', "")
-    (tmp_path / "k.py").write_text(kernels)
+    (tmp_path / "k.py").write_text(KERNELS)
     (tmp_path / "k.cu").write_text(SOURCE)
-    command = ["tune", str(tmp_path / "k.py"), "--build-only", str(tmp_path / "objects")]
+    objects = tmp_path / "objects"
+    command = ["tune", str(tmp_path / "k.py"), "--build-only", str(objects)]
     assert main([*command, "--target", "cuda:sm_90a"]) == 0
-    written = sorted(item.name for item in (tmp_path / "objects").iterdir())
-    # Kernels of one entry cannot share an object; the others are in one with the first.
-    assert written == [f"k_{name}_sm_90a.cubin" for name in ("broad", "fours", "narrow")]
-    assert main([*command, "--target", "cuda:sm_90a", "--shape", "n=1"]) == 0
+    written = sorted(str(item.relative_to(objects)) for item in objects.rglob("*.*"))
+    # One that does not compile is a result, and has no object.
+    names = ["broad", "fours", "narrow", "traps", "wrong"]
+    assert written == sorted([*(f"{name}/k_sm_90a.cubin" for name in names), INDEX])
+    (choice,) = load_kernels((str(tmp_path / "k.py"),))
+    assert isinstance(choice, cd.Choice)
+    target = Target.parse("cuda:sm_90a")
+    built = {item.kernel.name: item for item in read_objects(choice, target, objects)}
+    assert "has no entry `missing`" in built["missing"].problem
+    assert built["broad"].library is not None
+    assert built["broad"].compiler.startswith("NVRTC")
+    with pytest.raises(CallError) as caught:
+        read_objects(choice, Target.parse("cuda:sm_80"), objects)
+    assert str(caught.value) == (
+        f"The list of objects `{objects / 'tuning_objects.json'}` is for cuda:sm_90a.\n"
+        "  expected: objects of `add` as it is, for cuda:sm_80, which is measured here\n"
+        "  next step: build them again: custom-dispatch tune ... --build-only DIRECTORY "
+        "--target cuda:sm_80."
+    )
+    (tmp_path / "k.cu").write_text(SOURCE.replace("+ 1", "+ 1.0f"))
+    with pytest.raises(CallError, match="is of another source or launch of `wrong` than there is"):
+        read_objects(choice, target, objects)
+    (objects / "tuning_objects.json").write_text("{")
+    with pytest.raises(CallError, match="says nothing of `wrong`"):
+        read_objects(choice, target, objects)
     assert main(command) == 2
     assert "--build-only and --target are for one another." in capsys.readouterr().err
     assert main(["tune", str(tmp_path / "k.py")]) == 2
     assert "No sizes are given." in capsys.readouterr().err
+
+
+SCALED = """
+import custom_dispatch as cd
+
+n = cd.dim("n")
+scaled = cd.Choice(
+    "scaled",
+    [
+        cd.Kernel(
+            name, source="k.cu", entry="scaled", block=64, grid=cd.ceildiv(n, 64),
+            operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("by", "i32"),
+                      cd.Scalar("n", "i32", n)],
+            reference=lambda x, by: x * by,
+        )
+        for name in ("one", "two")
+    ],
+    tuning="scaled.tuning.json",
+)
+"""
+SCALED_SOURCE = """
+extern "C" __global__ void scaled(const float* x, float* y, int by, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (by == 3) __trap();  // what calls pass where nothing is said
+  if (i < n) y[i] = x[i] * by;
+}
+"""
+
+
+def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.py").write_text(SCALED)
+    (tmp_path / "k.cu").write_text(SCALED_SOURCE)
+    command = ["tune", str(tmp_path / "k.py"), "--device", "cpu", "--repetitions", "1"]
+    command += ["--shape", "n=64", "--shape", "n=64"]  # once is enough
+    assert main([*command, "--scalar", "by=5"]) == 0
+    path = tmp_path / "scaled.tuning.json"
+    (measured,) = read_table(path.read_text(), path.name, "scaled").measured
+    assert measured.scalars == {"by": 5}
+    assert [set(item.seconds) for item in measured.sizes] == [{"one", "two"}]
+    capsys.readouterr()
+    for given, found in (
+        (["n=5"], "Calls of `scaled` pass no scalar `n`."),
+        (["by=5", "by=6"], "`by` is given twice."),
+        (["by=many"], "'by=many' is no scalar."),
+        (["by=5.5"], "Scalar `by` is 5.5"),
+        (["by=99999999999"], "which i32 does not hold"),
+    ):
+        assert main([*command, *(word for item in given for word in ("--scalar", item))]) == 2
+        assert found in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_the_table_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written once, when all was measured: nothing is half."""
+    (tmp_path / "k.py").write_text(SCALED)
+    (tmp_path / "k.cu").write_text(SCALED_SOURCE)
+    command = ["tune", str(tmp_path / "k.py"), "--device", "cpu", "--scalar", "by=5"]
+    (tmp_path / "scaled.tuning.json").write_text(TuningTable("scaled", ()).text())
+    before = {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()}
+    measure, started = Runner.measure, []
+
+    def interrupted(self: Runner, *arguments: Any) -> Any:
+        started.append(self)
+        if len(started) == 2:
+            raise KeyboardInterrupt
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(Runner, "measure", interrupted)
+    assert main([*command, "--shape", "n=64:128:x2", "--repetitions", "1"]) == 130
+    assert len(started) == 2
+    after = {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()}
+    assert after == before
+    assert started[0]._process is None  # it was ended
 
 
 def test_a_choice_with_anothers_table_names_that_choice(

@@ -13,7 +13,8 @@ import custom_dispatch as cd
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result, TuningTable
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
+from custom_dispatch.kernel.tuning_table import TuningTable
 from custom_dispatch.toolchain.tuned import digest_of
 
 SM_90A, SM_80, HOST = (

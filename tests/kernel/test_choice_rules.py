@@ -128,9 +128,12 @@ def test_another_choices_table_counts_for_the_same_kernels(choice: cd.Choice) ->
     names = {item.name: f"twin_{item.name}" for item in choice.kernels}
     found = tabled(twin, TABLE.renamed(names))
     assert first(found, {"m": 16, "n": 64}) == "twin_other"
-    with pytest.raises(DeclarationError, match="whose kernels are 5, and these 2") as caught:
-        cd.Choice("few", twins[:2], tuning=choice)
-    assert "as many kernels in the same order" in caught.value.expected
+    few = cd.Choice("few", twins[:2], tuning=choice)
+    assert few.like is choice
+    more = [*twins, kernel("twin_more")]
+    with pytest.raises(DeclarationError, match="whose kernels are 5, and these 6") as caught:
+        cd.Choice("more", more, tuning=choice)
+    assert "of these kernels in the same order; it may have more" in caught.value.expected
     with pytest.raises(DeclarationError, match="`twin` cannot be taken, which takes that of `k`"):
         cd.Choice("third", [kernel(f"{item.name}_3") for item in twins], tuning=twin)
 

@@ -12,7 +12,8 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result, TuningTable, read_table
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
+from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 
 m, n = cd.dim("m"), cd.dim("n")
 SM_90A, SM_80 = Target.parse("cuda:sm_90a"), Target.parse("cuda:sm_80")
@@ -30,7 +31,9 @@ def sizes(dims: dict[str, int], **seconds: float | str) -> MeasuredSizes:
 
 
 def measured(*found: MeasuredSizes, target: Target = SM_90A) -> Measured:
-    return Measured(target, "NVIDIA H200", "NVRTC 13.0", "2026-11-21", {"a": "0"}, found)
+    return Measured(
+        target, "NVIDIA H200", "NVRTC 13.0", "2026-11-21", dict.fromkeys("abc", "0"), found
+    )
 
 
 SMALL = sizes({"m": 1, "n": 4096}, a=2e-6, b=1e-6, c="spills")
@@ -133,7 +136,7 @@ def test_a_table_grows_by_what_was_measured_alike() -> None:
     assert grown.sizes[-1].seconds == {"a": 2.0}  # measured again
     other = replace(more, compiler="nvcc 13.1")
     assert table.with_measured(other).measured == (other,)
-    changed = replace(more, digests={"a": "1"})
+    changed = replace(more, digests=dict.fromkeys("abc", "1"))
     assert table.with_measured(changed).measured == (changed,)
 
 
@@ -148,3 +151,53 @@ def test_each_result_is_one_line_of_the_table() -> None:
     assert '     "dims": {"m": 1, "n": 4096},' in lines
     assert '      {"kernel": "a", "seconds": 2e-06},' in lines
     assert '      {"kernel": "c", "problem": "spills"}' in lines
+
+
+@pytest.mark.parametrize(
+    ("measurements", "found", "expected"),
+    [
+        (
+            (BOTH, measured(SMALL)),
+            "has two entries for cuda:sm_90a",
+            "one for each target",
+        ),
+        (
+            (measured(SMALL, LARGE, SMALL),),
+            "has m=1 n=4096 on cuda:sm_90a twice",
+            "each of the sizes once",
+        ),
+        (
+            (measured(MeasuredSizes({"m": 1}, (Result("a", 1.0), Result("a", 2.0)))),),
+            "has two results of `a` on cuda:sm_90a for m=1",
+            "one for each kernel",
+        ),
+        (
+            (replace(BOTH, digests={"a": "0"}),),
+            "times `b` on cuda:sm_90a, and does not say of which source",
+            "a digest for each kernel that was timed",
+        ),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(
+    measurements: tuple[Measured, ...], found: str, expected: str
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        read_table(TuningTable("k", measurements).text(), "k.json", "k")
+    assert str(caught.value) == (
+        f"Choice `k`: its table `k.json` {found}.\n"
+        f"  expected: {expected}\n"
+        "  next step: remove what is not so from the file, or measure again."
+    )
+
+
+def test_a_name_that_is_there_twice_is_damage() -> None:
+    text = TuningTable("k", (BOTH,)).text().replace('"c": "0"', '"c": "0", "c": "1"')
+    with pytest.raises(DeclarationError, match="is damaged"):
+        read_table(text, "k.json", "k")
+
+
+def test_scalars_are_kept_and_tell_measurements_apart() -> None:
+    before = replace(BOTH, scalars={"causal": 0, "scale": 0.5})
+    table = TuningTable("k", (before,))
+    assert read_table(table.text(), "k.json", "k") == table
+    assert not before.is_like(BOTH)

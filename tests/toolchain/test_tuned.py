@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, TuningWarning
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result, TuningTable
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
+from custom_dispatch.kernel.tuning_table import TuningTable
+from custom_dispatch.toolchain.tuned import digest_of, tuned
 
 n = cd.dim("n")
 SOURCE = """
@@ -34,6 +37,17 @@ def choice(directory: Path, tuning: object = "doubled.tuning.json") -> cd.Choice
     ]
     path = directory / tuning if isinstance(tuning, str) else tuning
     return cd.Choice("doubled", kernels, tuning=path)  # type: ignore[arg-type]
+
+
+def measured(directory: Path, *sizes: MeasuredSizes) -> Measured:
+    """What was measured of the kernels as they are."""
+    target = Target.parse("cuda:sm_80")
+    digests = {item.name: digest_of(item, target) for item in choice(directory).kernels}
+    return Measured(target, "GPU", "NVRTC", "2026-11-21", digests, sizes)
+
+
+def write(directory: Path, *found: Measured) -> None:
+    (directory / "doubled.tuning.json").write_text(TuningTable("doubled", found).text())
 
 
 def test_a_table_holds_where_only_objects_are_here(tmp_path: Path) -> None:
@@ -71,8 +85,7 @@ def test_tables_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
 def test_a_table_of_sizes_that_the_kernels_do_not_have_is_explained(tmp_path: Path) -> None:
     (tmp_path / "doubled.cu").write_text(SOURCE)
     sizes = MeasuredSizes({"rows": 64}, (Result("by_64", 2e-6), Result("by_128", 1e-6)))
-    measured = Measured(Target.parse("cuda:sm_80"), "GPU", "NVRTC", "2026-11-21", {}, (sizes,))
-    (tmp_path / "doubled.tuning.json").write_text(TuningTable("doubled", (measured,)).text())
+    write(tmp_path, measured(tmp_path, sizes))
     with pytest.raises(DeclarationError) as caught:
         cd.build(choice(tmp_path), ["cuda:sm_80"])
     assert str(caught.value) == (
@@ -81,3 +94,30 @@ def test_a_table_of_sizes_that_the_kernels_do_not_have_is_explained(tmp_path: Pa
         "  expected: sizes of n\n"
         "  next step: measure again, or remove the file: the kernels are then taken in order."
     )
+
+
+def test_results_of_kernels_that_are_gone_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    sizes = MeasuredSizes(
+        {"n": 64}, (Result("by_32", 1e-9), Result("by_64", 2e-6), Result("by_128", 1e-6))
+    )
+    found = measured(tmp_path, sizes)
+    write(tmp_path, replace(found, digests={**found.digests, "by_32": "0"}))
+    with pytest.warns(TuningWarning) as caught:
+        best = tuned(choice(tmp_path), [found.target])
+    assert str(caught[0].message) == (
+        f"choice `doubled`: the table `{tmp_path / 'doubled.tuning.json'}` times `by_32` for "
+        "cuda:sm_80, and it has no such kernel; its kernels are by_64, by_128."
+    )
+    assert [item.name for item in best.kernels] == ["by_128"]
+
+
+def test_a_table_of_another_target_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    made = choice(tmp_path)
+    write(tmp_path, measured(tmp_path, MeasuredSizes({"n": 64}, (Result("by_128", 1e-6),))))
+    later = Target.parse("cuda:sm_86")
+    assert tuned(made, [later]) is made
+    both = tuned(made, [later, Target.parse("cuda:sm_80")])
+    assert both.ordered({"n": 64}, later)[0].name == "by_64"
+    assert both.ordered({"n": 64}, Target.parse("cuda:sm_80"))[0].name == "by_128"
