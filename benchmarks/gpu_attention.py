@@ -23,7 +23,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,21 +46,25 @@ from benchmarks.gpu_timing import copy_bandwidth, with_events
 from cuda_kernels import attention
 from cuda_kernels import tensor_core_attention as tensor_core
 from cuda_kernels.shared.attention import PREFIXES
+from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
     from custom_dispatch.runtime.native_launch import NativeLaunch
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
+PREFILL_FORMS = (tensor_core.Prefill(), *tensor_core.PREFILLS_OF_TABLES)
+DECODE_FORMS = (*tensor_core.CLUSTERS, *tensor_core.CLUSTERS_OF_TABLES)
 
 
 def unbound() -> Iterator[cd.Kernel]:
-    """All of their kernels, those of few queries for any number of heads."""
+    """All of their kernels, those for tables alone, too."""
     for dtype in TOLERANCES:
         for dim in tensor_core.TILES:
-            for mask in PREFIXES:
-                yield tensor_core.prefill(dtype, dim, mask)
-            for clusters in (replace(found, least_heads=0) for found in tensor_core.CLUSTERS):
+            for form in PREFILL_FORMS:
+                for mask in PREFIXES:
+                    yield tensor_core.prefill(dtype, dim, mask, form=form)
+            for clusters in DECODE_FORMS:
                 for mask in PREFIXES:
                     yield tensor_core.decode(dtype, dim, mask, clusters)
                 yield tensor_core.decode_cache(dtype, dim, clusters)
@@ -100,8 +104,8 @@ def check(directory: Path, few: bool) -> int:
     launcher, failures, count = Launcher(directory), 0, 0
     for suffix, prefix, given in cases(few):
         want, kind = exact(given), suffix.split("_")[0]
-        infixes = [found.infix for found in tensor_core.CLUSTERS]
-        infixes = infixes if prefix.endswith("decode") else [""]
+        forms = DECODE_FORMS if prefix.endswith("decode") else PREFILL_FORMS
+        infixes = [found.infix for found in forms]
         for name in (f"{prefix}_attention_{infix}{suffix}" for infix in infixes):
             for target in TARGETS:
                 launch, out, guard = launcher.launch(target, name, given)
@@ -242,22 +246,21 @@ def run(directory: Path) -> tuple[list[Row], float]:
         given = inputs("bf16", sizes)
         batch, heads, kv_heads, queries, keys, dim = sizes
         functions = backends(given)
-        infix = next(
-            clusters.infix
-            for clusters in tensor_core.CLUSTERS
-            if batch * kv_heads >= clusters.least_heads
-        )
-        launch, out, guard = launcher.launch(
-            TARGETS[0], f"decode_attention_{infix}bf16_{dim}", given
-        )
+        dims = {"batch": batch, "heads": heads, "kv_heads": kv_heads}
+        dims |= {"queries": queries, "keys": keys}
+        target = Target.parse(TARGETS[1])
+        choice = tensor_core.choose("bf16", dim)
+        name = gpu_objects.kernel_for(choice, dims, target).name
+        launch, out, guard = launcher.launch(TARGETS[1], name, given)
         launch.run()
         problem = wrong("bf16", out, exact(given), guard)
         if problem:
             sys.exit(f"decode {sizes}: {problem}")
-        functions["sm_90"] = launch.kernel_seconds
+        functions["sm_90a"] = launch.kernel_seconds
         lengths = torch.full((batch,), keys, dtype=torch.int32, device="cuda")
-        cached, *_ = launcher.launch(TARGETS[0], f"decode_cache_{infix}bf16_{dim}", given, lengths)
-        functions["sm_90, lengths"] = cached.kernel_seconds
+        name = name.replace("decode_attention", "decode_cache")
+        cached, *_ = launcher.launch(TARGETS[1], name, given, lengths)
+        functions["sm_90a, lengths"] = cached.kernel_seconds
         moved = 2 * given.k.nbytes
         for by, us in in_turns(functions).items():
             rows.append(

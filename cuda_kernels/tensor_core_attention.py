@@ -6,7 +6,9 @@ them takes the choices of `attention.py`, which have the kernel for each size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 import custom_dispatch as cd
 from cuda_kernels.shared.attention import (
@@ -85,6 +87,31 @@ WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)
 
 
 @dataclass(frozen=True)
+class Prefill:
+    """Tiles of the kernel for many queries, by the size of a head; the usual ones if left out."""
+
+    infix: str = ""
+    """Of its name."""
+    tiles: Mapping[int, Tiles] = field(default_factory=lambda: TILES)
+    warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
+
+
+PREFILLS_OF_TABLES = (
+    Prefill(
+        "less_",
+        {64: Tiles(64, 4, 1, 2), 128: Tiles(64, 4, 1, 1)},
+        {64: WarpgroupTiles(128, 2, 2), 128: WarpgroupTiles(64, 2, 4)},
+    ),
+    Prefill(
+        "long_",
+        {64: Tiles(128, 8, 1, 1), 128: Tiles(128, 8, 1, 1)},
+        {64: WarpgroupTiles(64, 3, 4), 128: WarpgroupTiles(64, 2, 3)},
+    ),
+)
+"""More of them; `custom-dispatch tune` says which is for which sizes."""
+
+
+@dataclass(frozen=True)
 class Split:
     """How `attention_decode.cu` divides the keys of a head."""
 
@@ -109,17 +136,46 @@ SPLIT = Split(4, 2)
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which kernel takes how many heads of keys on a GPU with clusters."""
+    """How a kernel for few queries divides keys on a GPU with clusters, and which sizes it is for.
+
+    As many bytes are on their way for every size of heads.
+    """
 
     infix: str
     """Of its name."""
     blocks: int
     """That share a head of keys. More blocks than multiprocessors gain nothing."""
-    least_heads: int
-    """Of keys, of all sequences together."""
+    least_heads: int = 0
+    """Of keys, of all sequences together, where no table says which sizes it is for."""
+    warps: int = 8
+    depth: int = 3
+    """Stages of heads of 128; smaller heads have more."""
+    without: Split = SPLIT
+    """The same for heads of 64 on a GPU without clusters; for those of 128 none other has room in
+    99 KiB, all that a block of sm_86 and sm_89 can have."""
+
+    def split(self, dim: int) -> Split:
+        """How keys are divided."""
+        return Split(self.warps, self.depth * 128 // dim, self.blocks)
+
+    def split_without(self, dim: int) -> Split:
+        """The same on a GPU without clusters."""
+        return self.without if dim == 64 else SPLIT
+
+    @property
+    def rule(self) -> list[Condition]:
+        """The sizes that it is for, where no table says."""
+        return [batch * kv_heads >= self.least_heads] if self.least_heads else []
 
 
-CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8, 0))
+CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8))
+CLUSTERS_OF_TABLES = (
+    Clusters("4x4x3_", 4, warps=4, without=Split(4, 3)),
+    Clusters("1x8x2_", 1, depth=2, without=Split(8, 2)),
+    Clusters("8x4x3_", 8, warps=4, without=Split(4, 4)),
+    Clusters("2x4x3_", 2, warps=4),
+)
+"""More of them; `custom-dispatch tune` says which is for which sizes."""
 
 
 def _name(which: str, dtype: str, dim: int, mask: str, by_position: bool, infix: str = "") -> str:
@@ -133,8 +189,7 @@ def prefill(
     mask: str = "keys",
     *,
     by_position: bool = False,
-    tiles: Tiles | None = None,
-    warpgroup_tiles: WarpgroupTiles | None = None,
+    form: Prefill = Prefill(),
     all_heads: Expr = ALL_HEADS,
 ) -> cd.Kernel:
     """The kernel for any number of queries.
@@ -143,18 +198,17 @@ def prefill(
     ----------
     mask, by_position
         As of `shared.attention.operands`.
-    tiles, warpgroup_tiles
-        Others than the usual ones, before sm_90a and on it.
+    form
+        Its tiles.
     all_heads
         Heads of all sequences, each of which has work of its own.
     """
-    tiles = tiles or TILES[dim]
-    hopper = warpgroup_tiles or WARPGROUP_TILES[dim]
+    tiles, hopper = form.tiles[dim], form.warpgroup_tiles[dim]
     numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
     numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
     return cd.Kernel(
-        _name("prefill_", dtype, dim, mask, by_position),
+        _name("prefill_", dtype, dim, mask, by_position, form.infix),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
         operands=operands(dtype, dim, mask, by_position),
@@ -178,38 +232,38 @@ def prefill(
 
 
 def _on_clusters(
-    name: str, dtype: str, dim: int, blocks: int, by_position: bool = False
+    name: str, dtype: str, dim: int, clusters: Clusters, by_position: bool = False
 ) -> dict[str, cd.Implementation]:
-    split = Split(8, 384 // dim, blocks)  # as many bytes on their way for every size of heads
+    split = clusters.split(dim)
     found = cd.Implementation(
         entry=split.entry(name, dtype, dim, by_position),
         block=32 * split.warps,
-        grid=(blocks, kv_heads, batch),
+        grid=(split.blocks, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(dim),
-        cluster=blocks,
+        cluster=split.blocks,
     )
     return {"cuda:sm_90": found, "cuda:sm_90a": found}
 
 
-def _few_rows(least_heads: int) -> list[Condition]:
-    few = [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
-    return few + ([batch * kv_heads >= least_heads] if least_heads else [])
+def _few_rows() -> list[Condition]:
+    return [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
 
 
 def decode(
     dtype: str, dim: int, mask: str, clusters: Clusters, *, by_position: bool = False
 ) -> cd.Kernel:
     """The kernel for few queries and many keys."""
-    on_clusters = _on_clusters("attention_decode", dtype, dim, clusters.blocks, by_position)
+    on_clusters = _on_clusters("attention_decode", dtype, dim, clusters, by_position)
+    split = clusters.split_without(dim)
     return cd.Kernel(
         _name("decode_", dtype, dim, mask, by_position, clusters.infix),
         source="attention_decode.cu",
-        entry=SPLIT.entry("attention_decode", dtype, dim, by_position),
+        entry=split.entry("attention_decode", dtype, dim, by_position),
         operands=operands(dtype, dim, mask, by_position),
-        block=32 * SPLIT.warps,
+        block=32 * split.warps,
         grid=(1, kv_heads, batch),
-        dynamic_shared_memory=SPLIT.shared_bytes(dim),
-        requires=_few_rows(clusters.least_heads),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        requires=_few_rows(),
         reference=attend_by_position if by_position else attend,
         flops=flops(dim),
         implementations=on_clusters | {"cpu": on_cpu(dtype, dim, by_position)},
@@ -221,10 +275,11 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
 
     The queries are the last of the keys: each sees those up to its own.
     """
+    split = clusters.split_without(dim)
     return cd.Kernel(
         f"decode_cache_{clusters.infix}{dtype}_{dim}",
         source="attention_decode.cu",
-        entry=SPLIT.entry("cached_attention", dtype, dim),
+        entry=split.entry("cached_attention", dtype, dim),
         operands=[
             cd.In("q", dtype, [batch, heads, queries, dim]),
             cd.In("k", dtype, [batch, kv_heads, keys, dim]),
@@ -237,28 +292,50 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
             cd.Scalar("queries", "i32", queries),
             cd.Scalar("keys", "i32", keys),
         ],
-        block=32 * SPLIT.warps,
+        block=32 * split.warps,
         grid=(1, kv_heads, batch),
-        dynamic_shared_memory=SPLIT.shared_bytes(dim),
-        requires=_few_rows(clusters.least_heads),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        requires=_few_rows(),
         reference=attend_cache,
         flops=flops(dim),
-        implementations=_on_clusters("cached_attention", dtype, dim, clusters.blocks),
+        implementations=_on_clusters("cached_attention", dtype, dim, clusters),
     )
 
 
+@cache
 def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = False) -> cd.Choice:
-    """The kernels for a type, a size of heads and a form of mask, few queries first."""
-    decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in CLUSTERS]
+    """The kernels for a type, a size of heads and a form of mask, few queries first.
+
+    Which is taken was measured on an H200 for bf16 without a mask; the others take the same.
+    """
+    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in forms]
+    others = [
+        prefill(dtype, dim, mask, by_position=by_position, form=form)
+        for form in (Prefill(), *PREFILLS_OF_TABLES)
+    ]
+    is_own = (dtype, mask, by_position) == ("bf16", "keys", False)
     return cd.Choice(
         _name("", dtype, dim, mask, by_position),
-        [*decoding, prefill(dtype, dim, mask, by_position=by_position)],
+        [*decoding, *others],
+        tuning=f"attention_{dim}.tuning.json" if is_own else choose("bf16", dim),
+        rules=_rules(decoding),
     )
 
 
 def choose_cached(dtype: str, dim: int) -> cd.Choice:
     """The same with a cache that is partly filled, and few queries."""
+    decoding = [decode_cache(dtype, dim, form) for form in (*CLUSTERS, *CLUSTERS_OF_TABLES)]
     return cd.Choice(
         f"cached_attention_{dtype}_{dim}",
-        [decode_cache(dtype, dim, clusters) for clusters in CLUSTERS],
+        decoding,
+        tuning=choose("bf16", dim),
+        rules=_rules(decoding),
     )
+
+
+def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
+    """The rules of the kernels for few queries, by their names."""
+    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    pairs = zip(kernels, forms, strict=True)
+    return {kernel.name: form.rule for kernel, form in pairs if form.rule}

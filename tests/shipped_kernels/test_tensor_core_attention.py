@@ -29,16 +29,17 @@ SIZES = (
     (1, 1, 1, 5, 200),
 )
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), (1, 2, 1, 3, 300))
+SMALL = tensor_core.Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
 
 
 @pytest.fixture(scope="module", params=["tensor cores", "cpu"])
 def attentions(request: pytest.FixtureRequest) -> Shipped:
     kernels = [
-        tensor_core.prefill("f16", 64, tiles=Tiles(16, 2, 1, 1)),
-        tensor_core.prefill("bf16", 128, "bool", tiles=Tiles(16, 2, 2, 1)),
+        tensor_core.prefill("f16", 64, form=SMALL),
+        tensor_core.prefill("bf16", 128, "bool", form=SMALL),
         decode("f16", 64),
         tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
-        tensor_core.prefill("f16", 64, by_position=True, tiles=Tiles(16, 2, 1, 1)),
+        tensor_core.prefill("f16", 64, by_position=True, form=SMALL),
         decode("f16", 64, by_position=True),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
@@ -197,7 +198,7 @@ def test_the_choice_is_by_size() -> None:
         sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "queries": queries}
         fitting = [
             kernel.name
-            for kernel in attention.attention_bf16_128.kernels
+            for kernel in attention.attention_bf16_128.ordered({})
             if all(holds(condition, sizes) for condition in kernel.requires)
         ]
         assert fitting[0] == name
