@@ -31,6 +31,7 @@ _KILLED_SECONDS = 10.0
 
 # Programs that a thread of this process waits for. Adding and discarding are atomic.
 _running: set[subprocess.Popen[bytes]] = set()
+_times_ended = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +243,16 @@ def end_all() -> None:
     Ctrl-C reaches neither the programs, which have sessions of their own, nor the threads that
     wait for them: it is raised in the main thread alone.
     """
+    global _times_ended
+    _times_ended += 1
     for process in tuple(_running):
         if process.returncode is None:  # else its number may be another's by now
             _signal_group(process)
+
+
+def times_ended() -> int:
+    """How often `end_all` was called: whether a program that is gone was ended by it."""
+    return _times_ended
 
 
 def _signal_group(process: subprocess.Popen[bytes]) -> None:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from custom_dispatch.errors import CustomDispatchError, SourceError, ToolTimeoutError
-from custom_dispatch.process import DEFAULT_TIMEOUT_SECONDS, Completed
+from custom_dispatch.process import DEFAULT_TIMEOUT_SECONDS, Completed, times_ended
 from custom_dispatch.toolchain.helper import Compilation, Compiled, Facts, Helper
 
 _TIMEOUT_SECONDS = DEFAULT_TIMEOUT_SECONDS
@@ -50,12 +50,14 @@ class HelperOfThread:
         self._helper: Helper | None = None
         self._facts: Facts | None = None
         self._starts = True
+        self._ended_before = 0
 
     def begin(self) -> None:
         """Start it, if it does not run, so that it loads NVRTC meanwhile."""
         if self._helper is not None or not self._starts:
             return
         helper = Helper(self._libraries)
+        self._ended_before = times_ended()
         try:
             helper.begin()
             self._helper = helper
@@ -96,7 +98,13 @@ class HelperOfThread:
         self._helper = self._facts = None
 
     def _facts_of_one_that_runs(self) -> Facts | None:
-        """What NVRTC says of itself there; None where there is none."""
+        """What NVRTC says of itself there; None where there is none.
+
+        Raises
+        ------
+        SourceError
+            It was ended, as by Ctrl-C: nothing would end what is compiled in this process instead.
+        """
         self.begin()
         if self._helper is not None and self._facts is None:
             found: Facts | Completed | None = None
@@ -107,6 +115,8 @@ class HelperOfThread:
             else:
                 self._starts = False
                 self.end()
+                if times_ended() != self._ended_before:
+                    raise SourceError("NVRTC was ended while it started.")
         return self._facts
 
 

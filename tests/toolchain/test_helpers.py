@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -193,6 +194,29 @@ def test_a_process_that_dies_is_an_error(
     with pytest.raises(SourceError, match=r"NVRTC ended with status 7 while it compiled"):
         build(declare(source=source))
     assert not process._running
+
+
+def test_one_that_is_ended_while_it_starts_is_not_done_without(
+    declare: Declare, write: Write, as_helper: Callable[[str], None], runs: list[str]
+) -> None:
+    """Ctrl-C ends all processes; what is then compiled in this one, nothing would end."""
+    as_helper("import time; time.sleep(60)")
+
+    done = threading.Event()
+
+    def end_them() -> None:
+        while not done.wait(0.05):
+            process.end_all()
+
+    ending = threading.Thread(target=end_them)
+    ending.start()
+    try:
+        with pytest.raises(SourceError, match=r"^NVRTC was ended while it started\."):
+            build(declare(source=write("scale.cu")))
+    finally:
+        done.set()
+        ending.join()
+    assert runs == []
 
 
 def test_one_that_hangs_is_ended_at_the_time_limit(
