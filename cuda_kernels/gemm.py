@@ -55,6 +55,7 @@ class Sizes:
 
 
 FEW = Rows(1, 4, 8, 4)
+FEW_NARROW = Rows(1, 2, 16, 4)
 FEW_BY_ROWS = Tile(16, 32, 128, 6, 1, 1, 4)
 FEW_WIDE = Tile(16, 64, 128, 4, 1, 1, 4)
 LARGE = Tile(128, 256, 32, 4, 2, 4)
@@ -175,6 +176,11 @@ FORMS_OF_TABLES = (
     Form("split_64x128", SMALL, Split(64, 128, 8, 2)),
 )
 """More for `linear` and `matmul`; `custom-dispatch tune` says which is for which sizes."""
+FORMS_OF_TABLES_FOR_WEIGHTS = (
+    *FORMS_OF_TABLES,
+    Form("few_narrow", FEW_NARROW, takes_all=True),  # of few columns, too few blocks of 32
+)
+"""For `linear`."""
 FORMS_F32 = (
     Form("few", SMALL_F32, when=_few),  # which are something else on CPUs
     Form("many", MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64)),
@@ -303,7 +309,8 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
     name = _name(layout, dtype, activation, out or dtype)
     measured = dtype != "f32" and not layout.startswith("batch")
     forms = FORMS_F32 if dtype == "f32" else FORMS if _has_weights(layout) else FORMS_BY_ROWS
-    more = FORMS_OF_TABLES if measured else ()
+    for_tables = FORMS_OF_TABLES_FOR_WEIGHTS if _has_weights(layout) else FORMS_OF_TABLES
+    more = for_tables if measured else ()
     kernels = [
         declare(
             layout,
