@@ -12,6 +12,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from benchmarks import gpu_objects
+from cuda_kernels import rms_norm
+from custom_dispatch.kernel.target import Target
+
 Tensor = torch.Tensor
 TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 EPSILON = 1e-5
@@ -56,7 +60,11 @@ class Inputs:
 
 def rows_case(op: str, inputs: Inputs, rows: int, columns: int) -> Case:
     """An operator of rows, or an elementwise one of as many elements."""
-    name, what, size = f"{op}_{inputs.kind}", f"{rows} x {columns}", (columns,)
+    what, size = f"{rows} x {columns}", (columns,)
+    name = f"{op}_{inputs.kind}"
+    if item := getattr(rms_norm, name, None):
+        dims = {"batch": rows, "columns": columns}
+        name = gpu_objects.kernel_for(item, dims, Target.parse("cuda:sm_90")).name
     x = inputs(rows, columns, scale=2.0)
     if op == "softmax":
         return Case(name, what, (x,), lambda x: x.softmax(-1), lambda: x.softmax(-1))

@@ -65,9 +65,10 @@ class Row:
 
 
 def kernels() -> list[cd.Kernel]:
-    """Every kernel that is declared."""
+    """Every kernel that is declared, by itself or in a choice."""
     found = [value for module in MODULES for value in vars(module).values()]
-    return [value for value in found if isinstance(value, cd.Kernel)]
+    chosen = [kernel for value in found if isinstance(value, cd.Choice) for kernel in value.kernels]
+    return [*(value for value in found if isinstance(value, cd.Kernel)), *chosen]
 
 
 def variants() -> dict[str, list[cd.Kernel]]:
@@ -75,7 +76,8 @@ def variants() -> dict[str, list[cd.Kernel]]:
     found: dict[str, list[cd.Kernel]] = {}
     for threads, values in ((128, 32), (256, 32), (128, 64)):
         found[f"{threads} x {values}"] = [
-            declare("bf16", threads, values) for declare in (layer_norm.declare, rms_norm.declare)
+            layer_norm.declare("bf16", threads, values),
+            rms_norm.declare("bf16", threads, values).with_launch(name="rms_norm_bf16_any"),
         ]
     return found
 

@@ -1,4 +1,8 @@
-"""Root-mean-square normalisation of rows: the declarations for `rms_norm.cu`."""
+"""Root-mean-square normalisation of rows: the declarations for `rms_norm.cu`.
+
+In 16 bits, which models decode in, there is another kernel for few rows: `rms_norm_bf16` is a
+`cd.Choice`.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,10 @@ def _sum_and_normalised(
 
 
 columns = cd.dim("columns")
+
+FEW_THREADS, FEW_VALUES, FEW_ROWS = 256, 32, 528
+"""Of the kernels for few rows: a block's threads, elements that each holds, and rows at most: four
+for each multiprocessor."""
 
 
 def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
@@ -77,9 +85,59 @@ def declare_with_residual(dtype: str, threads: int = THREADS, values: int = VALU
     )
 
 
+def declare_few(
+    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, rows: int = FEW_ROWS
+) -> cd.Kernel:
+    """The kernel for few rows, which a block holds whole."""
+    return cd.Kernel(
+        f"rms_norm_{dtype}_few",
+        source="rms_norm.cu",
+        entry=f"cuda_kernels::rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[
+            cd.In("x", dtype, [..., columns]),
+            cd.In("weight", dtype, [columns]),
+            cd.Out("y", dtype, [..., columns]),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("columns", "i32", columns),
+        ],
+        block=threads,
+        grid=cd.batch,
+        requires=[cd.batch <= rows, columns <= threads * values],
+        reference=_normalised,
+    )
+
+
+def declare_few_with_residual(
+    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, rows: int = FEW_ROWS
+) -> cd.Kernel:
+    """The same of a sum, which is a result too."""
+    return cd.Kernel(
+        f"add_rms_norm_{dtype}_few",
+        source="rms_norm.cu",
+        entry=f"cuda_kernels::add_rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[
+            cd.In("x", dtype, [..., columns]),
+            cd.In("residual", dtype, [..., columns]),
+            cd.In("weight", dtype, [columns]),
+            cd.Out("sum", dtype, [..., columns]),
+            cd.Out("y", dtype, [..., columns]),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("columns", "i32", columns),
+        ],
+        block=threads,
+        grid=cd.batch,
+        requires=[cd.batch <= rows, columns <= threads * values],
+        reference=_sum_and_normalised,
+    )
+
+
+def _choice(few: cd.Kernel, kernel: cd.Kernel) -> cd.Choice:
+    return cd.Choice(kernel.name, [few, kernel.with_launch(name=f"{kernel.name}_any")])
+
+
 rms_norm_f32 = declare("f32")
-rms_norm_f16 = declare("f16")
-rms_norm_bf16 = declare("bf16")
+rms_norm_f16 = _choice(declare_few("f16"), declare("f16"))
+rms_norm_bf16 = _choice(declare_few("bf16"), declare("bf16"))
 add_rms_norm_f32 = declare_with_residual("f32")
-add_rms_norm_f16 = declare_with_residual("f16")
-add_rms_norm_bf16 = declare_with_residual("bf16")
+add_rms_norm_f16 = _choice(declare_few_with_residual("f16"), declare_with_residual("f16"))
+add_rms_norm_bf16 = _choice(declare_few_with_residual("bf16"), declare_with_residual("bf16"))

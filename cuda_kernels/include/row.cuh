@@ -133,6 +133,15 @@ struct Row {
     }
   }
 
+  // The opposite.
+  __device__ __forceinline__ void store(T* __restrict__ operand, int start, const Held<T, Values>& some) const {
+    const int count = held(start);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p)
+      if (p * kPack<T> < count)
+        *reinterpret_cast<uint4*>(operand + start + (p * group + member) * kPack<T>) = some.bits[p];
+  }
+
   // function(at, values, Size) for this thread's elements of the part, by packs or one by one; `at` is where
   // they are in the row. What the function loads lives no longer than it.
   template <class Function>

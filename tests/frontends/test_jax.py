@@ -14,8 +14,9 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.gemm import matmul_f32
-from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
+from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from cuda_kernels.softmax import softmax_f16
 from custom_dispatch.errors import CallError, DeclarationError
 
 norm = cd.jax.call(rms_norm_f32)
@@ -177,8 +178,8 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
         "  expected: a number of Python, which is the same in every call\n"
         "  next step: name the argument in static_argnames of jax.jit, or close over the number."
     )
-    assert refusal(cd.jax.call(rms_norm_f16), x, weight, 1e-5) == (
-        "Kernel `rms_norm_f16`: operand `x` has dtype float32.\n"
+    assert refusal(cd.jax.call(softmax_f16), x) == (
+        "Kernel `softmax_f16`: operand `x` has dtype float32.\n"
         "  expected: float16 (f16)\n"
         '  next step: convert it: x.astype("float16").'
     )

@@ -117,7 +117,7 @@ def test_opcheck_passes_for_an_elementwise_kernel() -> None:
 @pytest.mark.parametrize(
     ("kernel", "dtype"), [(rms_norm_f32, torch.float32), (rms_norm_f16, torch.float16)]
 )
-def test_opcheck_passes_for_rms_norm(kernel: cd.Kernel, dtype: torch.dtype) -> None:
+def test_opcheck_passes_for_rms_norm(kernel: cd.Kernel | cd.Choice, dtype: torch.dtype) -> None:
     operator = cd.torch.register(kernel, "opcheck")
     x, weight = torch.randn(5, 33, dtype=dtype), torch.randn(33, dtype=dtype)
     expected = torch.nn.functional.rms_norm(x, (33,), weight, 1e-5)

@@ -24,7 +24,11 @@ MODULES = [
 def test_no_kernel_spills(name: str) -> None:
     """Nor lies any of their arrays in memory, where an index that is not known would put it."""
     module = importlib.import_module(f"cuda_kernels.{name}")
-    found = {value.entry: value for value in vars(module).values() if isinstance(value, cd.Kernel)}
+    items = [*vars(module).values()]
+    if name == "rms_norm":  # other modules' choices are large
+        choices = [item for item in items if isinstance(item, cd.Choice)]
+        items += [kernel for choice in choices for kernel in choice.kernels]
+    found = {item.entry: item for item in items if isinstance(item, cd.Kernel)}
     library = cd.build(list(found.values()), ["cuda:sm_80", "cuda:sm_90"], fail_on_spill=True)
     report = library.report()
     assert len(report) == 2 * len(found)

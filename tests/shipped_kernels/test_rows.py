@@ -15,6 +15,7 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import layer_norm, rms_norm, softmax
+from custom_dispatch.kernel.evaluation import holds
 
 Random = np.random.Generator
 SMALL = (64, 8)
@@ -38,7 +39,12 @@ def layer_norms() -> Shipped:
 
 @pytest.fixture(scope="module")
 def rms_norms() -> Shipped:
-    return Shipped([*three(rms_norm.declare), *three(rms_norm.declare_with_residual)])
+    few = [
+        declare(kind, 64, 16)  # 1024 elements of a row
+        for declare in (rms_norm.declare_few, rms_norm.declare_few_with_residual)
+        for kind in ("f16", "bf16")
+    ]
+    return Shipped([*three(rms_norm.declare), *three(rms_norm.declare_with_residual), *few])
 
 
 def values(random: Random, kind: str, *shape: int) -> Any:
@@ -111,6 +117,36 @@ def test_rms_norm(rms_norms: Shipped, random: Random, kind: str) -> None:
         weight = values(random, kind, size[1])
         rms_norms.check(f"rms_norm_{kind}", x, weight, 1e-5, scale=16)
         rms_norms.check(f"add_rms_norm_{kind}", x, residual, weight, 1e-5, scale=16)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_rms_norm_of_few_rows(rms_norms: Shipped, random: Random, kind: str) -> None:
+    for rows, columns in ((1, 1), (3, 7), (150, 8), (5, 64), (2, 1000), (3, 1001), (2, 1024)):
+        for view in (np.asarray, unaligned):
+            x, residual = (view(values(random, kind, rows, columns)) for _ in "xr")
+            weight = view(values(random, kind, columns))
+            rms_norms.check(f"rms_norm_{kind}_few", x, weight, 1e-5, scale=16)
+            rms_norms.check(f"add_rms_norm_{kind}_few", x, residual, weight, 1e-5, scale=16)
+    x, weight = values(random, kind, 3, 1000), values(random, kind, 1000)
+    x[1, 7] = np.nan
+    for name, given in ((f"rms_norm_{kind}_few", (x,)), (f"add_rms_norm_{kind}_few", (x, x))):
+        result, _ = rms_norms.both(name, *given, weight, 1e-5)
+        y = result[1] if isinstance(result, tuple) else result
+        assert np.isnan(y.astype(np.float32)).all(axis=1).tolist() == [False, True, False]
+
+
+def test_which_rms_norm_is_for_which_rows() -> None:
+    for choice in (rms_norm.rms_norm_bf16, rms_norm.add_rms_norm_f16):
+        few, rest = choice.kernels
+        for rows, columns, wanted in (
+            (1, 4096, few),
+            (528, 8192, few),
+            (529, 4096, rest),
+            (1, 8193, rest),
+        ):
+            dims = {"batch": rows, "columns": columns}
+            ordered = choice.ordered(dims)
+            assert next(k for k in ordered if all(holds(c, dims) for c in k.requires)) is wanted
 
 
 def test_a_nan_spoils_its_own_row_alone(layer_norms: Shipped, rms_norms: Shipped) -> None:
