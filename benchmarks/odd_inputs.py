@@ -62,6 +62,9 @@ def dims_of(subject: Subject) -> Iterator[dict[str, int]]:
         elif module == "gemm":
             for m, n, k in ((size, 7, 8), (7, size, 9), (7, 9, size)):
                 found.append({"batch": 2, "m": m, "n": n, "k": k})
+        elif module == "gated":
+            for batch, n, k in ((size, 7, 8), (16, size, 9), (7, 9, size)):
+                found.append({"batch": batch, "n": n, "k": k})
         elif module == "attention":
             for queries, keys in ((size, 7), (7, size), (1, size)):
                 sizes = {"queries": queries, "keys": keys}

@@ -57,6 +57,7 @@ SIZES = {
         (1, 4, 9, 8),
         (1, 300, 520, 64),
     ),
+    "gated": _dims("batch n k", (1, 40, 96), (16, 17, 33), (3, 65, 72), (7, 1, 1)),
     "attention": _dims(
         "batch heads kv_heads queries keys",
         (1, 1, 1, 1, 1),

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
+from cuda_kernels import gated as gateds
 from cuda_kernels import gelu as gelus
 from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
@@ -87,6 +88,10 @@ def _gelu_tanh(x: Tensor) -> Tensor:
 
 def _swiglu(gate: Tensor, up: Tensor) -> Tensor:
     return functional.silu(gate) * up
+
+
+def _linear_swiglu(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
+    return functional.silu(functional.linear(x, gate)) * functional.linear(x, up)
 
 
 def _rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -295,6 +300,10 @@ layer_norm = _each(layer_norms, "layer_norm", _layer_norm)
 softmax = _each(softmaxes, "softmax", _softmax)
 gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
 swiglu = _each(swiglus, "swiglu", _swiglu)
+linear_swiglu = tuple(
+    cd.torch.Pattern(kernel, _linear_swiglu, required=False)
+    for kernel in (gateds.linear_swiglu_f16, gateds.linear_swiglu_bf16)
+)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
 for _tables in (6, 1):
@@ -328,6 +337,7 @@ everything = (
     *attention,
     *softmax,
     *gelu,
+    *linear_swiglu,
     *swiglu,
     *rotary,
     *linear,

@@ -91,5 +91,33 @@ class Rows:
         return cd.ceildiv(n, 8 * self.columns)
 
 
+@dataclass(frozen=True)
+class Gated:
+    """All of up to 16 * rows rows, of 8 * columns columns of two weights: `gated_few_rows.cu`."""
+
+    rows: int
+    columns: int
+    warps: int
+    depth: int
+
+    def entry(self, dtype: str) -> str:
+        """The kernel's name, with all its template arguments."""
+        return _entry("gated_few_rows", C_TYPES[dtype], *astuple(self))
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.warps
+
+    @property
+    def shared_bytes(self) -> int:
+        """The threads' rings."""
+        return self.threads * self.depth * (2 * self.columns + 2 * self.rows) * 16
+
+    def blocks(self, n: Expr) -> Expr:
+        """How many a result takes."""
+        return cd.ceildiv(n, 8 * self.columns)
+
+
 def _entry(function: str, *arguments: str | int) -> str:
     return f"cuda_kernels::{function}<{', '.join(map(str, arguments))}>"

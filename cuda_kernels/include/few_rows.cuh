@@ -1,0 +1,116 @@
+// A few rows of A, up to 16 * Rows, times some rows of weights, to be included by kernels: #include "include/few_rows.cuh".
+// The idea and the pipeline are in gemm_few_rows.cu.
+#pragma once
+
+#include "mma.cuh"
+#include "pack.cuh"
+
+namespace cuda_kernels {
+
+// A row of weights.
+template <class In>
+struct WeightsRow {
+  const In* from;
+  bool is_there;
+};
+
+// What a block of `Warps` warps computes: columns of C, 8 * Columns of them.
+template <int Rows, int Columns, int Warps, int Depth>
+struct FewRows {
+  static constexpr int kStep = 32;  // of k, that a warp takes at a time: 8 for each of 4 threads
+  static constexpr int kWidth = 8 * Columns, kThreads = 32 * Warps;
+  static constexpr int kSlots = Columns + 2 * Rows;  // 16 bytes each, of B and then of A
+  static_assert(Rows * 16 * kWidth * 4 <= 32 * Depth * kSlots * 16, "room for the sums");
+
+  // The sums of each warp, [Warps, 16 * Rows, kWidth], in shared memory, for all threads. `weights_of(column)` is the
+  // WeightsRow of one of the block's columns.
+  template <class In, class WeightsOf>
+  static __device__ __forceinline__ const float* multiply(const In* a, int m, int k, bool packs, WeightsOf weights_of) {
+    extern __shared__ uint4 ring[];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int row = lane / 4;  // of a fragment of A, or of 8 of B
+
+    // Where the 8 elements of a slot of the ring come from, a part of a row of B or, after all of those, of A, and how
+    // many of them there are.
+    struct Source {
+      const In* from;
+      int left;
+    };
+    const auto source = [&](int slot, int k_at) {
+      if (slot < Columns) {
+        const WeightsRow<In> of = weights_of(slot * 8 + row);
+        return Source{of.from + k_at, of.is_there ? k - k_at : 0};
+      }
+      const int at = row + (slot - Columns) * 8;
+      return Source{a + static_cast<long long>(at) * k + k_at, at < m ? k - k_at : 0};
+    };
+    const auto load = [&](int step) {
+      const int k_at = (step * Warps + warp) * kStep + lane % 4 * 8;
+      uint4* const to = ring + step % Depth * kSlots * kThreads + threadIdx.x;
+#pragma unroll
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const Source of = source(slot, k_at);
+        copy_async(shared_address(to + slot * kThreads), of.from, of.left > 0 ? 16 : 0, packs);
+      }
+      if (packs) return;
+#pragma unroll 1
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const Source of = source(slot, k_at);
+        to[slot * kThreads] = load_elements(of.from, of.left);
+      }
+    };
+
+    float sums[Rows][Columns][4] = {};
+    const int steps = (k + Warps * kStep - 1) / (Warps * kStep);
+    for (int step = 0; step < Depth - 1; ++step) {
+      if (step < steps) load(step);
+      end_group();
+    }
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      if (step + Depth - 1 < steps) load(step + Depth - 1);
+      end_group();  // also of nothing: groups are counted
+      wait_for_groups<Depth - 1>();
+      const uint4* const from = ring + step % Depth * kSlots * kThreads + threadIdx.x;
+      unsigned words[kSlots][4];
+#pragma unroll
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const uint4 bits = from[slot * kThreads];
+        memcpy(words[slot], &bits, sizeof(bits));
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half)  // of the thread's 8 of k
+#pragma unroll
+        for (int j = 0; j < Columns; ++j) {
+          const unsigned right[2] = {words[j][half * 2], words[j][half * 2 + 1]};
+#pragma unroll
+          for (int i = 0; i < Rows; ++i) {
+            const unsigned(&upper)[4] = words[Columns + 2 * i], (&lower)[4] = words[Columns + 2 * i + 1];
+            const unsigned left[4] = {upper[half * 2], lower[half * 2], upper[half * 2 + 1], lower[half * 2 + 1]};
+            multiply_add(In(), sums[i][j], left, right);
+          }
+        }
+    }
+
+    __syncthreads();  // the rings are used
+    float* const parts = reinterpret_cast<float*>(ring);
+    for (int i = 0; i < Rows; ++i)
+      for (int j = 0; j < Columns; ++j)
+        for (int e = 0; e < 4; ++e) {
+          const int at = j * 8 + lane % 4 * 2 + e % 2;
+          parts[((warp * Rows + i) * 16 + e / 2 * 8 + row) * kWidth + at] = sums[i][j][e];
+        }
+    __syncthreads();
+    return parts;
+  }
+
+  // One element of the product: the sum of what the warps have of it.
+  static __device__ __forceinline__ float sum_of(const float* parts, int row, int column) {
+    float value = 0.0f;
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) value += parts[(w * 16 * Rows + row) * kWidth + column];
+    return value;
+  }
+};
+
+}  // namespace cuda_kernels
