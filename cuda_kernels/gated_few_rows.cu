@@ -2,8 +2,8 @@
 // SwiGLU in one pass over the weights. A block has as many columns of either, so that both sums of an element meet in
 // its shared memory. The pipeline is that of gemm_few_rows.cu.
 //
-// Memory traffic: one read of both weights, which is nearly all of it. By itself SwiGLU of so little takes as long as 12 MB
-// of weights, and each launch as 4 MB.
+// Memory traffic: one read of both weights, which is nearly all of it. SwiGLU of so little by itself takes as long as 12 MB
+// of weights, and the first loads of another launch have nothing beside them.
 
 #include "include/activation.cuh"
 #include "include/few_rows.cuh"
