@@ -16,11 +16,12 @@ What is wrong is `{"problem": TEXT}`. After `"lost"` the device is of no use to 
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy
 
@@ -130,11 +131,22 @@ class Service:
         return {"problem": difference(kernel, got, self._wanted, self._of)}
 
 
+def answers_apart() -> BinaryIO:
+    """Where answers go, when standard output has become standard error.
+
+    What a library prints is no answer, nor what a kernel does: the driver writes the texts of
+    `printf` to file descriptor 1.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return answers
+
+
 def main(request: Path) -> int:
     """Answer until there are no more questions; the exit status."""
+    answers = answers_apart()
     service = Service(json.loads(request.read_text()))
-    # What a library prints is no answer.
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr
     while True:
         head = sys.stdin.buffer.read(8)
         if len(head) < 8:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -278,13 +280,14 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "k.py").write_text(SCALED)
     (tmp_path / "k.cu").write_text(SCALED_SOURCE)
     command = ["tune", str(tmp_path / "k.py"), "--device", "cpu", "--repetitions", "1"]
-    command += ["--shape", "n=64", "--shape", "n=64"]  # once is enough
+    command += ["--shape", "n=1:256:x2", "--shape", "n=64"]  # once is enough
     assert main([*command, "--scalar", "by=5"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"n=64 +(one|two) +[\d.]+ +(one|two), [\d.]+\n", printed)
     path = tmp_path / "scaled.tuning.json"
     (measured,) = read_table(path.read_text(), path.name, "scaled").measured
     assert measured.scalars == {"by": 5}
-    assert [set(item.seconds) for item in measured.sizes] == [{"one", "two"}]
-    capsys.readouterr()
+    assert [set(item.seconds) for item in measured.sizes] == [{"one", "two"}] * 9
     for given, found in (
         (["n=5"], "Calls of `scaled` pass no scalar `n`."),
         (["by=5", "by=6"], "`by` is given twice."),
@@ -294,6 +297,17 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert main([*command, *(word for item in given for word in ("--scalar", item))]) == 2
         assert found in capsys.readouterr().err
+
+
+def test_what_a_kernel_prints_is_no_answer() -> None:
+    """The driver writes what `printf` says to file descriptor 1, whatever `sys.stdout` is."""
+    program = (
+        "import os; from custom_dispatch.runtime.tune_child import answers_apart\n"
+        "answers = answers_apart(); os.write(1, b'noise'); print('more', flush=True)\n"
+        "answers.write(b'answer'); answers.flush()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert (done.stdout, done.stderr.split()) == (b"answer", [b"noisemore"])
 
 
 def test_an_interrupt_leaves_the_table_as_it_was(
