@@ -4,8 +4,8 @@ Every kernel that a call may fit is dispatched, one after the other into the sam
 but one over an empty grid, which IREE's runtime passes over. A branch would cost more: IREE submits
 what stands between two branches by itself (benchmarks/results/dispatch_chain_h200.json).
 
-IREE folds an empty grid to constants but keeps its dispatch, which costs the host as much as a
-launch. So what every kernel asks for, such as a bias as long as the result is wide, or none, is no
+IREE folds an empty grid to constants but keeps its dispatch, which the host records in every
+call. So what every kernel asks for, such as a bias as long as the result is wide, or none, is no
 reason to choose: it is checked, and a kernel that asks for no more than an earlier one goes.
 
 Targets may have different orders. A dispatch names an entry point for each variant, and these may
