@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.choice import Choice, is_same_on
+from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 
@@ -29,9 +30,28 @@ def orders_of(
 ) -> tuple[Order, ...]:
     """The orders of a choice for calls of which these sizes are known: one, where targets agree."""
     return joined(
-        Order(frozenset({ordinal}), choice.ordered(dims, target))
+        Order(frozenset({ordinal}), _without_repeats(choice.ordered(dims, target), dims, target))
         for ordinal, target in enumerate(targets)
     )
+
+
+def _without_repeats(
+    kernels: Sequence[Kernel], dims: Mapping[str, int], target: Target
+) -> tuple[Kernel, ...]:
+    """Without a kernel before one that is the same code on a target, and takes all that it does.
+
+    So one implementation for every CPU is one dispatch, whatever GPUs have to choose from. Where
+    all sizes that decide are known there is one in any case.
+    """
+    asked = [side for item in kernels for c in item.requires for side in (c.left, c.right)]
+    if all(dim.name in dims for dim in dims_of(*asked)):
+        return tuple(kernels)
+    kept = [kernels[-1]]
+    for kernel in reversed(kernels[:-1]):
+        after = {*map(str, kept[-1].requires)}
+        if not (after <= {*map(str, kernel.requires)} and is_same_on(target, kernel, kept[-1])):
+            kept.append(kernel)
+    return tuple(reversed(kept))
 
 
 def joined(orders: Iterable[Order]) -> tuple[Order, ...]:

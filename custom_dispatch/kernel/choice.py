@@ -357,6 +357,21 @@ def are_same(first: Callee, second: Callee) -> bool:
     return _parts(first) == _parts(second)
 
 
+def is_same_on(target: Target, first: Kernel, second: Kernel) -> bool:
+    """Whether two kernels are the same code with the same launch on a target."""
+    return _launched(first.for_target(target)) == _launched(second.for_target(target))
+
+
+def _launched(form: Kernel) -> tuple[object, ...]:
+    return (
+        *(form.source, form.objects, form.entry, form.options, form.include_dirs),
+        *(form.max_registers, form.launch_bounds, form.block, form.cluster),
+        form.dynamic_shared_memory,
+        tuple(map(str, form.grid)),
+        tuple(map(str, form.operands)),
+    )
+
+
 def _parts(kernel: Kernel) -> tuple[object, ...]:
     parts = {
         item.name: getattr(kernel, item.name)

@@ -8,6 +8,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
+from custom_dispatch.ir.order import orders_of
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
@@ -85,3 +86,18 @@ def test_other_types_and_activations_take_the_same_forms() -> None:
 def test_where_nothing_was_measured_rules_count_and_no_more_kernels_are_built() -> None:
     names = [kernel.name for kernel in tuned(gemm.linear_f16, [Target.parse("cuda:sm_80")]).kernels]
     assert names == [f"linear_f16_{form.suffix}" for form in gemm.FORMS]
+
+
+def test_a_cpu_has_two_kernels_to_choose_from_whatever_a_gpu_has() -> None:
+    """All forms are `gemm_cpu.cu` there; that is for few rows, or not."""
+    targets = [Target.parse("cpu")]
+    for choice in (gemm.linear_bf16, gemm.batch_matmul_f16):
+        found = tuned(choice, targets)
+        (order,) = orders_of(found, {"n": 4096, "k": 4096}, targets)
+        assert [item.name.removeprefix(f"{choice.name}_") for item in order.kernels] == [
+            "few",
+            "any",
+        ]
+        sizes = {dim.name: 64 for dim in choice.kernels[0].dims}
+        (order,) = orders_of(found, sizes, targets)
+        assert len(order.kernels) == len(found.kernels)  # of which one is taken when it is linked
