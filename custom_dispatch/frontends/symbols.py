@@ -11,7 +11,7 @@ _FUNCTIONS = ("func.func", "util.func")
 # Beginnings of symbols. With a dot: no function or kernel has one in its name.
 PARAMETER = "parameter."
 """Of globals that are weights outside of the module."""
-STATE = "state."
+STATE = "custom_dispatch.state."
 """Of globals that calls change. Each is loaded before any is stored."""
 
 

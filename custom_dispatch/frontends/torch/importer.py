@@ -180,7 +180,7 @@ def import_program(
                 expected=f"another name: `{RESET}` gives the buffers their first values again",
                 next_step='cd.torch.compile(..., name="main").',
             )
-        weights.states.store_results(module, name, updates.states, updates.in_place)
+        weights.states.store_results(module, name, updates.states, updates.computed)
     describe(module, name, results, weights.parameters, updates.arguments)
     return module, weights.parameters
 

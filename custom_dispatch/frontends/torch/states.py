@@ -2,20 +2,20 @@
 
 Each is a mutable global of the module:
 
-    util.global private mutable @"state.cache" : tensor<1x8x4096x128xf32>
+    util.global private mutable @"custom_dispatch.state.cache" : tensor<1x8x4096xf32>
 
 A call loads it where it is first used and stores the new value when everything is computed, so
 what a model reads is what was there before, whatever it changes in between. A kernel that updates
-it in place (`cd.InOut`) writes into the global's own memory, and nothing is copied; any other new
-value is memory of its own, which the global holds from then on. IREE keeps a timepoint beside each
-global: calls wait for the one before, with fences too.
+it in place (`cd.InOut`) writes into the global's own memory, and so does IREE's own code for an
+`index_copy_`; else the new value is memory of its own, which the global holds from then on. IREE
+keeps a timepoint beside each global: calls wait for the one before, with fences too.
 
-IREE 3.13 takes it that a global's memory is nobody else's, and lets globals share it all the same:
-one value that is stored into two is in both, as are equal constants; and of a global that is
-updated in place it forgets the store, so that two with the same first value are made one
-(docs/iree-notes.md). So whatever is stored is a copy that IREE cannot see through, made by the code
-that computes the value, but for a global's own value that kernels have updated. And `@reset`, which
-stores the first values again, is a store that IREE does not forget.
+IREE 3.13 lets globals share memory, in which an update in place of one then shows in the other
+(docs/iree-notes.md): equal constants that are stored are one buffer; a global all of whose stores
+are loads of another one is made that one; and of a global that is updated in place the store is
+forgotten, so that those with the same first value are made one. So first values, and whatever
+else is not computed for one state alone, are stored as copies that IREE cannot see through. And
+`@reset`, which stores the first values again, is a store that IREE does not forget.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from custom_dispatch.ir.emitter import Emitter, quote
 
 RESET = "reset"
 """The function that gives every state its first value again."""
-_COPY = f"{STATE}copy."
+_COPY = "custom_dispatch.copy."
 
 
 class States:
@@ -75,7 +75,7 @@ class States:
         return create("torch_c.from_builtin_tensor", kind, loaded)
 
     def store_results(
-        self, module: ir.Module, function: str, results: Mapping[int, str], in_place: Set[str]
+        self, module: ir.Module, function: str, results: Mapping[int, str], computed: Set[str]
     ) -> None:
         """Store those of a function's results that are states, instead of returning them.
 
@@ -83,17 +83,17 @@ class States:
         ----------
         results
             By position, the state that each is the new value of.
-        in_place
-            Those that kernels alone have updated.
+        computed
+            Those whose new value is nobody else's.
         """
         with module.context, ir.Location.unknown():
             for op in functions_of(module):
                 if name_of(op) == function:
-                    self._store(op, results, in_place)
+                    self._store(op, results, computed)
             types = {name: builtin_type(kind) for name, kind in self._types.items()}
             self._declare(module, types)
 
-    def _store(self, op: ir.Operation, results: Mapping[int, str], in_place: Set[str]) -> None:
+    def _store(self, op: ir.Operation, results: Mapping[int, str], computed: Set[str]) -> None:
         block = op.regions[0].blocks[0]
         end = block.operations[len(block.operations) - 1].operation
         values = list(end.operands)
@@ -102,7 +102,7 @@ class States:
                 kind = self._types[name] = values[index].type
                 tensor = builtin_type(kind)
                 value = create("torch_c.to_builtin_tensor", tensor, values[index])
-                if name not in in_place:
+                if name not in computed:
                     callee = ir.FlatSymbolRefAttr.get(self._copy_of(tensor))
                     value = create("func.call", tensor, value, callee=callee)
                 ir.Operation.create(

@@ -25,7 +25,14 @@ from torch.export.graph_signature import (
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.dtypes import element_type_of
-from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, is_identity, place_of
+from custom_dispatch.frontends.torch.graph import (
+    ASSERTION,
+    arguments_of,
+    is_identity,
+    may_be_identity,
+    place_of,
+)
+from custom_dispatch.frontends.torch.matching import VIEWS
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
@@ -41,6 +48,7 @@ _MUTATIONS = {
 _CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
 _ALIASES = (aten.alias.default, aten.detach.default, *_CASTS)
 """They give the very tensor that they take, where they convert nothing."""
+_FILLS = {"fill", "full", "full_like", "ones", "ones_like", "zero", "zeros", "zeros_like"}
 _STATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
@@ -265,8 +273,8 @@ class Updates:
     once those are left out that are states."""
     states: Mapping[int, str] = field(default_factory=dict)
     """By position among all results, the buffer that each is the new value of."""
-    in_place: frozenset[str] = frozenset()
-    """The buffers that kernels alone have updated, in their memory."""
+    computed: frozenset[str] = frozenset()
+    """The buffers whose new value is computed for them, and is no other one's value or constant."""
 
 
 def return_updates(program: torch.export.ExportedProgram) -> Updates:
@@ -302,7 +310,6 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
         else spec
         for spec in returned.output_specs
     ]
-    values = {spec.target: nodes[spec.arg.name] for spec in signature.input_specs if spec.target}
     states = {
         index: str(spec.target)
         for index, spec in enumerate(signature.output_specs)
@@ -313,12 +320,37 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
         program._update(program.graph_module, returned),
         tuple(arguments.index(name) for name in changed),
         states,
-        frozenset(
-            name
-            for index, name in states.items()
-            if _is_updated_in_place(values[name], nodes[signature.output_specs[index].arg.name])
+        _computed(
+            {name: nodes[signature.output_specs[index].arg.name] for index, name in states.items()}
         ),
     )
+
+
+def _computed(values: Mapping[str, torch.fx.Node]) -> frozenset[str]:
+    """Those of several new values that are computed, and for one buffer alone."""
+    roots = {name: _root(node) for name, node in values.items()}
+    return frozenset(
+        name
+        for name, root in roots.items()
+        if root.op == "call_function"
+        and not (
+            isinstance(root.target, torch._ops.OpOverload)
+            and root.target._schema.name.removeprefix("aten::") in _FILLS
+        )
+        and list(roots.values()).count(root) == 1
+    )
+
+
+def _root(node: torch.fx.Node) -> torch.fx.Node:
+    """The value that one is a view or a copy of."""
+    while node.op == "call_function" and (
+        node.target in VIEWS or may_be_identity(node.target) or node.target == aten.copy.default
+    ):
+        before = node.args[1 if node.target == aten.copy.default else 0]
+        if not isinstance(before, torch.fx.Node):
+            break
+        node = before
+    return node
 
 
 def _drop_copies(program: torch.export.ExportedProgram) -> None:
@@ -355,11 +387,6 @@ def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
         next_step="put such a kernel there, as replace=cuda_kernels.torch_patterns.write_cache "
         "puts one in the place of index_copy_; or return the new value instead.",
     )
-
-
-def _is_updated_in_place(buffer: torch.fx.Node, result: torch.fx.Node) -> bool:
-    """Whether kernels make a result of a buffer where it stands; others may read it before."""
-    return any(before is buffer for _, before in _updated_from(result))
 
 
 def _updated_from(node: torch.fx.Node) -> Iterator[tuple[torch.fx.Node, torch.fx.Node]]:
