@@ -2,6 +2,7 @@
 //
 // Memory traffic: two reads and one write of each element.
 
+#include "include/activation.cuh"
 #include "include/elementwise.cuh"
 
 namespace cuda_kernels {
@@ -11,7 +12,7 @@ __global__ void __launch_bounds__(Threads) swiglu(const T* __restrict__ gate,
                                                   const T* __restrict__ up,
                                                   T* __restrict__ y,
                                                   long long count) {
-  const auto gated = [](float a, float b) { return a / (1.0f + __expf(-a)) * b; };
+  const auto gated = [](float a, float b) { return Silu::of<T>(a) * b; };
   map<Threads, Packs>(count, gated, y, gate, up);
 }
 
