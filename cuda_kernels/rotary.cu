@@ -59,7 +59,7 @@ __device__ __forceinline__ void turn(const T* __restrict__ x,
     a[h] = load(x + from + h * next);
     b[h] = load(x + from + h * next + half);
   }
-  const long long angle = (blockIdx.z % tables * length + position) * dim + at;
+  const long long angle = (static_cast<long long>(blockIdx.z % tables) * length + position) * dim + at;
   const uint4 cos_a = load(cos + angle), cos_b = load(cos + angle + half);
   const uint4 sin_a = load(sin + angle), sin_b = load(sin + angle + half);
 
