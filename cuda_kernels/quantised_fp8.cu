@@ -26,6 +26,7 @@
 
 #include "include/mma.cuh"
 #include "include/pack.cuh"
+#include "include/warp.cuh"
 
 namespace cuda_kernels {
 
@@ -139,12 +140,6 @@ __device__ __forceinline__ void multiply_add_weights(
   }
 }
 
-__device__ __forceinline__ float sum_of_warp(float value) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);
-  return value;
-}
-
 __device__ __forceinline__ float scale_of(const float* __restrict__ scales, int row, int n, int parts) {
   return scales[parts == n ? row : row / (n / parts)];
 }
@@ -167,7 +162,7 @@ __device__ __forceinline__ void multiply_unaligned(const T* __restrict__ x,
     for (int at = lane; at < k; at += 32)
       sum += static_cast<float>(weight[static_cast<size_t>(row) * k + at]) *
              static_cast<float>(x[static_cast<size_t>(column) * k + at]);
-    sum = sum_of_warp(sum);
+    sum = sum_of(sum, 32);
     if (lane == 0)
       y[static_cast<size_t>(column) * n + row] = static_cast<T>(sum * scale_of(scales, row, n, parts));
   }
@@ -236,7 +231,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
     float sum = 0.0f;
 #pragma unroll
     for (int part = lane; part < 8 * Warps; part += 32) sum += found[row][part];
-    sum = sum_of_warp(sum);
+    sum = sum_of(sum, 32);
     if (lane == 0 && first_row + row < n) y[first_row + row] = static_cast<T>(sum * scale[i]);
   }
 }

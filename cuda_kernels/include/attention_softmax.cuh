@@ -5,29 +5,10 @@
 // 2t and 2t + 1 of each block, as [4 * block + 2 * (which row) + (which column)].
 #pragma once
 
+#include "exponential.cuh"
 #include "pack.cuh"
 
 namespace cuda_kernels {
-
-constexpr float kLog2E = 1.4426950408889634f;
-
-// 2 to the power of x; results below 1.2e-38 are zeros.
-__device__ __forceinline__ float power_of_two(float x) {
-  float result;
-  asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
-// Two numbers as neighbours in a register.
-__device__ __forceinline__ unsigned neighbours(__half, float low, float high) {
-  const __half2 both = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const unsigned*>(&both);
-}
-
-__device__ __forceinline__ unsigned neighbours(__nv_bfloat16, float low, float high) {
-  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const unsigned*>(&both);
-}
 
 // What is done to a product of a query and a key before its exponential, in units of log2(e).
 //
@@ -131,7 +112,7 @@ struct Softmax {
 template <class T>
 __device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float* weights) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) packed[i] = neighbours(T(), weights[2 * i], weights[2 * i + 1]);
+  for (int i = 0; i < 4; ++i) packed[i] = packed_pair<T>(weights[2 * i], weights[2 * i + 1]);
 }
 
 // Writes what a thread has of two rows, `query` and `query + 8`, of a head's result [queries, 2 * Size], whose rows are
@@ -156,7 +137,7 @@ __device__ __forceinline__ void store_result(T* out,
       const float low = result[i] * share, high = result[i + 1] * share;
       T* const at = to + i / 4 * 8;
       if (packs) {
-        *reinterpret_cast<unsigned*>(at) = neighbours(T(), low, high);
+        *reinterpret_cast<unsigned*>(at) = packed_pair<T>(low, high);
       } else {
         at[0] = static_cast<T>(low);
         at[1] = static_cast<T>(high);

@@ -41,6 +41,26 @@ __device__ __forceinline__ uint4 packed(const float* values) {
   return bits;
 }
 
+// Two floats as neighbours in a register, of 16 bits each.
+template <class T>
+__device__ __forceinline__ unsigned packed_pair(float low, float high);
+
+template <>
+__device__ __forceinline__ unsigned packed_pair<__half>(float low, float high) {
+  const __half2 both = __floats2half2_rn(low, high);
+  unsigned bits;
+  memcpy(&bits, &both, sizeof(bits));
+  return bits;
+}
+
+template <>
+__device__ __forceinline__ unsigned packed_pair<__nv_bfloat16>(float low, float high) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  unsigned bits;
+  memcpy(&bits, &both, sizeof(bits));
+  return bits;
+}
+
 // The first `count` of kPack elements, from any address; zeros for the others.
 template <class T>
 __device__ __forceinline__ uint4 load_elements(const T* __restrict__ from, int count) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "pack.cuh"
+#include "warp.cuh"
 
 namespace cuda_kernels {
 
@@ -199,26 +200,6 @@ __device__ __forceinline__ Value across_warps(Value value, int group, Value* sha
   __syncthreads();
   const int warps = group / 32;
   return shared[threadIdx.x / group * warps + (threadIdx.x & (warps - 1))];
-}
-
-// The sum of `value` over `count` neighbouring threads, a power of two up to 32, in each of them.
-__device__ __forceinline__ float sum_of(float value, int count) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
-    if (distance < count) value += other;
-  }
-  return value;
-}
-
-// The maximum of the same. It ignores NaN, as fmaxf does: who needs it lets NaN through otherwise.
-__device__ __forceinline__ float maximum_of(float value, int count) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
-    if (distance < count) value = fmaxf(value, other);
-  }
-  return value;
 }
 
 // The sum of `value` over a group, in each of its threads. All threads of the block must call it, once.

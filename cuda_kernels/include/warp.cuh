@@ -1,0 +1,26 @@
+// What the threads of a warp have together, to be included by kernels: #include "include/warp.cuh".
+#pragma once
+
+namespace cuda_kernels {
+
+// The sum of `value` over `count` neighbouring threads, a power of two up to 32, in each of them.
+__device__ __forceinline__ float sum_of(float value, int count) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
+    if (distance < count) value += other;
+  }
+  return value;
+}
+
+// The maximum of the same. It ignores NaN, as fmaxf does: who needs it lets NaN through otherwise.
+__device__ __forceinline__ float maximum_of(float value, int count) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
+    if (distance < count) value = fmaxf(value, other);
+  }
+  return value;
+}
+
+}  // namespace cuda_kernels
