@@ -27,6 +27,9 @@ from cuda_kernels import swiglu as swiglus
 Patterns = tuple[cd.jax.Pattern, ...]
 _TYPES = ("f32", "f16", "bf16")
 _HEADS = (32, 64, 128)
+_ONE_EACH = {"heads": 6, "kv_heads": 6}
+"""A head of keys for every head of queries."""
+_GROUPED = {"heads": 8, "kv_heads": 2}
 
 
 def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
@@ -117,16 +120,61 @@ def _grouped_attention(q: Any, k: Any, v: Any, scale: float) -> Any:
     return _causal_attention_in_f32(q, k, v, scale)
 
 
+def _of_jax(q: Any, k: Any, v: Any, scale: float) -> Any:
+    return jax.nn.dot_product_attention(q, k, v, scale=scale)
+
+
+def _causal_of_jax(q: Any, k: Any, v: Any, scale: float) -> Any:
+    return jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=True)
+
+
+def _masked_of_jax(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
+    return jax.nn.dot_product_attention(q, k, v, bias=mask, scale=scale)
+
+
+_HEADS_LAST = (0, 2, 1, 3)
+"""What JAX's own attention has: [batch, length, heads, dim]."""
+
+
+def _attentions_of_jax() -> Patterns:
+    """Without a mask of bools: where it hides everything, JAX's result is the values' mean."""
+    found = []
+    for dtype in _TYPES:
+        for size in _HEADS:
+            kernel = getattr(attentions, f"attention_{dtype}_{size}")
+            masked = getattr(attentions, f"masked_attention_{dtype}_{size}")
+            turned = dict.fromkeys(("q", "k", "v", "out"), _HEADS_LAST)
+            of_masked = turned
+            if dtype != "f32" and size > 32:
+                kernel = getattr(attentions, f"attention_by_position_{dtype}_{size}")
+                turned = dict.fromkeys(("q", "k", "v"), _HEADS_LAST)
+            for sizes in (_ONE_EACH, _GROUPED):
+                found += [
+                    cd.jax.Pattern(
+                        item,
+                        function,
+                        fixed={"causal": causal},
+                        sizes=sizes,
+                        axes=axes,
+                        required=False,
+                    )
+                    for item, function, causal, axes in (
+                        (kernel, _of_jax, False, turned),
+                        (kernel, _causal_of_jax, True, turned),
+                        (masked, _masked_of_jax, False, of_masked),
+                    )
+                ]
+    return tuple(found)
+
+
 def _attentions() -> Patterns:
-    one_each = {"heads": 6, "kv_heads": 6}  # a head of keys for every head of queries
-    grouped = {"heads": 8, "kv_heads": 2}
     found = []
     for dtype in _TYPES:
         for size in _HEADS:
             forms: list[tuple[list[Callable[..., Any]], bool, dict[str, int]]] = [
-                ([_attention_in_f32], False, one_each),
-                ([_causal_attention_in_f32], True, one_each),
-                ([_grouped_attention], True, grouped),
+                ([_attention_in_f32], False, _ONE_EACH),
+                ([_causal_attention_in_f32], True, _ONE_EACH),
+                ([_grouped_attention], True, _GROUPED),
             ]
             if dtype == "f32":
                 forms[0][0].append(_attention)
@@ -186,7 +234,7 @@ gelu = _each(gelus, "gelu_erf", _gelu) + _each(gelus, "gelu_tanh", _gelu_tanh)
 swiglu = _each(swiglus, "swiglu", _swiglu)
 rotary = _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 6})
 rotary += _each(rotaries, "rotary", _rotary, sizes={"batch": 6, "tables": 1})
-attention = _attentions()
+attention = _attentions() + _attentions_of_jax()
 matmul = (  # those first that stand for more
     *_each(gemms, "matmul_relu", *_activated(jax.nn.relu)),
     *_each(gemms, "matmul_silu", *_activated(jax.nn.silu)),

@@ -22,31 +22,51 @@ SIZES |= {"m": 5, "n": 24, "k": 16}
 random = numpy.random.default_rng(0)
 
 
+SOME = [
+    pattern
+    for pattern in jax_patterns.everything
+    if not pattern.axes or pattern.kernel.name.endswith(("f32_32", "bf16_64"))
+]
+"""Without those that only differ in type and size."""
+
+
 def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in pattern.kernel.inputs:
-        if isinstance(item, Buffer) and item.name != "mask":
+        if isinstance(item, Buffer) and not (item.name == "mask" and item.optional):
             sizes = SIZES | dict(pattern.sizes)
             shape = [sizes[str(s)] if str(s) in sizes else int(str(s)) for s in item.shape]
             found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
     return found
 
 
-@pytest.mark.parametrize("pattern", jax_patterns.everything, ids=lambda item: f"{item.kernel.name}")
+def turned(pattern: cd.jax.Pattern, name: str, array: Any) -> Any:
+    """An operand or result as the pattern's function has it."""
+    axes = pattern.axes.get(name)
+    return array if axes is None else array.transpose(axes)
+
+
+@pytest.mark.parametrize("pattern", SOME, ids=lambda item: f"{item.kernel.name}")
 def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Pattern) -> None:
     arrays = arguments_of(pattern)
     for function in pattern.computes:
         names = pattern.parameters(function)
         scalars = {name: 0.25 for name in ("epsilon", "scale") if name in names}
         taken = {name: array for name, array in arrays.items() if name in names}
-        found = function(**{n: jnp.asarray(a) for n, a in taken.items()}, **scalars)
+        arguments = {n: jnp.asarray(turned(pattern, n, a)) for n, a in taken.items()}
+        found = function(**arguments, **scalars)
         given = {**taken, **scalars, **pattern.fixed}
         assert pattern.kernel.reference is not None
         wanted = pattern.kernel.reference(
             *(given.get(item.name) for item in pattern.kernel.inputs)  # what is optional, none
         )
         tolerance = 2e-5 if arrays[names[0]].dtype == numpy.float32 else 4e-2
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        outputs = [item.name for item in pattern.kernel.outputs]
+        results = [
+            turned(pattern, name, one)
+            for name, one in zip(outputs, jax.tree.leaves(wanted), strict=True)
+        ]
+        for one, other in zip(jax.tree.leaves(found), results, strict=True):
             numpy.testing.assert_allclose(
                 numpy.asarray(one, "f8"), numpy.asarray(other, "f8"), tolerance, tolerance
             )
@@ -93,3 +113,47 @@ def test_they_are_found_in_a_layer_of_an_encoder_and_of_a_decoder() -> None:
         "matmul_gelu_erf_f32": 1,
         "matmul_f32": 12,
     }
+
+
+def dot_product_attention(q: Any, k: Any, v: Any, fewer: Any, bias: Any) -> Any:
+    """JAX's own, one behind another: plain, causal, with heads of keys for several, with a bias."""
+    x = jax.nn.dot_product_attention(q, k, v)
+    x = jax.nn.dot_product_attention(x, k, v, is_causal=True)
+    x = jax.nn.dot_product_attention(x, fewer, fewer)
+    return jax.nn.dot_product_attention(x, k, v, bias=bias, scale=0.3)
+
+
+SHAPES = ((1, 7, 4, 32), (1, 5, 4, 32), (1, 5, 4, 32), (1, 9, 2, 32), (1, 1, 7, 5))
+
+
+def test_attention_of_jax_is_found_in_16_bits_which_iree_does_not_compile() -> None:
+    specs = tuple(jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in SHAPES)
+    exported = export_function(dot_product_attention, specs, "main", 4096)
+    found = replace_places(exported.module, jax_patterns.attention, Callees([]))
+    assert Counter(item.kernel for item in found) == {
+        "attention_bf16_32": 3,
+        "masked_attention_bf16_32": 1,
+    }
+    assert [item.scalars["causal"] for item in found].count(True) == 1
+
+
+def test_attention_of_jax_gives_what_jax_does() -> None:
+    arrays = [random.normal(size=shape).astype("f4") for shape in SHAPES]
+    module = cd.jax.compile(
+        dot_product_attention, tuple(arrays), ["cpu"], replace=jax_patterns.attention
+    )
+    assert module.replaced is not None
+    assert len(module.replaced) == 4
+    got = cd.load(module, "cpu").main(*arrays)
+    want = dot_product_attention(*map(jnp.asarray, arrays))
+    numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+def test_a_mask_of_bools_is_left_as_jax_computes_what_sees_nothing() -> None:
+    def model(q: Any, k: Any, seen: Any) -> Any:
+        return jax.nn.dot_product_attention(q, k, k, mask=seen)
+
+    q, k = (jax.ShapeDtypeStruct((1, 7, 4, 32), jnp.float32) for _ in range(2))
+    seen = jax.ShapeDtypeStruct((1, 1, 7, 7), jnp.bool_)
+    exported = export_function(model, (q, k, seen), "main", 4096)
+    assert not list(replace_places(exported.module, jax_patterns.attention, Callees([])))

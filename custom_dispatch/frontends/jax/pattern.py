@@ -13,7 +13,7 @@ from custom_dispatch.frontends.patterns.function import (
     check_sizes,
     parameters_of,
 )
-from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel
+from custom_dispatch.frontends.patterns.pattern import check_axes, check_fixed, check_kernel
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -45,6 +45,9 @@ class Pattern:
     sizes
         Values of dims to trace the functions with first, where not all will do:
         {"heads": 8, "kv_heads": 8}.
+    axes
+        Of operands and results that the functions have with their axes in another order, that order
+        as of `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is put.
     required
         Whether it is an error that no place is found.
 
@@ -59,6 +62,7 @@ class Pattern:
     computes: tuple[Computes, ...]
     fixed: Mapping[str, Any] = field(hash=False)
     sizes: Mapping[str, int] = field(hash=False)
+    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
     required: bool
 
     def __init__(
@@ -68,6 +72,7 @@ class Pattern:
         *,
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
+        axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
         item, kernel = kernel, check_kernel(kernel)
@@ -78,6 +83,7 @@ class Pattern:
         object.__setattr__(self, "computes", functions)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
         object.__setattr__(self, "sizes", check_sizes(kernel, sizes))
+        object.__setattr__(self, "axes", check_axes(kernel, axes))
         object.__setattr__(self, "required", bool(required))
         for function in functions:
             self.parameters(function)

@@ -19,6 +19,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.operations import operations_of
+from custom_dispatch.frontends.patterns.axes import as_the_kernels, axes_of
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.function import Computes
@@ -30,6 +31,7 @@ from custom_dispatch.frontends.symbols import functions_of, is_public
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.leading import leading_dims
 from custom_dispatch.kernel.operand import Scalar
 
@@ -79,9 +81,9 @@ class TracedExamples:
             isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
         start = 1 if self._batched else None
-        # Tracing takes long, and of all the kernels that ship most are for other types.
+        # Tracing takes long, and of all the kernels that ship most are for other types and sizes.
         self._computes = pattern.computes
-        if not pattern.required and not _floats_of(pattern) <= _element_types(module):
+        if not pattern.required and not _may_be_in(pattern, module):
             self._computes = ()
         # The first is to be traceable; of other ranks it need not be.
         self._first = {
@@ -156,7 +158,8 @@ class TracedExamples:
             if value is None:
                 shapes[item.name] = (0,) * item.rank
                 continue
-            kind = ir.RankedTensorType(value.type)
+            found = as_the_kernels(value.type, axes_of(self.pattern, item.name))
+            kind = ir.RankedTensorType(found)
             if not kind.has_static_shape:
                 raise CallError(f"the sizes of `{item.name}` are not known")
             shapes[item.name] = tuple(kind.shape)
@@ -242,11 +245,17 @@ class TracedExamples:
     def _spec(self, name: str, sizes: _Sizes) -> jax.ShapeDtypeStruct:
         item = self.pattern.arguments[name]
         assert isinstance(item, Buffer)  # noqa: S101 - the others are numbers
-        return jax.ShapeDtypeStruct(_shape(item, sizes), item.dtype.to_numpy())
+        return jax.ShapeDtypeStruct(self._shape(item, sizes), item.dtype.to_numpy())
+
+    def _shape(self, item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
+        """An operand's or result's, as the function has it."""
+        shape = _shape(item, sizes)
+        axes = axes_of(self.pattern, item.name)
+        return shape if axes is None else tuple(shape[axis] for axis in axes)
 
     def _check_results(self, example: Example, sizes: _Sizes) -> None:
         for item, value in zip(self.pattern.kernel.outputs, example.results, strict=True):
-            wanted = _shape(item, sizes)
+            wanted = self._shape(item, sizes)
             if tuple(ir.RankedTensorType(value.type).shape) != wanted:
                 raise wrong(
                     self.pattern.kernel,
@@ -311,8 +320,19 @@ def _floats_of(pattern: Pattern) -> set[str]:
     }
 
 
-def _element_types(module: ir.Module) -> set[str]:
-    """The element types of all tensors that a model computes."""
+def _sizes_of(pattern: Pattern) -> set[int]:
+    """The sizes that a kernel's operands have in any case, but for single elements."""
+    return {
+        evaluate(size, {})
+        for item in pattern.kernel.inputs
+        if isinstance(item, Buffer) and not item.optional
+        for size in item.shape
+        if not dims_of(size)
+    } - {1}
+
+
+def _may_be_in(pattern: Pattern, module: ir.Module) -> bool:
+    """Whether a model has tensors of the types and sizes of a kernel's operands at all."""
     kinds = {result.type for op in operations_of(module) for result in op.results}
     kinds |= {
         argument.type
@@ -321,7 +341,10 @@ def _element_types(module: ir.Module) -> set[str]:
         for block in region.blocks
         for argument in block.arguments
     }
-    return {str(kind.element_type) for kind in kinds if isinstance(kind, ir.RankedTensorType)}
+    tensors = [kind for kind in kinds if isinstance(kind, ir.RankedTensorType)]
+    elements = {str(kind.element_type) for kind in tensors}
+    sizes = {size for kind in tensors for size in kind.shape}
+    return _floats_of(pattern) <= elements and _sizes_of(pattern) <= sizes
 
 
 def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
