@@ -190,3 +190,53 @@ def test_what_pytorch_decomposes_it_to_is_taken() -> None:
     (item,) = replaced(text_of({"sdpa": case}, torch.float32, decompose=True))
     assert item.kernel == "flat_shared_masked_attention_f32_32"
     assert item.scalars == {"scale": 1.0, "causal": False}
+
+
+class Open(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Three heads of 32, and a mask that follows from what comes in."""
+
+    def forward(self, x: Any) -> Any:
+        batch, rows, _ = x.shape
+        heads = x.reshape(batch, rows, 3, 32).transpose(1, 2)
+        mask = x[:, None, :, :1] + x[:, None, None, :, 1]
+        return weighted(scores(heads, heads) * 0.3 + mask, heads)
+
+
+def test_how_many_sentences_and_rows_there_are_may_be_open() -> None:
+    from iree.compiler.extras.fx_importer import FxImporter
+
+    sizes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("rows")},)
+    program = torch.export.export(Open(), (torch.randn(2, 5, 96),), dynamic_shapes=sizes)
+    importer = FxImporter()
+    importer.import_program(program, func_name="main")
+    module = cd.compile(str(importer.module), [], ["cpu"], replace=mlir_patterns.attention)
+    assert module.replaced is not None
+    assert [item.kernel for item in module.replaced] == ["flat_shared_masked_attention_f32_32"]
+    main = cd.load(module, "cpu").main
+    random = np.random.default_rng(9)
+    for batch, rows in ((2, 5), (3, 8)):
+        x = random.standard_normal((batch, rows, 96)).astype("f4")
+        q = x.reshape(batch, rows, 3, 32).swapaxes(1, 2)
+        mask = x[:, None, :, :1] + x[:, None, None, :, 1]
+        want = attended("open", q, q, q, mask)
+        np.testing.assert_allclose(np.asarray(main(x)), want, rtol=2e-6, atol=2e-6)
+
+
+def test_sentences_of_queries_and_masks_that_nobody_says_are_as_many_are_left() -> None:
+    from iree.compiler.extras.fx_importer import FxImporter
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *given: Any) -> Any:
+            return TAKEN["shared"][0](*given)
+
+    shapes = TAKEN["shared"][1]
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(
+        Model(),
+        tuple(torch.randn(*shape) for shape in shapes),
+        dynamic_shapes=(tuple({0: batch} for _ in shapes),),
+    )
+    importer = FxImporter()
+    importer.import_program(program, func_name="main")
+    with pytest.raises(LinkError, match="No pattern is found in the model"):
+        replaced(str(importer.module))

@@ -1,10 +1,8 @@
-"""Constants and sizes of a model by value, whatever operations they are written with."""
+"""Constants of a model by value, whatever operations they are written with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy
 from iree.compiler import ir
@@ -19,23 +17,7 @@ _SPREADING = (
 )
 """They give tensors of their first operand's elements."""
 _OF_ANOTHER_WIDTH = ("arith.truncf", "arith.extf")
-_CONVERSIONS = ("arith.index_cast", "arith.index_castui")
-_TO_FLOAT = ("arith.sitofp", "arith.uitofp")
-_SIGNED_LESS = 2
-"""The predicate `slt` of `arith.cmpi`."""
 _MOST_SINGLE = float(numpy.finfo(numpy.float32).max)
-_COMMUTATIVE = ("arith.addi", "arith.muli")
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "arith.addi": lambda left, right: left + right,
-    "arith.subi": lambda left, right: left - right,
-    "arith.muli": lambda left, right: left * right,
-    "arith.divui": lambda left, right: left // right if right else 0,
-    "arith.divsi": lambda left, right: left // right if right else 0,
-}
-Size = Any
-"""A number, or a tree of tuples that names values of the IR."""
-ANY = ("any",)
-"""What an example has where every size will do: `ub.poison`."""
 
 
 def owner_of(value: ir.Value) -> ir.Operation | None:
@@ -118,102 +100,3 @@ def shortest(number: float | int | bool) -> float | int | bool:
         single = numpy.float32(number)
         return float(str(single)) if float(single) == number else number
     return number
-
-
-# -- sizes
-
-
-def size_of(value: ir.Value) -> Size:
-    """An index, or an integer or float computed of some: a number, or where it comes from."""
-    element = element_of(value)
-    if element is not None:
-        return number_of(element)
-    op = owner_of(value)
-    if op is None:
-        return ("value", value)
-    if op.name == "ub.poison":
-        return ANY
-    if op.name == "tensor.dim":
-        axis = size_of(op.operands[1])
-        return extent_of(op.operands[0], axis) if isinstance(axis, int) else ("value", value)
-    if op.name in _CONVERSIONS:
-        return size_of(op.operands[0])
-    if op.name in _TO_FLOAT:
-        return as_float(size_of(op.operands[0]))
-    if op.name in _FOLDED:
-        return combined(op.name, [size_of(operand) for operand in op.operands])
-    if op.name == "arith.select" and _is_below_zero(op.operands[0]):
-        return size_of(op.operands[2])  # no size of a tensor is
-    return ("value", value)
-
-
-def _is_below_zero(condition: ir.Value) -> bool:
-    """Whether a condition asks if a tensor's size is less than zero, as torch-mlir does."""
-    op = owner_of(condition)
-    if op is None or op.name != "arith.cmpi":
-        return False
-    if int(ir.IntegerAttr(op.attributes["predicate"]).value) != _SIGNED_LESS:
-        return False
-    left, right = map(size_of, op.operands)
-    return right == 0 and isinstance(left, tuple) and left[0] == "extent"
-
-
-def as_float(size: Size) -> Size:
-    """A size as a float."""
-    return float(size) if isinstance(size, int) else ("float", size)
-
-
-def combined(name: str, sizes: list[Size]) -> Size:
-    """An operation of two sizes."""
-    left, right = sizes
-    if ANY in sizes:
-        return ANY
-    if isinstance(left, int) and isinstance(right, int):
-        return _FOLDED[name](left, right)
-    if name in _COMMUTATIVE and hash(right) < hash(left):  # the same for the same values
-        left, right = right, left
-    return (name, left, right)
-
-
-def is_size(value: ir.Value) -> bool:
-    """Whether a value is computed of nothing but sizes and constants."""
-    op = owner_of(value)
-    if op is not None and op.name == "linalg.index":  # which element it is
-        return False
-    if str(value.type) == "index":
-        return True
-    if op is None:
-        return False
-    if op.name in (*_CONVERSIONS, *_TO_FLOAT, *_FOLDED):
-        return all(is_size(operand) or is_splat(operand) for operand in op.operands)
-    return False
-
-
-def extent_of(tensor: ir.Value, axis: int) -> Size:
-    """A tensor's size in one dimension."""
-    kind = tensor.type
-    if not isinstance(kind, ir.RankedTensorType) or axis >= kind.rank:
-        return ("extent", tensor, axis)
-    if not kind.is_dynamic_dim(axis):
-        return int(kind.get_dim_size(axis))
-    op = owner_of(tensor)
-    if op is None:
-        return ("extent", tensor, axis)
-    if op.name == "tensor.empty":
-        before = sum(kind.is_dynamic_dim(other) for other in range(axis))
-        return size_of(op.operands[before])
-    if op.name == "tensor.cast":
-        return extent_of(op.operands[0], axis)
-    if op.name == "tensor.reshape":
-        sizes = owner_of(op.operands[1])
-        if sizes is not None and sizes.name == "tensor.from_elements":
-            return size_of(sizes.operands[axis])
-    if op.name == "tensor.collapse_shape":
-        group = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[axis])
-        if len(group) == 1:
-            return extent_of(op.operands[0], int(ir.IntegerAttr(group[0]).value))
-    if op.name.startswith("linalg.") and len(op.operands) >= len(op.results):
-        # Each result has the type and the sizes of its `outs`, which come last.
-        index = ir.OpResult(tensor).result_number
-        return extent_of(op.operands[len(op.operands) - len(op.results) + index], axis)
-    return ("extent", tensor, axis)

@@ -19,7 +19,6 @@ from custom_dispatch.frontends.patterns.attributes import other_attribute
 from custom_dispatch.frontends.patterns.constants import (
     as_written,
     element_of,
-    is_size,
     is_splat,
     number_of,
     owner_of,
@@ -28,6 +27,7 @@ from custom_dispatch.frontends.patterns.constants import (
 )
 from custom_dispatch.frontends.patterns.example import Example
 from custom_dispatch.frontends.patterns.orders import orders_of
+from custom_dispatch.frontends.patterns.sizes import is_size
 from custom_dispatch.frontends.patterns.state import Match, Miss, Pair, State, shown
 from custom_dispatch.frontends.patterns.types import fits
 from custom_dispatch.frontends.patterns.whole import (

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.frontends.call_site import CallSite, Fitting
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.operations import cast, create
 from custom_dispatch.frontends.patterns.axes import (
@@ -27,6 +26,7 @@ from custom_dispatch.frontends.patterns.axes import (
 )
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
+from custom_dispatch.frontends.patterns.fitting import fitting_of
 from custom_dispatch.frontends.patterns.likeness import likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.numbers import constant
@@ -44,7 +44,6 @@ from custom_dispatch.frontends.patterns.text import TextExamples, Texts
 from custom_dispatch.frontends.patterns.whole import comes_before, is_inside, outwards
 from custom_dispatch.ir.signature import input_types, output_types
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
@@ -246,7 +245,7 @@ class _Work:
             if comes_before(user, last):
                 return "a result is used before all operands are there"
         try:
-            self._fitting(match)
+            fitting_of(match)
             for item in match.example.pattern.kernel.arguments:
                 if isinstance(item, Scalar):
                     constant(item, self._scalar(match, item.name))
@@ -269,31 +268,6 @@ class _Work:
             return fixed[name]
         return match.scalars.get(name, match.operands.get(name))
 
-    def _fitting(self, match: Match) -> Fitting:
-        """The function that a place calls; raises LinkError where sizes do not fit.
-
-        What a kernel requires of sizes has to be known to hold: the model computes something for
-        the others, too.
-        """
-        pattern = match.example.pattern
-        kernel = pattern.kernel
-        operands = [
-            None
-            if (value := match.operands.get(item.name)) is None
-            else as_the_kernels(value.type, axes_of(pattern, item.name))
-            for item in kernel.arguments
-        ]
-        results = [
-            as_the_kernels(value.type, axes_of(pattern, item.name))
-            for item, value in zip(kernel.outputs, match.results, strict=True)
-        ]
-        site = CallSite("the place", kernel)
-        undecided = site.undecided(operands)
-        if undecided:
-            listed = " and ".join(map(str, undecided))
-            raise LinkError(f"the kernel requires {listed}, which is not known to hold")
-        return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
-
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
         result = ir.OpResult(match.results[match.example.roots[0]])
@@ -315,7 +289,7 @@ class _Work:
         kernel = match.example.pattern.kernel
         last = found.last
         item = match.example.pattern.item
-        signature = self._fitting(match).signature
+        signature = fitting_of(match).signature
         symbol = self._callees.declare(self._module, item, signature, kernel)
         types = [ir.Type.parse(kind) for kind in input_types(kernel, signature)]
         with last.location, ir.InsertionPoint(last):

@@ -7,16 +7,9 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.patterns.constants import (
-    ANY,
-    as_float,
-    combined,
-    extent_of,
-    is_constant,
-    owner_of,
-    size_of,
-)
+from custom_dispatch.frontends.patterns.constants import is_constant, owner_of
 from custom_dispatch.frontends.patterns.example import Example
+from custom_dispatch.frontends.patterns.sizes import ANY, as_float, combined, extent_of, size_of
 from custom_dispatch.frontends.patterns.state import Pair, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
