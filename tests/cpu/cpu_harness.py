@@ -14,6 +14,7 @@ from custom_dispatch.cpu import CpuKernel, Processor, lower
 from custom_dispatch.ir.cpu_target import cpu_executable_target, cpu_flags, processor_of
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx import read_module
+from custom_dispatch.store import key_of, open_store
 
 CHECKED = Target.parse("cpu:checked")
 
@@ -183,7 +184,17 @@ def set_apart(text: str) -> tuple[str, dict[str, str]]:
 
 
 def compile_model(text: str) -> bytes:
-    """A `.vmfb`."""
+    """A `.vmfb`; compiled once in a run, as PTX for two architectures is often lowered alike."""
+    store, key = open_store(), key_of("model of a test", text)
+    kept = store.get(key) if store else None
+    if kept is None:
+        kept = _compile(text)
+        if store:
+            store.put(key, kept)
+    return kept
+
+
+def _compile(text: str) -> bytes:
     flags = ["--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false"]
     flags += cpu_flags(CHECKED) if "link_embedded = false" in text else ()
     source, apart = set_apart(text)
