@@ -90,7 +90,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     ------
     ModelError
         PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
-        buffers or arguments.
+        arguments by anything but kernels in place. Buffers that it changes are the module's state.
     LinkError
         It calls no kernel, an operator does not fit its kernel's declaration, or a pattern is
         found nowhere.
