@@ -1,0 +1,93 @@
+"""Whether the tables of docs/kernels have the figures of benchmarks/results.
+
+    python benchmarks/kernel_pages.py
+
+prints every line that a page should have, and has not; it needs no GPU. The tables of
+docs/kernels/limits.md are written by `limits_page.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import limits_page
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES, RESULTS = "docs/kernels", "benchmarks/results"
+Row = dict[str, Any]
+
+
+def _rows(name: str) -> list[Row]:
+    found = json.loads((ROOT / RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    rows: list[Row] = found["rows"]
+    return rows
+
+
+def products() -> Iterator[str]:
+    """Sizes of `linear_bf16` on Hopper."""
+    for row in _rows("gemm_h200"):
+        form = row["kernel"].removeprefix("linear_bf16_")
+        if form == row["kernel"] or form.startswith("f32_"):
+            continue
+        yield (
+            f"| {row['m']} x {row['n']} x {row['k']} | `{form}` | {row['us']:.1f} | "
+            f"{row['torch_us']:.1f} | {row['of_torch']:.2f} | {row['floor_us'] / row['us']:.0%} |"
+        ).replace("% |", " % |")
+
+
+def moved() -> Iterator[str]:
+    """What only moves memory, at 16384 x 8192: a line a kernel, a column a type."""
+    cells: dict[str, list[str]] = {}
+    for row in _rows("gpu_kernels_h200"):
+        kernel, _, dtype = row["kernel"].rpartition("_")
+        if row["what"] == "16384 x 8192" and dtype in ("f32", "f16", "bf16"):
+            faster = min(row["torch_us"]) / min(row["us"])
+            cells.setdefault(kernel, []).append(f"{row['of_copy'] * 100:.0f} %, {faster:.1f}")
+    for kernel, of_types in cells.items():
+        yield f"| `{kernel}` | {' | '.join(of_types)} |"
+
+
+def quantised() -> Iterator[str]:
+    """One row of x and weights of 4 bits: a column for each shape of weights."""
+    cells: dict[str, dict[int, str]] = {}
+    for row in _rows("quantised_h200"):
+        name = row["kernel"].removesuffix("_1").removesuffix("_wide")
+        if row["batch"] == 1 and not name.startswith("fp8"):
+            us = statistics.median(row["us"])
+            text = f"{us:.1f} us, {row['of_copy'] * 100:.0f} %, {row['torch_us'] / us:.1f}"
+            cells.setdefault(name, {})[row["n"]] = text
+    for name, of_shapes in cells.items():
+        yield f"| `{name}` | {of_shapes[4096]} | {of_shapes[14336]} |"
+
+
+def missing() -> list[str]:
+    """Lines that a page has not, each after its page."""
+    found = []
+    for page, lines in (
+        ("gemm.md", products()),
+        ("memory_bound.md", moved()),
+        ("quantised.md", quantised()),
+        ("limits.md", limits_page.counted(_rows("ncu_h200"))),
+        ("limits.md", limits_page.configured(_rows("kernel_resources"))),
+    ):
+        there = set((ROOT / PAGES / page).read_text(encoding="utf-8").splitlines())
+        found += [f"{PAGES}/{page}: {line}" for line in lines if line not in there]
+    return found
+
+
+def main() -> int:
+    """Print them; 1 if there are any."""
+    lines = missing()
+    print("\n".join(lines) or "Every figure is that of the results.")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
