@@ -240,3 +240,54 @@ def test_sentences_of_queries_and_masks_that_nobody_says_are_as_many_are_left() 
     importer.import_program(program, func_name="main")
     with pytest.raises(LinkError, match="No pattern is found in the model"):
         replaced(str(importer.module))
+
+
+def test_what_onnx_has_is_taken(tmp_path: Any) -> None:
+    """Numbers are tensors there, and PyTorch's exporter puts zeros for weights that are NaN."""
+    onnx = pytest.importorskip("onnx")
+    from iree.compiler.tools.import_onnx.__main__ import main, parse_arguments
+
+    helper = onnx.helper
+    half, boolean = onnx.TensorProto.FLOAT16, onnx.TensorProto.BOOL
+    shapes = {"q": (2, 3, 7, 32), "k": (2, 3, 32, 5), "v": (2, 3, 5, 32), "m": (2, 1, 7, 5)}
+    shapes |= {"one": (2, 3, 7, 32), "y": (2, 3, 7, 32)}
+    infos = {name: helper.make_tensor_value_info(name, half, s) for name, s in shapes.items()}
+    numbers = {"root": 32**0.5, "zero": 0.0, "two": 2**0.5, "unit": 1.0, "half": 0.5}
+    node = helper.make_node
+    nodes = [
+        node("MatMul", ["q", "k"], ["a"]),
+        node("Div", ["a", "root"], ["b"]),
+        node("Add", ["b", "m"], ["c"]),
+        node("Softmax", ["c"], ["d"], axis=-1),
+        node("MatMul", ["d", "v"], ["one"]),
+        node("MatMul", ["one", "k"], ["e"]),
+        node("Add", ["e", "m"], ["f"]),
+        node("Softmax", ["f"], ["g"], axis=-1),
+        node("IsNaN", ["g"], ["h"]),
+        node("Where", ["h", "zero", "g"], ["i"]),
+        node("MatMul", ["i", "v"], ["x"]),
+        node("Div", ["x", "two"], ["o"]),
+        node("Erf", ["o"], ["p"]),
+        node("Add", ["p", "unit"], ["r"]),
+        node("Mul", ["half", "r"], ["s"]),
+        node("Mul", ["x", "s"], ["y"]),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.asarray(value, np.float16), name)
+        for name, value in numbers.items()
+    ]
+    graph = helper.make_graph(
+        nodes, "main", [infos[name] for name in "qkvm"], [infos["y"], infos["one"]], constants
+    )
+    graph.value_info.append(helper.make_tensor_value_info("h", boolean, (2, 3, 7, 5)))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    onnx.save(onnx.shape_inference.infer_shapes(model), tmp_path / "model.onnx")
+    main(parse_arguments([str(tmp_path / "model.onnx"), "-o", str(tmp_path / "model.mlir")]))
+    patterns = [*mlir_patterns.attention, *mlir_patterns.gelu]
+    found = place((tmp_path / "model.mlir").read_text(), [], patterns).replaced
+    assert found is not None
+    assert sorted((item.kernel, item.scalars.get("scale")) for item in found) == [
+        ("flat_shared_masked_attention_f16_32", pytest.approx(32**-0.5)),
+        ("flat_shared_masked_attention_f16_32", 1.0),
+        ("gelu_erf_f16", None),
+    ]
