@@ -9,8 +9,10 @@ Two halves: `build DIRECTORY` on any machine, then where there are a GPU and PyT
 double precision.
 
 A product with 4096 x 14336 weights takes about as long as three launches. So 64 of them, of 8 sets
-of weights in turn, which no cache holds, are launched back to back, and what lies between two
-events around them is divided by 64: what a launch costs beyond the one before it is in the figures.
+of weights in turn, which no cache holds, are captured in a CUDA graph, one behind the other, and
+what lies between two events around it is divided by 64: what a launch costs beyond the one before
+it is in the figures. PyTorch's are measured in the same way. The same launches back to back in a
+stream stand beside them.
 
 Bar, of the issue: for one row of x, 80 % of the bandwidth of a copy of 512 MiB in the same run,
 counted in bytes of weights, scales, x and y, at 4096 x 14336.
@@ -29,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
 from benchmarks import gpu_command, gpu_objects
+from benchmarks.quantised_weights import Weights, weights_of
 from cuda_kernels import quantised
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
 KINDS = ("f16", "bf16")
 SHAPES = ((4096, 14336), (14336, 4096))
 BATCHES = (1, 2, 8, 16)
+COARSE = 128
+"""Weights that share a scale in most models of 4 bits; measured for one row of x, where groups may
+be of any size."""
 SETS, LAUNCHES = 8, 64
 ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
 
@@ -51,8 +57,12 @@ class Row:
     n: int
     k: int
     batch: int
+    group: int
+    """Weights that share a scale, where they do."""
     us: tuple[float, ...]
-    """Medians of the runs, on the GPU's clock."""
+    """Medians of the runs, in a graph, on the GPU's clock."""
+    stream_us: float
+    """The median back to back in a stream."""
     tb_per_s: float
     of_copy: float
     """The slower run's."""
@@ -79,63 +89,6 @@ def build(directory: Path, only: str) -> None:
     gpu_objects.write(directory, [library])
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Random weights as a kernel takes them."""
-
-    operands: tuple[Any, ...]
-    wide: Callable[[], Any]
-    """The same in double precision."""
-
-
-def weights_of(
-    layout: str, kind: str, n: int, k: int, group: int = 32, offset: int = 0, drawn: str = "cuda"
-) -> Weights:
-    """Random ones, drawn on a device, beginning `offset` elements after an aligned address."""
-    import torch
-
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
-
-    def placed(value: Any) -> Any:
-        if value.device.type == "cuda" and not offset:
-            return value
-        memory = torch.zeros(value.numel() + offset, dtype=value.dtype, device=value.device)
-        memory[offset:].copy_(value.reshape(-1))
-        return memory.cuda()[offset:].view(value.shape)
-
-    def random(*shape: int) -> Any:
-        return torch.randn(*shape, device=drawn)
-
-    if layout == "fp8":
-        eights, scales = random(n, k).to(torch.float8_e4m3fn), random(n).exp()
-        bits = placed(eights.view(torch.uint8))
-        return Weights((bits, scales.cuda()), lambda: eights.double() * scales.double()[:, None])
-    if layout.startswith("int4"):
-        packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device=drawn)
-        scales, zeros = (
-            (random(n, k // group) * 0.02).to(dtype),
-            random(n, k // group).to(dtype) + 8,
-        )
-        numbers = torch.stack((packed & 15, packed >> 4), -1).view(n, -1, group)
-        middle = zeros.double()[..., None] if layout.endswith("zeros") else 8.0
-        operands = (packed, scales, zeros) if layout.endswith("zeros") else (packed, scales)
-        return Weights(
-            tuple(map(placed, operands)),
-            lambda: ((numbers.double() - middle) * scales.double()[..., None]).view(n, k),
-        )
-    packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device=drawn)
-    halves = (random(n, k // 32, 1 if layout == "q4_0" else 2) * 0.02).half()
-    numbers = torch.cat((packed & 15, packed >> 4), -1)
-
-    def wide() -> Any:
-        scale = halves.double()[..., :1]
-        if layout == "q4_0":
-            return ((numbers.double() - 8.0) * scale).view(n, k)
-        return (numbers.double() * scale + halves.double()[..., 1:]).view(n, k)
-
-    return Weights((placed(torch.cat((halves.view(torch.uint8), packed), -1)),), wide)
-
-
 class Launcher:
     """The built kernels, for this GPU."""
 
@@ -157,13 +110,18 @@ class Launcher:
 def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
     """What is wrong with a result; empty if nothing.
 
-    A result may be off by one rounding to 16 bits, and by what adding up in f32 loses of the sum of
-    the products' magnitudes.
+    A result may be off by one rounding to 16 bits, and by what tensor cores lose of the sum of the
+    products' magnitudes: of the weights, in f32, and of the numbers of 4 bits as they are added up,
+    before zeros are taken away. These are denormal f16 or 128 more, and products are aligned by
+    exponents, so that 4 to 10 bits less are left of them.
     """
     wide = weights.wide()
     x, result = x.to(wide.device), result.to(wide.device)
-    wanted = x.double() @ wide.T
-    allowed = wanted.abs() * ROUNDING[kind] + (x.double().abs() @ wide.abs().T) * 2**-20 + 1e-7
+    wanted, size = x.double() @ wide.T, x.double().abs()
+    lost = size @ wide.abs().T * 2**-20
+    if weights.summed is not None:
+        lost += size @ weights.summed().T * 2**-19
+    allowed = wanted.abs() * ROUNDING[kind] + lost + 1e-7
     off = (result.double() - wanted).abs() / allowed
     if not (off <= 1.0).all():
         return f"{int((~(off <= 1.0)).sum())} of {off.numel()} elements are off"
@@ -225,7 +183,7 @@ def check(directory: Path, only: str) -> int:
     return int(failures > 0)
 
 
-def median_us(torch: Any, once: Callable[[int], None], count: int) -> float:
+def median_us(torch: Any, run: Callable[[], None], count: int) -> float:
     """The median of 9 times `count` launches between two events, in microseconds a launch."""
     times: list[float] = []
     for _ in range(11):
@@ -233,12 +191,31 @@ def median_us(torch: Any, once: Callable[[int], None], count: int) -> float:
         # What is launched waits for this, so that the queue is full when the first one begins.
         torch.cuda._sleep(2_000_000)
         start.record()
-        for i in range(count):
-            once(i)
+        run()
         stop.record()
         stop.synchronize()
         times.append(start.elapsed_time(stop) * 1e3 / count)
     return statistics.median(times[2:])
+
+
+def all_of(once: Callable[[int], None], count: int) -> Callable[[], None]:
+    """The launches one after the other."""
+
+    def run() -> None:
+        for i in range(count):
+            once(i)
+
+    return run
+
+
+def in_graph(torch: Any, once: Callable[[int], None], count: int) -> Callable[[], None]:
+    """The launches as a graph."""
+    once(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        all_of(once, count)()
+    return graph.replay  # type: ignore[no-any-return]
 
 
 def copy_bandwidth(torch: Any) -> float:
@@ -249,7 +226,7 @@ def copy_bandwidth(torch: Any) -> float:
     def once(_: int) -> None:
         target.copy_(source)
 
-    return float(2 * source.nbytes / median_us(torch, once, 8) / 1e6)
+    return float(2 * source.nbytes / median_us(torch, all_of(once, 8), 8) / 1e6)
 
 
 def plain_us(torch: Any, n: int, k: int, batch: int) -> float:
@@ -260,14 +237,61 @@ def plain_us(torch: Any, n: int, k: int, batch: int) -> float:
     def once(i: int) -> None:
         torch.mm(x, weights[i % 3].T)
 
-    return median_us(torch, once, 16)
+    return median_us(torch, in_graph(torch, once, 16), 16)
 
 
-def _in_turn(launches: Sequence[Any]) -> Callable[[int], None]:
+def _in_turn(torch: Any, launches: Sequence[NativeLaunch]) -> Callable[[int], None]:
     def once(i: int) -> None:
-        launches[i % len(launches)].enqueue()
+        launches[i % len(launches)].enqueue(torch.cuda.current_stream().cuda_stream)
 
     return once
+
+
+def measure(
+    launcher: Launcher,
+    choice: cd.Choice,
+    sets: Sequence[Weights],
+    batch: int,
+    torch_us: float,
+    copy: float,
+) -> Row:
+    """Check one product and time it; `copy` is in TB/s."""
+    torch, kind = launcher.torch, choice.name.rsplit("_", 1)[1]
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+    n, k = sets[0].n, sets[0].k
+    launches: list[NativeLaunch] = []
+    kept: list[Any] = []  # what has to live as long as its launches
+    moved = 0
+    for weights in sets:
+        x = torch.randn(batch, k, device="cuda").to(dtype)
+        kernel = kernel_for(choice, x, weights.operands)
+        launch, result, guard = launcher.launch(kernel, x, weights.operands)
+        launch.run()
+        problem = wrong(x, weights, result, guard, kind) if not launches else ""
+        if problem:
+            sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
+        launches.append(launch)
+        kept.append((x, result))
+        moved = sum(item.nbytes for item in (x, *weights.operands, result))
+    once = _in_turn(torch, launches)
+    graph = in_graph(torch, once, LAUNCHES)
+    us = tuple(median_us(torch, graph, LAUNCHES) for _ in range(2))
+    rate = moved / max(us) / 1e6
+    row = Row(
+        kernel=kernel.name,
+        n=n,
+        k=k,
+        batch=batch,
+        group=sets[0].group,
+        us=us,
+        stream_us=median_us(torch, all_of(once, LAUNCHES), LAUNCHES),
+        tb_per_s=rate,
+        of_copy=rate / copy,
+        torch_us=torch_us,
+        has_bar=batch == 1,
+    )
+    print(line(row), flush=True)
+    return row
 
 
 def run(directory: Path, only: str) -> tuple[list[Row], float]:
@@ -280,29 +304,12 @@ def run(directory: Path, only: str) -> tuple[list[Row], float]:
         beside = {batch: plain_us(torch, n, k, batch) for batch in BATCHES}
         for choice in choices(only):
             layout, kind = choice.name.rsplit("_", 1)
-            dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
-            sets = [weights_of(layout, kind, n, k) for _ in range(SETS)]
-            for batch in BATCHES:
-                launches: list[tuple[Any, Any]] = []
-                moved = 0
-                for weights in sets:
-                    x = torch.randn(batch, k, device="cuda").to(dtype)
-                    kernel = kernel_for(choice, x, weights.operands)
-                    launch, result, guard = launcher.launch(kernel, x, weights.operands)
-                    launch.run()
-                    problem = wrong(x, weights, result, guard, kind) if not launches else ""
-                    if problem:
-                        sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
-                    launches.append((launch, (x, result)))  # which have to live
-                    moved = sum(item.nbytes for item in (x, *weights.operands, result))
-                once = _in_turn([launch for launch, _ in launches])
-                us = tuple(median_us(torch, once, LAUNCHES) for _ in range(2))
-                rate = moved / max(us) / 1e6
-                rows.append(
-                    Row(kernel.name, n, k, batch, us, rate, rate / copy, beside[batch], batch == 1)
-                )
-                print(line(rows[-1]), flush=True)
-            del sets
+            for group, batches in (
+                {32: BATCHES, COARSE: (1,)} if layout.startswith("int4") else {32: BATCHES}
+            ).items():
+                sets = [weights_of(layout, kind, n, k, group) for _ in range(SETS)]
+                for batch in batches:
+                    rows.append(measure(launcher, choice, sets, batch, beside[batch], copy))
     return rows, copy
 
 
@@ -310,7 +317,8 @@ def line(row: Row) -> str:
     """One line of the table."""
     verdict = "" if not row.has_bar else "  ok" if row.holds else "  BELOW 80 %"
     return (
-        f"{row.kernel:20} {row.n:5} x {row.k:5} batch {row.batch:2} {max(row.us):7.2f} us "
+        f"{row.kernel:20} {row.n:5} x {row.k:5} batch {row.batch:2} group {row.group:3} "
+        f"{max(row.us):7.2f} us (stream {row.stream_us:.2f}) "
         f"{row.tb_per_s:5.2f} TB/s {row.of_copy * 100:4.0f} % of a copy "
         f"{row.torch_us / max(row.us):5.2f}x PyTorch in f16{verdict}"
     )

@@ -201,7 +201,8 @@ class NativeLaunch:
         pointers = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
         self._kept = values, pointers
         sizes = [ctypes.c_uint(size) for size in (*grid, *block, shared_bytes)]
-        self._arguments = (function, *sizes, None, pointers, None)
+        self._before_stream = (function, *sizes)
+        self._pointers = pointers
         self._launch = context.function("cuLaunchKernel")
         self._synchronize = context.function("cuCtxSynchronize")
 
@@ -222,8 +223,14 @@ class NativeLaunch:
             self.enqueue()
         self._context.check("cuCtxSynchronize", self._synchronize())
 
-    def enqueue(self) -> None:
-        """Launch it behind everything else in the default stream, and wait for nothing.
+    def enqueue(self, stream: int = 0) -> None:
+        """Launch it behind everything else in a stream, and wait for nothing.
+
+        Parameters
+        ----------
+        stream
+            The driver's handle, as of `torch.cuda.current_stream().cuda_stream`; 0, the default
+            stream.
 
         Raises
         ------
@@ -231,7 +238,9 @@ class NativeLaunch:
             The driver refuses the launch.
         """
         if not self._empty:
-            self._context.check("cuLaunchKernel", self._launch(*self._arguments))
+            handle = ctypes.c_void_p(stream)
+            status = self._launch(*self._before_stream, handle, self._pointers, None)
+            self._context.check("cuLaunchKernel", status)
 
     def kernel_seconds(self) -> float:
         """Launch it between two events; the seconds between them, on the GPU's clock."""

@@ -1,0 +1,83 @@
+"""Random weights for the products of `cuda_kernels.quantised`, on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Random weights [n, k] as a kernel takes them."""
+
+    n: int
+    k: int
+    group: int
+    operands: tuple[Any, ...]
+    wide: Callable[[], Any]
+    """The same in double precision."""
+    summed: Callable[[], Any] | None = None
+    """The magnitudes that 4-bit products add up, numbers and zeros times their scales; [n, k]."""
+
+
+def weights_of(
+    layout: str, kind: str, n: int, k: int, group: int = 32, offset: int = 0, drawn: str = "cuda"
+) -> Weights:
+    """Random ones, drawn on a device, beginning `offset` elements after an aligned address."""
+    import torch
+
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+
+    def placed(value: Any) -> Any:
+        if value.device.type == "cuda" and not offset:
+            return value
+        memory = torch.zeros(value.numel() + offset, dtype=value.dtype, device=value.device)
+        memory[offset:].copy_(value.reshape(-1))
+        return memory.cuda()[offset:].view(value.shape)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device=drawn)
+
+    if layout == "fp8":
+        eights, scales = random(n, k).to(torch.float8_e4m3fn), random(n).exp()
+        bits = placed(eights.view(torch.uint8))
+        return Weights(
+            n, k, group, (bits, scales.cuda()), lambda: eights.double() * scales.double()[:, None]
+        )
+    if layout.startswith("int4"):
+        packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device=drawn)
+        scales, zeros = (
+            (random(n, k // group) * 0.02).to(dtype),
+            random(n, k // group).to(dtype) + 8,
+        )
+        numbers = torch.stack((packed & 15, packed >> 4), -1).view(n, -1, group)
+        middle = zeros.double()[..., None] if layout.endswith("zeros") else 8.0
+        factors = scales.double()[..., None]
+        operands = (packed, scales, zeros) if layout.endswith("zeros") else (packed, scales)
+        return Weights(
+            n,
+            k,
+            group,
+            tuple(map(placed, operands)),
+            lambda: ((numbers.double() - middle) * factors).view(n, k),
+            lambda: ((numbers.double() + abs(middle)) * scales.double()[..., None].abs()).view(
+                n, k
+            ),
+        )
+    packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device=drawn)
+    halves = (random(n, k // 32, 1 if layout == "q4_0" else 2) * 0.02).half()
+    numbers = torch.cat((packed & 15, packed >> 4), -1)
+
+    def wide() -> Any:
+        scale = halves.double()[..., :1]
+        if layout == "q4_0":
+            return ((numbers.double() - 8.0) * scale).view(n, k)
+        return (numbers.double() * scale + halves.double()[..., 1:]).view(n, k)
+
+    def summed() -> Any:
+        zero = 8.0 if layout == "q4_0" else 0.0
+        return ((numbers.double() + zero) * halves.double()[..., :1].abs()).view(n, k)
+
+    blocks = placed(torch.cat((halves.view(torch.uint8), packed), -1))
+    return Weights(n, k, group, (blocks,), wide, summed)
