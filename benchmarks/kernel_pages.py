@@ -9,6 +9,7 @@ docs/kernels/limits.md are written by `limits_page.py`.
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 from collections.abc import Iterator
@@ -54,17 +55,23 @@ def moved() -> Iterator[str]:
         yield f"| `{kernel}` | {' | '.join(of_types)} |"
 
 
-def quantised() -> Iterator[str]:
-    """One row of x and weights of 4 bits: a column for each shape of weights."""
-    cells: dict[str, dict[int, str]] = {}
+def quantised(eights: bool) -> Iterator[str]:
+    """Products with weights of 8 bits or of 4: for one row of x a column for each shape of weights.
+
+    Of 8 bits, a line has one shape, and a column for each number of rows of x.
+    """
+    cells: dict[str, list[str]] = {}
     for row in _rows("quantised_h200"):
-        name = row["kernel"].removesuffix("_1").removesuffix("_wide")
-        if row["batch"] == 1 and not name.startswith("fp8"):
-            us = statistics.median(row["us"])
-            text = f"{us:.1f} us, {row['of_copy'] * 100:.0f} %, {row['torch_us'] / us:.1f}"
-            cells.setdefault(name, {})[row["n"]] = text
-    for name, of_shapes in cells.items():
-        yield f"| `{name}` | {of_shapes[4096]} | {of_shapes[14336]} |"
+        name = re.sub(r"(_wide)?_\d+$", "", row["kernel"])
+        if name.startswith("fp8") != eights or not (eights or row["batch"] == 1):
+            continue
+        title = f"`{name}`" + (f", {row['n']} x {row['k']}" if eights else "")
+        title += "" if row["group"] == 32 else f", groups of {row['group']}"
+        us = statistics.median(row["us"])
+        text = f"{us:.1f} us, {row['of_copy'] * 100:.0f} %, {row['torch_us'] / us:.1f}"
+        cells.setdefault(title, []).append(text)
+    for title, texts in cells.items():
+        yield f"| {title} | {' | '.join(texts)} |"
 
 
 def missing() -> list[str]:
@@ -73,7 +80,8 @@ def missing() -> list[str]:
     for page, lines in (
         ("gemm.md", products()),
         ("memory_bound.md", moved()),
-        ("quantised.md", quantised()),
+        ("quantised.md", quantised(eights=False)),
+        ("quantised_fp8.md", quantised(eights=True)),
         ("limits.md", limits_page.counted(_rows("ncu_h200"))),
         ("limits.md", limits_page.configured(_rows("kernel_resources"))),
     ):

@@ -191,13 +191,6 @@ def _attentions_written_out() -> Patterns:
                         for mask, apart in masks
                         for scale in scales
                     ]
-                    if scales == ("",):
-                        texts += [
-                            mlir_attention.written_out(
-                                dtype, dim, mask, "", apart=apart, is_guarded=True
-                            )
-                            for mask, apart in masks
-                        ]
                     if dtype == "f32" and scales == ("",):
                         texts += [
                             mlir_attention.decomposed(dim, mask) for mask, apart in masks if apart
@@ -274,7 +267,7 @@ gelu = tuple(
         required=False,
     )
     for dtype in _TYPES
-    for of, forms in (("erf", ("erf", "erf_nodes")), ("tanh", ("tanh", "new", "new_nodes")))
+    for of, forms in (("erf", ("erf",)), ("tanh", ("tanh", "new")))
 )
 swiglu = tuple(
     cd.Pattern(

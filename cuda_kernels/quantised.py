@@ -114,7 +114,7 @@ class RowShape:
     def arguments(self, *, rolled: bool) -> str:
         """As template arguments; rolled, loops stay loops."""
         if not self.stages:
-            return f"{self.warps}, {self.resident}"
+            return f"{self.rows // 4}, {self.warps}, {self.resident}"
         numbers = self.rows // 16, self.warps, self.stages, self.resident
         return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
 
@@ -133,8 +133,8 @@ class RowShape:
         return shape
 
     def for_cpu(self) -> RowShape:
-        """The same."""
-        return self
+        """The same with less code."""
+        return self if self.stages else replace(self, rows=8)
 
 
 FEW_ROWS = 8192
@@ -146,8 +146,8 @@ TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
 ONE_OF_BLOCKS = RowShape(32, 8, resident=2, stages=2)
 ONE_OF_BLOCKS_TALL = RowShape(32, 4, resident=4, stages=2)
-ONE_OF_GROUPS = RowShape(8, 8, resident=4)
-ONE_OF_GROUPS_TALL = RowShape(8, 4, resident=8)
+ONE_OF_GROUPS = RowShape(16, 8, resident=2)
+ONE_OF_GROUPS_TALL = RowShape(28, 4, resident=4)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
 
 

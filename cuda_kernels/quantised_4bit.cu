@@ -227,7 +227,7 @@ struct GroupsOf {
   }
 };
 
-template <class T, int Warps, int Resident>
+template <class T, int Quads, int Warps, int Resident>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_row(const T* __restrict__ x,
                                                                    const unsigned char* __restrict__ weight,
                                                                    const T* __restrict__ scales,
@@ -236,10 +236,10 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_row(con
                                                                    int n,
                                                                    int k,
                                                                    int groups) {
-  product_of_groups<T, false, Warps>(x, weight, scales, nullptr, y, n, k, groups);
+  product_of_groups<T, false, Warps, Quads>(x, weight, scales, nullptr, y, n, k, groups);
 }
 
-template <class T, int Warps, int Resident>
+template <class T, int Quads, int Warps, int Resident>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros_row(const T* __restrict__ x,
                                                                          const unsigned char* __restrict__ weight,
                                                                          const T* __restrict__ scales,
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros_r
                                                                          int n,
                                                                          int k,
                                                                          int groups) {
-  product_of_groups<T, true, Warps>(x, weight, scales, zeros, y, n, k, groups);
+  product_of_groups<T, true, Warps, Quads>(x, weight, scales, zeros, y, n, k, groups);
 }
 
 template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,

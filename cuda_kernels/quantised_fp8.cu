@@ -39,10 +39,6 @@ __device__ __forceinline__ uint4 load_weights(const unsigned char* from) {
   return bits;
 }
 
-__device__ __forceinline__ unsigned word_of(const uint4& bits, int i) {
-  return i == 0 ? bits.x : i == 1 ? bits.y : i == 2 ? bits.z : bits.w;
-}
-
 // Two of T as they are in a register.
 template <class T>
 __device__ __forceinline__ unsigned times(T, unsigned pair, unsigned factors);

@@ -23,6 +23,11 @@ __device__ __forceinline__ uint4 load_bits(const T* __restrict__ from) {
   return *reinterpret_cast<const uint4*>(from);
 }
 
+// The i-th of four words, for an i that is known when compiling.
+__device__ __forceinline__ unsigned word_of(const uint4& bits, int i) {
+  return i == 0 ? bits.x : i == 1 ? bits.y : i == 2 ? bits.z : bits.w;
+}
+
 // The elements in 16 bytes, as floats.
 template <class T>
 __device__ __forceinline__ void unpack(uint4 bits, float* values) {

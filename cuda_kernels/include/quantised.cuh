@@ -87,6 +87,40 @@ __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned (&
   }
 }
 
+// How the 8 numbers of a word become A of two multiplications, `low` and `high`, and what these add up to.
+template <class T>
+struct Bare;
+
+// As denormals: q 2^-24, and in `high` 16 q 2^-24, exactly.
+template <>
+struct Bare<__half> {
+  static constexpr unsigned kOnes = 0x00010001;
+  static constexpr float kTooMuch = 0.0f, kUnit = 16777216.0f;  // 2^24
+
+  __device__ __forceinline__ static void expand(unsigned word, unsigned (&low)[2], unsigned (&high)[2]) {
+    const unsigned upper = word >> 8;
+    low[0] = word & 0x000f000f, low[1] = upper & 0x000f000f;
+    high[0] = word & 0x00f000f0, high[1] = upper & 0x00f000f0;
+  }
+  __device__ __forceinline__ static float sum(float low, float high) { return fmaf(high, 0.0625f, low); }
+};
+
+// As 128 + q.
+template <>
+struct Bare<__nv_bfloat16> {
+  static constexpr unsigned kOnes = 0x3f803f80;
+  static constexpr float kTooMuch = 128.0f, kUnit = 1.0f;
+
+  __device__ __forceinline__ static void expand(unsigned word, unsigned (&low)[2], unsigned (&high)[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      low[i] = masked(word >> 8 * i, 0x000f000f, 0x43004300);
+      high[i] = masked(word >> 8 * i + 4, 0x000f000f, 0x43004300);
+    }
+  }
+  __device__ __forceinline__ static float sum(float low, float high) { return low + high; }
+};
+
 // Which elements of k a lane's registers hold, of 32: the order that its weights come in.
 enum class Order {
   kHalves,  // a byte has element i and element 16 + i

@@ -16,44 +16,19 @@
 // multiplied by their scales. Of a word one multiplication takes the low halves of bytes, and one the high halves.
 #pragma once
 
-#include <type_traits>
-
 #include "quantised.cuh"
 
 namespace cuda_kernels {
-
-// The low halves of bytes 0 and 2, the high ones, and those of bytes 1 and 3, as denormal f16: q 2^-24, and 16 q 2^-24
-// of high halves. Tensor cores multiply these exactly, and nothing is to be taken away of each weight.
-__device__ __forceinline__ void expand_bare(unsigned word, unsigned (&to)[4]) {
-  const unsigned upper = word >> 8;
-  to[0] = word & 0x000f000f, to[1] = word & 0x00f000f0;
-  to[2] = upper & 0x000f000f, to[3] = upper & 0x00f000f0;
-}
 
 // Begins a copy of 16 bytes that other blocks of this multiprocessor want, too.
 __device__ __forceinline__ void copy_through_l1(unsigned to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// How weights of a format and an element type become floats, and what their sums are in units of: the integers, less 8
-// where that is the zero.
-template <class Format, class T>
-struct Expansion {
-  __device__ __forceinline__ static void expand(unsigned word, unsigned (&to)[4]) {
-    if constexpr (std::is_same_v<T, __half> && Format::kHasMinimum) {
-      expand_bare(word, to);
-    } else {
-      cuda_kernels::expand<!Format::kHasMinimum>(T(), word, to);
-    }
-  }
-  __device__ __forceinline__ static float sum(float low, float high) {
-    return std::is_same_v<T, __half> && Format::kHasMinimum ? 16777216.0f * low + 1048576.0f * high : low + high;
-  }
-};
-
 template <class Format, class T, int Tiles, int Warps, int Stages, bool IsRolled>
 struct RowProduct {
-  using Float = Expansion<Format, T>;
+  using Float = Bare<T>;
+  static constexpr float kTooMuch = Float::kTooMuch + (Format::kHasMinimum ? 0.0f : 8.0f);
   static constexpr int kRows = 16 * Tiles;
   static constexpr int kUnits = Format::kBytes / 16;  // four words of a row each
   static constexpr int kWeightBytes = kRows * Format::kStride;
@@ -90,16 +65,15 @@ struct RowProduct {
   // Of a step, adds up x for groups 2 t and 2 t + 1, and puts it where words of weights will look for it.
   __device__ __forceinline__ void arrange(uint4 part, float (&added)[2]) const {
     const int lane = threadIdx.x % 32, t = lane % 4;
-    if constexpr (Format::kHasMinimum) {
-      float values[8], sum = 0.0f;
-      unpack<T>(part, values);
+    float values[8], sum = 0.0f;
+    unpack<T>(part, values);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) sum += values[i];
-      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-      added[0] = __shfl_sync(0xffffffffu, sum, 8 * t);
-      added[1] = __shfl_sync(0xffffffffu, sum, 8 * t + 4);
-    }
+    for (int i = 0; i < 8; ++i) sum += values[i];
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    sum *= 1.0f / Float::kUnit;
+    added[0] = __shfl_sync(0xffffffffu, sum, 8 * t);
+    added[1] = __shfl_sync(0xffffffffu, sum, 8 * t + 4);
     Format::arrange(arranged, part);
   }
 
@@ -124,11 +98,11 @@ struct RowProduct {
         const unsigned low_b[2] = {b.x, b.y}, high_b[2] = {b.z, b.w};
 #pragma unroll
         for (int i = 0; i < Tiles; ++i) {
-          unsigned upper[4], lower[4];
-          Float::expand(words[i][2 * half], upper);
-          Float::expand(words[i][2 * half + 1], lower);
-          const unsigned low_a[4] = {upper[0], lower[0], upper[2], lower[2]};
-          const unsigned high_a[4] = {upper[1], lower[1], upper[3], lower[3]};
+          unsigned upper[2][2], lower[2][2];
+          Float::expand(words[i][2 * half], upper[0], upper[1]);
+          Float::expand(words[i][2 * half + 1], lower[0], lower[1]);
+          const unsigned low_a[4] = {upper[0][0], lower[0][0], upper[0][1], lower[0][1]};
+          const unsigned high_a[4] = {upper[1][0], lower[1][0], upper[1][1], lower[1][1]};
           multiply_add(T(), low[i], low_a, low_b);
           multiply_add(T(), high[i], high_a, high_b);
         }
@@ -140,7 +114,7 @@ struct RowProduct {
       for (int h = 0; h < 4; ++h) {  // of c: rows g and g + 8, groups 2 t and 2 t + 1
         float scale, minimum = 0.0f;
         format.scales(T(), slot + (16 * i + g + h / 2 * 8) * Format::kStride, 2 * t + h % 2, scale, minimum);
-        sums[i][h / 2] += scale * Float::sum(low[i][h], high[i][h]);
+        sums[i][h / 2] += scale * (Float::sum(low[i][h], high[i][h]) - kTooMuch * added[h % 2]);
         if constexpr (Format::kHasMinimum) sums[i][h / 2] += minimum * added[h % 2];
       }
     }
@@ -211,7 +185,7 @@ __device__ __forceinline__ void product_of_row(const Format& format, const T* __
     float sum = 0.0f;
 #pragma unroll
     for (int w = 0; w < Warps; ++w) sum += found[w * Work::kRows + row];
-    y[first_row + row] = static_cast<T>(sum);
+    y[first_row + row] = static_cast<T>(Bare<T>::kUnit * sum);
   }
 }
 

@@ -24,9 +24,7 @@ MASKS = {
 """The dims of masks; without one, and with the first, heads may stay in the batch."""
 
 
-def written_out(
-    dtype: str, dim: int, mask: str, scale: str, *, apart: bool, is_guarded: bool = False
-) -> str:
+def written_out(dtype: str, dim: int, mask: str, scale: str, *, apart: bool) -> str:
     """softmax(q k * scale + mask) v.
 
     Parameters
@@ -37,9 +35,6 @@ def written_out(
         One of `SCALES`.
     apart
         Whether heads and batch are two dims between the products.
-    is_guarded
-        Whether weights that are NaN, those of a query that sees nothing, become 0, as in exports of
-        PyTorch's `scaled_dot_product_attention` to ONNX.
     """
     given = _operands(dtype, dim, mask)
     has_tensor = scale == "times_tensor"
@@ -54,11 +49,6 @@ def written_out(
     if mask:
         x = f.generic([x, more[0]], f"%r = arith.addf %0, %1 : {dtype}", x.dims, dtype)
     x = softmax_of(f, x)
-    if is_guarded:
-        zero = Tensor(f.once(f"arith.constant dense<0.0> : tensor<{dtype}>"), "", dtype)
-        no_number = f.generic([x, x], f"%r = arith.cmpf une, %0, %1 : {dtype}", x.dims, "i1")
-        body = f"%r = arith.select %0, %1, %2 : {dtype}"
-        x = f.generic([no_number, zero, x], body, x.dims, dtype)
     if apart:
         x = f.collapsed(x, "rij")
     return f.text(f.narrowed(_batch_matmul(f, x, v, q.dims), dtype))

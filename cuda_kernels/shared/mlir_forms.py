@@ -187,36 +187,21 @@ def _elements(f: Function, x: Tensor, body: str) -> Tensor:
 
 
 def gelu(dims: str, form: str, dtype: str) -> str:
-    """GELU as one operation ("erf", "tanh"), or one by one, as in transformers ("new").
-
-    With "nodes" it is what their exports to ONNX have, where numbers are tensors ("erf_nodes",
-    "new_nodes").
-    """
+    """`torch.nn.functional.gelu` ("erf", "tanh"); `NewGELUActivation` of transformers ("new")."""
     f = Function([("x", dims, dtype)])
     x = f.operands[0]
-    if form in ("erf", "tanh"):
+    if form != "new":
         return f.text(activated(f, x, f"gelu_{form}"))
-    has_tensors = form.endswith("_nodes")
-    if form == "erf_nodes":
-        inner = _by(f, x, "divf", "1.41421354", has_tensors)
-        inner = _by(f, _elements(f, inner, "%r = math.erf %0 : T"), "addf", "1.0", has_tensors)
-        return f.text(_product(f, x, _by(f, inner, "mulf", "0.5", has_tensors), dims))
-    half = _by(f, x, "mulf", "0.5", has_tensors)
-    inner = _elements(f, x, f"%r = math.fpowi %0, {f.number('3', 'i64')} : T, i64")
-    inner = _by(f, inner, "mulf", "4.471500e-02", has_tensors)
+    three, one = f.number("3", "i64"), f.number("1.0", dtype)
+    cubed, factor = f.number("4.471500e-02", dtype), f.number("0.79788456080286541", dtype)
+    half = _elements(f, x, f"%r = arith.mulf %0, {f.number('0.5', dtype)} : T")
+    inner = _elements(f, x, f"%r = math.fpowi %0, {three} : T, i64")
+    inner = _elements(f, inner, f"%r = arith.mulf %0, {cubed} : T")
     inner = f.generic([x, inner], f"%r = arith.addf %0, %1 : {dtype}", dims, dtype)
-    inner = _by(f, inner, "mulf", "0.79788456080286541", has_tensors)
+    inner = _elements(f, inner, f"%r = arith.mulf %0, {factor} : T")
     inner = _elements(f, inner, "%r = math.tanh %0 : T")
-    return f.text(_product(f, half, _by(f, inner, "addf", "1.0", has_tensors), dims))
-
-
-def _by(f: Function, x: Tensor, operation: str, value: str, is_tensor: bool) -> Tensor:
-    """An operation with a number, which may be a tensor of one."""
-    if not is_tensor:
-        return _elements(f, x, f"%r = arith.{operation} %0, {f.number(value, x.dtype)} : T")
-    number = Tensor(f.once(f"arith.constant dense<{value}> : tensor<{x.dtype}>"), "", x.dtype)
-    body = f"%r = arith.{operation} %0, %1 : {x.dtype}"
-    return f.generic([x, number], body, x.dims, x.dtype)
+    inner = _elements(f, inner, f"%r = arith.addf %0, {one} : T")
+    return f.text(_product(f, half, inner, dims))
 
 
 def swiglu(dims: str, dtype: str, *, wide: bool = False) -> str:
