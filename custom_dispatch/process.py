@@ -294,6 +294,7 @@ def _last_words(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes
     try:
         return process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
+        process.poll()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with contextlib.suppress(OSError):

@@ -106,6 +106,7 @@ def test_nor_where_the_program_is_ended(monkeypatch: pytest.MonkeyPatch) -> None
     with start([sys.executable, "-c", SERVER, "60"]) as program:
         assert program._process.stdout is not None
         server = int(program._process.stdout.readline())
+    assert program._process.returncode == -signal.SIGKILL  # it is asked how it ended: no zombie
     assert time.monotonic() - started < 20
     os.kill(server, signal.SIGKILL)
 
