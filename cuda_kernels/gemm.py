@@ -146,11 +146,11 @@ def _some(sizes: Sizes) -> list[Condition]:
 
 FORMS = (
     Form("few", FEW, takes_all=True),
-    Form("many", LARGE, Warpgroups(256, 4, 2), _many),
-    Form("wide", LARGE, Warpgroups(192, 4, 1), _wide),
-    Form("some", SQUARE, Warpgroups(128, 6, 2), _some),
-    Form("half_low", MEDIUM, Warpgroups(256, 4, 1), _low(64, _at_least(67, 128, 256))),
-    Form("half", LARGE, Warpgroups(256, 4, 1), _at_least(67, 128, 256)),
+    Form("many", LARGE, Warpgroups(128, 256, 4, 2), _many),
+    Form("wide", LARGE, Warpgroups(128, 192, 4, 1), _wide),
+    Form("some", SQUARE, Warpgroups(128, 128, 6, 2), _some),
+    Form("half_low", MEDIUM, Warpgroups(128, 256, 4, 1), _low(64, _at_least(67, 128, 256))),
+    Form("half", LARGE, Warpgroups(128, 256, 4, 1), _at_least(67, 128, 256)),
     Form("little_low", SMALL, Split(128, 96, 7, 2), _low(64, _at_least(45, 128, 128))),
     Form("little", MEDIUM, Split(128, 96, 7, 2), _at_least(45, 128, 128)),
     Form("any_low", TINY, Split(128, 128, 6, 3), _low(32)),
@@ -165,12 +165,14 @@ FORMS_BY_ROWS = (
 )
 """Where b is [k, n]."""
 FORMS_OF_TABLES = (
-    Form("wide_pair", LARGE, Warpgroups(192, 4, 2)),
-    Form("some_alone", MEDIUM, Warpgroups(128, 6, 1)),
-    Form("tile_128x128", MEDIUM, Split(128, 128, 6, 1)),
+    Form("turns_128", SQUARE, Warpgroups(128, 128, 6, 2, 1)),
+    Form("turns_176", LARGE, Warpgroups(128, 176, 5, 2, 1)),
+    Form("wide_pair", LARGE, Warpgroups(128, 192, 4, 2)),
+    Form("turns_64x128", SMALL, Warpgroups(64, 128, 8, 1, 1)),
+    Form("wide_224", LARGE, Warpgroups(128, 224, 4, 1)),
+    Form("some_alone", MEDIUM, Warpgroups(128, 128, 6, 1)),
     Form("split_128x64", MEDIUM, Split(128, 64, 8, 2)),
     Form("split_128x128", MEDIUM, Split(128, 128, 6, 2)),
-    Form("split_128x192", MEDIUM, Split(128, 192, 5, 2)),
     Form("split_64x64", SMALL, Split(64, 64, 12, 2)),
     Form("split_64x96", SMALL, Split(64, 96, 10, 2)),
     Form("split_64x128", SMALL, Split(64, 128, 8, 2)),

@@ -5,8 +5,6 @@
 //   block 1   steps s .. 2 s        TMA -> ring -> wgmma -> sums | shared memory, | all blocks' sums, the second, the
 //   block 2   steps 2 s .. 3 s      TMA -> ring -> wgmma -> sums | bulk copies    | third, then bias and so on
 //
-// The first steps' tiles are loaded by the consumers' threads, while the producers make tensor maps.
-//
 // Memory traffic: one read of B. A is read by every cluster, from the L2 cache, and no more rows of it than there
 // are; (Split - 1) / Split of the sums go from block to block, at about 10 bytes a cycle: so tiles are small. A tile
 // of 64 rows has one warpgroup of consumers.
@@ -68,10 +66,9 @@ __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(kSplitThreads<Tile
   const In* const from_a = a + static_cast<long long>(matrix) * m * k;
   const In* const from_b = b + static_cast<long long>(matrix) * n * k;
   const bool copied = pipeline.template can_copy<In, IsWeights>(a, b, n, k);
-  const int early = pipeline.early(copied, end - first);
   if (threadIdx.x == threads) {
     initialise(&memory.arrived, 1);
-    pipeline.template initialise<1, 64>(copied, early, m);
+    pipeline.template initialise<1, 64>(copied, m);
   }
   __syncthreads();
   Ring<Stages> ring;
@@ -88,8 +85,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(kSplitThreads<Tile
       asm volatile("bar.sync 2, 64;" ::: "memory");
       if (threadIdx.x == threads) {
         const auto source = pipeline.source();
-        for (int i = 0; i < early; ++i) ring.advance();
-        for (int i = first + early; i < end; ++i, ring.advance()) {
+        for (int i = first; i < end; ++i, ring.advance()) {
           wait(&pipeline.empty[ring.stage], ring.parity ^ 1);
           pipeline.template copy<IsWeights, 1>(source, ring.stage, matrix, row, column, i * kTileK, 0);
         }
@@ -98,19 +94,14 @@ __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(kSplitThreads<Tile
     __syncwarp();
     if constexpr (Split > 1) synchronise_cluster();
   } else {
-    pipeline.template begin<In, IsWeights>(threadIdx.x, early, from_a, from_b, m, n, k, row, column, first * kTileK);
     const int group = warp / 4;
-    float sums[TileN / 2];
+    float sums[1][TileN / 2];
 #pragma unroll
-    for (int i = 0; i < TileN / 2; ++i) sums[i] = 0.0f;
+    for (int i = 0; i < TileN / 2; ++i) sums[0][i] = 0.0f;
     int last = 0;
     for (int i = first; i < end; ++i, ring.advance()) {
-      if (i < first + early) {
-        pipeline.wait_for_early(i - first);
-      } else {
-        wait(&pipeline.full[ring.stage], ring.parity);
-      }
-      pipeline.template multiply<In, IsWeights>(sums, ring.stage, group, true);
+      wait(&pipeline.full[ring.stage], ring.parity);
+      pipeline.template multiply<In, IsWeights, 1>(sums, ring.stage, group, true);
       warpgroup_wait<1>();
       if (i > first && threadIdx.x % 128 == 0) arrive(&pipeline.empty[last]);
       last = ring.stage;
@@ -128,7 +119,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(kSplitThreads<Tile
 #pragma unroll
       for (int i = 0; i < TileN / 2; i += 2) {
         const int at = warp_row + lane / 4 + i / 2 % 2 * 8, to = i / 4 * 8 + lane % 4 * 2;
-        *reinterpret_cast<float2*>(&partial[at * pitch + to]) = float2{sums[i], sums[i + 1]};
+        *reinterpret_cast<float2*>(&partial[at * pitch + to]) = float2{sums[0][i], sums[0][i + 1]};
       }
     }
     if constexpr (Split > 1) {

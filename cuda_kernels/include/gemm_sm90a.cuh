@@ -19,25 +19,12 @@
 namespace cuda_kernels {
 
 constexpr int kTileK = 64;  // elements of 128 bytes, a row of the swizzle
-constexpr int kEarly = 4;   // first steps whose tiles the consumers' threads load, before there are tensor maps
-
-// Waits until at most `rest` of this thread's groups are under way, `Most` or fewer.
-template <int Most>
-__device__ __forceinline__ void wait_for_all_but(int rest) {
-  if constexpr (Most > 0) {
-    if (rest < Most) return wait_for_all_but<Most - 1>(rest);
-  }
-  wait_for_groups<Most>();
-}
 
 // The stages of the pipeline in shared memory. A stage holds 64 of k: the tile of A as 128 rows of 128 bytes;
-// that of B, if it is weights, the same way, else as parts of 64 columns, each 64 rows of k of 128 bytes.
-//
-// To make tensor maps takes about 3000 cycles. So the first steps' tiles are brought by cp.async of the threads that
-// will wait for them.
-template <int TileM, int TileN, int Stages>
+// that of B, if it is weights, the same way, else as parts of 64 columns, each 64 rows of k of 128 bytes. `Together`
+// warpgroups compute a tile.
+template <int TileM, int TileN, int Stages, int Together = TileM / 64>
 struct alignas(1024) Pipeline {
-  static constexpr int kConsumers = TileM / 64;  // warpgroups, each with 64 rows of C
   static constexpr int kBytesA = TileM * kTileK * 2, kBytesB = TileN * kTileK * 2;
   static constexpr int kPartB = 64 * kTileK * 2;  // bytes of 64 columns
 
@@ -46,7 +33,6 @@ struct alignas(1024) Pipeline {
   TensorMap staging[2];
   const TensorMap* maps[2];
   int rows_a;  // that are copied of each tile of A: no more than there are
-  int filled;  // stages by the consumers
   Barrier full[Stages];   // on which the copies of a stage arrive
   Barrier empty[Stages];  // on which its consumers do
 
@@ -56,19 +42,16 @@ struct alignas(1024) Pipeline {
     return aligned(source_a, source_b) && k > 0 && k % 8 == 0 && (IsWeights || n % 8 == 0);
   }
 
-  // By one thread, before the block synchronises: `Blocks` of the cluster read what each copies. The first `early`
-  // stages are filled by the consumers first, for which a phase is over. Where operands cannot be copied in tiles,
-  // `Producers` threads load them.
+  // By one thread, before the block synchronises: `Blocks` of the cluster read what each copies. Where operands cannot
+  // be copied in tiles, `Producers` threads load them.
   template <int Blocks, int Producers>
-  __device__ __forceinline__ void initialise(bool copied, int early, int m) {
+  __device__ __forceinline__ void initialise(bool copied, int m) {
     for (int stage = 0; stage < Stages; ++stage) {
       cuda_kernels::initialise(&full[stage], copied ? 1 : Producers);
-      cuda_kernels::initialise(&empty[stage], kConsumers * Blocks);
+      cuda_kernels::initialise(&empty[stage], Together * Blocks);
     }
     publish_barriers();
-    for (int stage = 0; stage < early; ++stage) arrive(&full[stage]);
     rows_a = min(m, TileM);
-    filled = early;
     if (!copied) maps[0] = maps[1] = nullptr;
   }
 
@@ -98,11 +81,9 @@ struct alignas(1024) Pipeline {
   };
 
   // By that thread, after the maps are made.
-  __device__ __forceinline__ Source source() {
+  __device__ __forceinline__ Source source() const {
     acquire_tensor_map(maps[0]);
     acquire_tensor_map(maps[1]);
-    // Over since the beginning; but who arrives again has waited, or compute-sanitizer finds that it has not.
-    for (int stage = 0; stage < filled; ++stage) wait(&full[stage], 0);
     return {maps[0], maps[1], rows_a * kTileK * 2 + kBytesB};
   }
 
@@ -132,58 +113,8 @@ struct alignas(1024) Pipeline {
     copy_box(a[stage], source.a, barrier, at, row, batch);
   }
 
-  // How many first steps of `steps` are brought by the consumers.
-  static __device__ __forceinline__ int early(bool copied, int steps) {
-    return copied ? min(steps, kEarly < Stages ? kEarly : Stages) : 0;
-  }
-
-  // By the consumers: begin to bring the tiles of the first `count` steps, from `at` of k on, each as one group. What
-  // is outside of the matrices along k is zeros; what else is, and only leads to sums that are not written, is left.
-  template <class In, bool IsWeights>
-  __device__ __forceinline__ void begin(int thread, int count, const In* from_a, const In* from_b, int m, int n, int k, int row, int column, int at) {
-    constexpr int threads = 128 * kConsumers;
-#pragma unroll
-    for (int i = 0; i < kEarly; ++i, at += kTileK) {
-      if (i < count) {
-        if constexpr (IsWeights) {
-          begin_rows<In, TileN, threads>(thread, b[i], from_b + static_cast<long long>(column) * k + at, k, n - column, k - at);
-        } else {
-#pragma unroll
-          for (int j = 0; j < TileN / 64; ++j) {
-            const int first = column + j * 64;
-            const In* const from = from_b + static_cast<long long>(at) * n + first;
-            begin_rows<In, kTileK, threads>(thread, b[i] + j * kPartB, from, n, k - at, n - first, kTileK);
-          }
-        }
-        begin_rows<In, TileM, threads>(thread, a[i], from_a + static_cast<long long>(row) * k + at, k, m - row, k - at);
-      }
-      end_group();
-    }
-  }
-
-  // Rows of 64 elements as copies with the 128-byte swizzle leave them. Of the first `zeros` rows those that are not
-  // there are zeros.
-  template <class In, int Rows, int Threads>
-  static __device__ __forceinline__ void begin_rows(int thread, unsigned char* to, const In* from, int stride, int rows, int columns, int zeros = 0) {
-    const int chunk = thread % 8;
-#pragma unroll
-    for (int row = thread / 8; row < Rows; row += Threads / 8) {
-      const bool inside = row < rows && chunk * 8 < columns;
-      copy_async(shared_address(to) + row * 128 + (chunk ^ row % 8) * 16,
-                 from + (inside ? static_cast<long long>(row) * stride + chunk * 8 : 0), inside ? 16 : 0,
-                 row < max(rows, zeros));
-    }
-  }
-
-  // By the consumers: waits for what they began to bring for step `i`.
-  __device__ __forceinline__ void wait_for_early(int i) {
-    wait_for_all_but<kEarly - 1>(kEarly - 1 - i);
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    meet_consumers();
-  }
-
   static __device__ __forceinline__ void meet_consumers() {
-    asm volatile("bar.sync 1, %0;" ::"n"(128 * kConsumers) : "memory");
+    asm volatile("bar.sync 1, %0;" ::"n"(128 * Together) : "memory");
   }
 
   // By `Producers` threads, element by element: the same, where operands cannot be copied in tiles.
@@ -218,17 +149,21 @@ struct alignas(1024) Pipeline {
     }
   }
 
-  // By a warpgroup of consumers, the `group`-th: begins its products of a stage.
-  template <class In, bool IsWeights>
-  __device__ __forceinline__ void multiply(float (&sums)[TileN / 2], int stage, int group, bool add) {
-    const unsigned long long tile_a = tile_along_k(a[stage] + group * 64 * kTileK * 2);
+  // By a warpgroup of consumers: begins the products of a stage for `Parts` times 64 rows of A, from the `part`-th on.
+  template <class In, bool IsWeights, int Parts>
+  __device__ __forceinline__ void multiply(float (&sums)[Parts][TileN / 2], int stage, int part, bool add) {
+    constexpr int rows = 64 * kTileK * 2 >> 4;  // bytes of 64 rows of A; descriptors are in units of 16
+    const unsigned long long tile_a = tile_along_k(a[stage]) + part * rows;
     const unsigned long long tile_b = IsWeights ? tile_along_k(b[stage]) : tile_across_k(b[stage], kPartB);
     warpgroup_arrive();
 #pragma unroll
     for (int i = 0; i < kTileK / 16; ++i) {
-      // The next 16 of k are 32 bytes on in rows along k, or 16 rows on in those across; in units of 16 bytes.
-      cuda_kernels::multiply<In, TileN, 0, !IsWeights>(sums, tile_a + i * 2, tile_b + i * (IsWeights ? 2 : 128),
-                                                       add || i > 0);
+      // The next 16 of k are 32 bytes on in rows along k, or 16 rows on in those across.
+#pragma unroll
+      for (int j = 0; j < Parts; ++j) {
+        cuda_kernels::multiply<In, TileN, 0, !IsWeights>(sums[j], tile_a + j * rows + i * 2,
+                                                         tile_b + i * (IsWeights ? 2 : 128), add || i > 0);
+      }
     }
     warpgroup_commit();
   }

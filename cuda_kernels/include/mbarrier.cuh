@@ -79,6 +79,12 @@ struct Ring {
       parity ^= 1;
     }
   }
+
+  __device__ __forceinline__ void advance(int by) {
+    stage += by;
+    parity ^= stage / Stages & 1;
+    stage %= Stages;
+  }
 };
 
 // All threads of all blocks of the cluster, of which none has written anything that another will read.

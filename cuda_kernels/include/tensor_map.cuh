@@ -2,12 +2,14 @@
 // #include "include/tensor_map.cuh".
 //
 // A host makes a tensor map with cuTensorMapEncodeTiled and passes it as a kernel's argument. IREE passes
-// pointers and 32-bit numbers, so a block makes its maps itself: in shared memory, starting from zeros,
-// with `tensormap.replace`; and copies them to 128 bytes each of global memory that are the block's own,
-// because that is where the accelerator reads maps. PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy".
+// pointers and 32-bit numbers, so blocks make maps themselves: in shared memory, starting from zeros, with
+// `tensormap.replace`; and copy them to global memory, because that is where the accelerator reads maps. PTX ISA,
+// "tensormap.replace", "tensormap.cp_fenceproxy".
 //
-// That memory is the module's: an array of places, of which a block claims one for each map and gives it back
-// when it has copied. So launches that run at the same time do not meet, and no operand is needed.
+// That memory is the module's. What a map says follows from its matrix and box alone, so a table keeps maps by these:
+// each is made once, and never changed. To find one takes a load from the L2 cache, to make one about 3000 cycles. Who
+// finds neither a map nor room for one claims a place for this launch, and gives it back when it has copied. So
+// launches that run at the same time do not meet, and no operand is needed.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -23,9 +25,10 @@ struct alignas(kTensorMapBytes) TensorMap {
   unsigned long long opaque[kTensorMapBytes / 8];
 };
 
-// More than blocks that run at once claim; who finds none free waits for one.
-constexpr int kTensorMapPlaces = 1024;
-static __device__ TensorMap tensor_map_places[kTensorMapPlaces];
+// Places that are claimed, more than blocks that run at once need: who finds none free waits for one. Behind them those
+// of the table: a map may be in any place of a set, which follows from its matrix.
+constexpr int kTensorMapPlaces = 1024, kKnownMaps = 2048, kMapsOfSet = 8;
+static __device__ TensorMap tensor_map_places[kTensorMapPlaces + kKnownMaps];
 static __device__ unsigned claimed_places[kTensorMapPlaces];
 
 // By one thread: a place where most likely nobody else looks, and whether it was free. The answer takes a while:
@@ -45,17 +48,21 @@ struct Claim {
                  : "l"(&claimed_places[place])
                  : "memory");
   }
-  __device__ __forceinline__ TensorMap* wait() {
+  __device__ __forceinline__ unsigned wait() {
     while (taken != 0) {
       place = (place + 1) % kTensorMapPlaces;
       ask();
     }
-    return &tensor_map_places[place];
+    return place;
   }
 };
 
+// Whether the place of a map is to be given back: those of the table stay.
+__device__ __forceinline__ bool is_claimed(const TensorMap* map) { return map - tensor_map_places < kTensorMapPlaces; }
+
 // By one thread, after every copy by this map is done.
 __device__ __forceinline__ void give_back(const TensorMap* map) {
+  if (!is_claimed(map)) return;
   asm volatile("st.release.gpu.global.u32 [%0], 0;" ::"l"(&claimed_places[map - tensor_map_places]) : "memory");
 }
 
@@ -69,68 +76,113 @@ struct TiledMatrix {
   int box_rows;
 };
 
-__device__ __forceinline__ void set_element_type(__half, unsigned map) {
-  asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 6;" ::"r"(map) : "memory");
-}
-
-__device__ __forceinline__ void set_element_type(float, unsigned map) {
-  asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 7;" ::"r"(map) : "memory");
-}
-
-__device__ __forceinline__ void set_element_type(__nv_bfloat16, unsigned map) {
-  asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 10;" ::"r"(map) : "memory");
-}
-
-// By one whole warp: makes the map of `matrix` in a place that it claims, by way of `staging` in shared memory.
+// Of elements, in a map.
 template <class T>
-__device__ __forceinline__ TensorMap* make_tensor_map(TensorMap* staging, const TiledMatrix& matrix) {
+constexpr int kElementType = 7;  // float
+template <>
+constexpr int kElementType<__half> = 6;
+template <>
+constexpr int kElementType<__nv_bfloat16> = 10;
+
+// By one whole warp: makes the map of `matrix` at `place`, by way of `staging` in shared memory.
+template <class T>
+__device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* staging, const TiledMatrix& matrix) {
   const int lane = threadIdx.x % 32;
-  unsigned long long map = 0;
   reinterpret_cast<unsigned*>(staging)[lane] = 0;
   __syncwarp();
   const unsigned at = shared_address(staging);
   if (lane == 0) {
-    Claim claim;
     const unsigned long long row_bytes = static_cast<unsigned long long>(matrix.columns) * sizeof(T);
     const unsigned long long matrix_bytes = row_bytes * matrix.rows;
-    asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(at),
-                 "l"(matrix.address)
-                 : "memory");
 #define CUDA_KERNELS_REPLACE(FIELD, TYPE, CONSTRAINT, ORDINAL, VALUE)                                      \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0], " ORDINAL ", %1;" ::"r"( \
-                   at),                                                                                    \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0]" ORDINAL ", %1;" ::"r"(at), \
                CONSTRAINT(VALUE)                                                                           \
                : "memory")
-    // The rank is passed less one.
-    asm volatile("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 2;" ::"r"(at) : "memory");
-    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", "0", static_cast<int>(128 / sizeof(T)));
-    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", "1", matrix.box_rows);
-    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", "2", 1);
-    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", "0", matrix.columns);
-    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", "1", matrix.rows);
-    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", "2", matrix.batch);
-    CUDA_KERNELS_REPLACE("global_stride", "b64", "l", "0", row_bytes);
-    CUDA_KERNELS_REPLACE("global_stride", "b64", "l", "1", matrix_bytes);
-    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", "0", 1);
-    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", "1", 1);
-    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", "2", 1);
+    CUDA_KERNELS_REPLACE("global_address", "b64", "l", "", matrix.address);
+    CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 2);  // less one
+    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 0", static_cast<int>(128 / sizeof(T)));
+    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 1", matrix.box_rows);
+    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 2", 1);
+    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 0", matrix.columns);
+    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 1", matrix.rows);
+    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 2", matrix.batch);
+    CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 0", row_bytes);
+    CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 1", matrix_bytes);
+    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 0", 1);
+    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 1", 1);
+    CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 2", 1);
+    CUDA_KERNELS_REPLACE("elemtype", "b32", "n", "", kElementType<T>);
+    CUDA_KERNELS_REPLACE("interleave_layout", "b32", "n", "", 0);
+    CUDA_KERNELS_REPLACE("swizzle_mode", "b32", "n", "", 3);  // of 128 bytes
+    CUDA_KERNELS_REPLACE("fill_mode", "b32", "n", "", 0);     // with zeros
 #undef CUDA_KERNELS_REPLACE
-    set_element_type(T(), at);
-    asm volatile("tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%0], 0;" ::"r"(at) : "memory");
-    asm volatile("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], 3;" ::"r"(at) : "memory");
-    asm volatile("tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%0], 0;" ::"r"(at) : "memory");
-    map = reinterpret_cast<unsigned long long>(claim.wait());
   }
-  map = __shfl_sync(~0u, map, 0);
+  __syncwarp();
   asm volatile(
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(
-          map),
+          place),
       "r"(at)
       : "memory");
-  return reinterpret_cast<TensorMap*>(map);
 }
 
-// By a thread that is about to copy, after it has synchronised with the warp that made the map.
+// What a map of the table describes, in words of which none is zero, and whether the map is there. All are zeros until
+// they are written, once: so who finds every word of its own matrix has not found parts of two.
+struct alignas(32) KnownMap {
+  static constexpr unsigned kNone = 0, kBegun = 1, kThere = 2;
+
+  uint4 matrix;  // address, columns, rows
+  unsigned batch, box_rows, type, state;
+};
+static __device__ KnownMap known_maps[kKnownMaps];
+
+__device__ __forceinline__ uint4 load_relaxed(const void* from) {
+  uint4 bits;
+  asm volatile("ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+               : "l"(from)
+               : "memory");
+  return bits;
+}
+
+// By one whole warp: the map of `matrix`, from the table; or made, by way of `staging` in shared memory.
+template <class T>
+__device__ __forceinline__ const TensorMap* make_tensor_map(TensorMap* staging, const TiledMatrix& matrix) {
+  const int lane = threadIdx.x % 32;
+  const unsigned long long address = reinterpret_cast<unsigned long long>(matrix.address);
+  const unsigned columns = matrix.columns, rows = matrix.rows, batch = matrix.batch, box_rows = matrix.box_rows;
+  const uint4 own = {static_cast<unsigned>(address) + 1, static_cast<unsigned>(address >> 32) + 1, columns, rows};
+  constexpr unsigned type = kElementType<T>;
+
+  const unsigned mixed = own.x / 16 * 0x9e3779b1 ^ own.y * 0x85ebca6b ^ columns * 0xc2b2ae35 ^ rows * 0x27d4eb2f;
+  const unsigned set = ((mixed ^ mixed >> 15) * 0x9e3779b1 >> 16) % (kKnownMaps / kMapsOfSet) * kMapsOfSet;
+  KnownMap* const known = &known_maps[set + lane % kMapsOfSet];
+  const uint4 first = load_relaxed(&known->matrix), second = load_relaxed(&known->batch);
+  const bool is_own = first.x == own.x && first.y == own.y && first.z == columns && first.w == rows &&
+                      second.x == batch && second.y == box_rows && second.z == type;
+  const unsigned found = __ballot_sync(~0u, is_own && second.w == KnownMap::kThere);
+  const unsigned begun = __ballot_sync(~0u, second.w == KnownMap::kBegun);
+  const unsigned none = __ballot_sync(~0u, second.w == KnownMap::kNone);
+
+  // Lanes with the same entry may have seen it at different times.
+  int place = kTensorMapPlaces + set + (max(__ffs(found), 1) - 1) % kMapsOfSet;
+  if (found == 0) {
+    // Of all who look for a map at the same time, one puts it into the table.
+    KnownMap& entry = known_maps[set + (max(__ffs(none), 1) - 1) % kMapsOfSet];
+    bool is_first = lane == 0 && none != 0 && begun == 0;
+    if (is_first) is_first = atomicCAS(&entry.state, KnownMap::kNone, KnownMap::kBegun) == KnownMap::kNone;
+    place = is_first ? kTensorMapPlaces + static_cast<int>(&entry - known_maps) : lane == 0 ? Claim().wait() : 0;
+    place = __shfl_sync(~0u, place, 0);
+    write_tensor_map<T>(&tensor_map_places[place], staging, matrix);
+    if (is_first) {
+      entry.matrix = own;
+      entry.batch = batch, entry.box_rows = box_rows, entry.type = type;
+      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(&entry.state), "r"(KnownMap::kThere) : "memory");
+    }
+  }
+  return &tensor_map_places[place];
+}
+
+// By a thread that is about to copy, after it has synchronised with the warp that found or made the map.
 __device__ __forceinline__ void acquire_tensor_map(const TensorMap* map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
 }

@@ -61,10 +61,17 @@ __device__ __forceinline__ void warpgroup_wait() {
 #define CUDA_KERNELS_NAMES_64 \
   CUDA_KERNELS_NAMES_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define CUDA_KERNELS_NAMES_88 \
+  CUDA_KERNELS_NAMES_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define CUDA_KERNELS_NAMES_96 \
   CUDA_KERNELS_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define CUDA_KERNELS_NAMES_112 \
+  CUDA_KERNELS_NAMES_96 \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define CUDA_KERNELS_NAMES_128 \
   CUDA_KERNELS_NAMES_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
@@ -76,7 +83,9 @@ __device__ __forceinline__ void warpgroup_wait() {
 #define CUDA_KERNELS_SUMS_32(I) CUDA_KERNELS_SUMS_16(I), CUDA_KERNELS_SUMS_16(I + 16)
 #define CUDA_KERNELS_SUMS_48(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_16(I + 32)
 #define CUDA_KERNELS_SUMS_64(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_32(I + 32)
+#define CUDA_KERNELS_SUMS_88(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_16(I + 64), CUDA_KERNELS_SUMS_8(I + 80)
 #define CUDA_KERNELS_SUMS_96(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_32(I + 64)
+#define CUDA_KERNELS_SUMS_112(I) CUDA_KERNELS_SUMS_96(I), CUDA_KERNELS_SUMS_16(I + 96)
 #define CUDA_KERNELS_SUMS_128(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_64(I + 64)
 
 // Inline assembly names operands by number: N / 2 sums, then A, B, whether to add, and how A and B lie.
@@ -105,7 +114,9 @@ __device__ __forceinline__ void multiply(float (&s)[N / 2],
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68)
+  CUDA_KERNELS_MULTIPLY_OF(176, 88, 88, 89, 90, 91, 92)
   CUDA_KERNELS_MULTIPLY_OF(192, 96, 96, 97, 98, 99, 100)
+  CUDA_KERNELS_MULTIPLY_OF(224, 112, 112, 113, 114, 115, 116)
   CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132)
 #undef CUDA_KERNELS_MULTIPLY_OF
 }

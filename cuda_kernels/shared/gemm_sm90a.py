@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import ClassVar
 
 import custom_dispatch as cd
@@ -10,8 +10,8 @@ from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 
-TILE_M, TILE_K = 128, 64
-"""Rows of a tile of `Warpgroups`, and elements of k of a stage."""
+TILE_K = 64
+"""Elements of k of a stage."""
 
 
 def _pipeline_bytes(m: int, n: int, stages: int) -> int:
@@ -26,15 +26,19 @@ def _whole(size_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Warpgroups:
-    """A block of `gemm_sm90a.cu`: tiles of 128 x n, one after another.
+    """A block of `gemm_sm90a.cu`: tiles of m x n, one after another.
 
     Blocks of a cluster compute tiles one above another and share what they read of b. Where b is
-    [k, n], a block reads whole parts of 64 columns of it, or there is no cluster.
+    [k, n], a block reads whole parts of 64 columns of it: then n is the next multiple of that, and
+    there is no cluster if its blocks would share a part.
     """
 
+    m: int
     n: int
     stages: int
     cluster: int
+    together: int = 2
+    """Warpgroups that compute a tile; 1 if they take turns."""
 
     source: ClassVar = "gemm_sm90a.cu"
     function: ClassVar = "gemm_sm90a"
@@ -50,18 +54,20 @@ class Warpgroups:
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
         if not has_weights and self.n // self.cluster % 64:
-            alone = Warpgroups(self.n, self.stages, 1)
-            return alone.implementation(dtype, out, activation, has_weights, sizes)
+            whole = replace(self, **_of_columns(self.m, self.n, self.stages))
+            if whole.n // self.cluster % 64:
+                whole = replace(whole, cluster=1)
+            return whole.implementation(dtype, out, activation, has_weights, sizes)
         batch, m, n = sizes
-        tiles = cd.ceildiv(m, TILE_M * self.cluster) * cd.ceildiv(n, self.n) * batch
+        tiles = cd.ceildiv(m, self.m * self.cluster) * cd.ceildiv(n, self.n) * batch
         persistent = MULTIPROCESSORS // self.cluster * self.cluster
-        staging = 8 * 2 * 16 * 128 + 128 + 8
+        staging = 8 * 2 * 16 * 128 + 128 + 8 + 12
         return cd.Implementation(
             source=self.source,
             entry=_entry(self, dtype, out, activation, has_weights),
             block=self.threads,
             grid=cd.minimum(persistent, tiles * self.cluster),
-            dynamic_shared_memory=_whole(_pipeline_bytes(TILE_M, self.n, self.stages) + staging),
+            dynamic_shared_memory=_whole(_pipeline_bytes(self.m, self.n, self.stages) + staging),
             cluster=self.cluster,
         )
 
@@ -95,11 +101,8 @@ class Split:
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
-        batch, m, n = sizes
         if not has_weights and self.n % 64:
-            columns = -(-self.n // 64) * 64
-            stages = self.stages * (self.m + self.n) // (self.m + columns)
-            whole = Split(self.m, columns, stages, self.cluster)
+            whole = replace(self, **_of_columns(self.m, self.n, self.stages))
             return whole.implementation(dtype, out, activation, has_weights, sizes)
         batch, m, n = sizes
         tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
@@ -111,6 +114,12 @@ class Split:
             dynamic_shared_memory=_pipeline_bytes(self.m, self.n, self.stages) + 1024,
             cluster=self.cluster,
         )
+
+
+def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
+    """The same for a b that is [k, n]: whole parts of 64 columns, in the same shared memory."""
+    columns = -(-n // 64) * 64
+    return {"n": columns, "stages": stages * (m + n) // (m + columns)}
 
 
 def _entry(
