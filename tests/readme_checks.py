@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,15 @@ class Bench:
         self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
         cd.load(cd.compile(None, self.kernel(), [target]), device="cuda")
 
+    def without_room(self) -> None:
+        """Build where no file may have more than 1 KiB, as on a full disk."""
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+        try:
+            cd.build(self.kernel(), "cuda:sm_80", store=False)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
 
 Row = Callable[[Bench], object]
 ROWS: dict[str, Row] = {}
@@ -127,6 +137,7 @@ ROWS |= {
         source=bench.source("pair.cu", PAIR.replace("float a, b;", "float a; int b;")),
         operands=[X, cd.Struct("pair", b="i32", a="f32"), Y, cd.Scalar("count", "i64", n)],
     ),
+    "No room for temporary files": lambda bench: bench.without_room(),
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),
