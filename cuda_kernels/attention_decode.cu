@@ -17,7 +17,6 @@
 
 #include "include/attention_placement.cuh"
 #include "include/attention_tiles.cuh"
-#include "include/mbarrier.cuh"
 
 namespace cuda_kernels {
 
@@ -25,7 +24,9 @@ constexpr int kRows = 16;  // of a tile of tensor cores, and keys of a step
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
-__device__ __forceinline__ void synchronise_blocks() { synchronise_cluster(); }
+__device__ __forceinline__ void synchronise_blocks() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
 
 // What lies at the same place in the shared memory of another block of the cluster.
 __device__ __forceinline__ float of_block(const float* place, int block) {
