@@ -34,6 +34,7 @@ from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import compile_error
 from custom_dispatch.frontends.torch.replace import replace_places
+from custom_dispatch.frontends.torch.unsigned import check_unsigned
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -102,6 +103,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     with _without_its_own_warning():
         program = export_model(model, arguments, dynamic_shapes)
         program, replaced = replace_places(program, replace)
+        check_unsigned(program)
         found = kernels_in(program)
         given = found if kernels is None else _together(kernels, found)
         if replace and not given:

@@ -378,9 +378,23 @@ def test_inputs_that_no_array_fits_are_named(shape: Any, kind: int, said: str) -
         (
             helper.make_node("Div", ["a", "a"], ["b"], "quotient"),
             (TensorProto.UINT8, TensorProto.UINT8),
-            "Node `quotient` (Div) is on uint8, which IREE divides as signed numbers.\n"
+            "Node `quotient` (Div) is on uint8, which IREE takes for signed numbers.\n"
             "  expected: signed integers, or floats\n"
             "  next step: insert a Cast to INT64 before it, and one back.",
+        ),
+        *(
+            (
+                helper.make_node(name, ["a"] * count, ["b"], "it"),
+                (TensorProto.UINT8, kind),
+                f"Node `it` ({name}) is on uint8, which IREE takes for signed numbers.\n"
+                "  expected: signed integers, or floats\n"
+                "  next step: insert a Cast to INT64 before it, and one back.",
+            )
+            for name, count, kind in (
+                ("Abs", 1, TensorProto.UINT8),
+                ("Clip", 1, TensorProto.UINT8),
+                ("Pow", 2, TensorProto.UINT8),
+            )
         ),
         (
             helper.make_node("Cast", ["a"], ["b"], "bytes", to=TensorProto.UINT8),

@@ -14,7 +14,11 @@ from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
 from custom_dispatch.frontends.onnx.node import graphs_of, label_of, tensor_type
 
-_WRONG = ("Div", "Mod")
+_WRONG = (
+    "Abs", "Clip", "Div", "MaxPool", "Mod", "Neg", "Pow", "PRelu", "ReduceL1", "TopK",
+)  # fmt: skip
+_TWO_OPERANDS = 2
+"""Of MatMulInteger, which is right with zero points."""
 
 
 def check_unsigned(model: onnx.ModelProto) -> None:
@@ -46,9 +50,10 @@ def _check(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
             continue
         given = elements.get(node.input[0], 0)
         gives = elements.get(node.output[0], 0)
-        if node.op_type in _WRONG and _kind(given) == "u":
+        bare = node.op_type == "MatMulInteger" and len(node.input) == _TWO_OPERANDS
+        if (node.op_type in _WRONG or bare) and _kind(given) == "u":
             raise ModelError(
-                f"{label_of(node)} is on {type_name(given)}, which IREE divides as signed numbers.",
+                f"{label_of(node)} is on {type_name(given)}, which IREE takes for signed numbers.",
                 expected="signed integers, or floats",
                 next_step="insert a Cast to INT64 before it, and one back.",
             )
