@@ -187,7 +187,7 @@ def test_missing_wrong_and_damaged_weights_are_refused(saved: Path, tmp_path: Pa
     assert refusal(ModuleFileError, lambda: cd.load(saved, parameters=3)) == (
         "The parameters are given as 3.\n"
         "  expected: the path of an .irpa file, or a mapping from scopes to paths\n"
-        "  next step: give the file that was saved with `model.vmfb`."
+        "  next step: give the file that was saved with the module."
     )
     for scopes in ({}, {"another": saved.with_suffix(".irpa")}):
         assert refusal(
