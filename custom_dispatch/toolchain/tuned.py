@@ -23,8 +23,10 @@ from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     """The choice by what its table says of each of some targets.
 
-    What was measured of another source or launch than the kernel has now is left out, with a
-    warning. A choice without a table, or whose file is not there yet, stays what it is.
+    For a target where what was measured is another source or launch than a kernel has now, the
+    table does not count, with a warning: without its times, no others could be compared with it,
+    and a kernel for other sizes might come first. A choice without a table, or whose file is not
+    there yet, stays what it is.
 
     Raises
     ------
@@ -34,11 +36,26 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     source = choice.like or choice
     table = table_of(source)
     found = [] if table is None else [item for item in map(table.for_target, targets) if item]
-    return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in found])
+    valid = [item for item in found if not _is_stale(source, item)]
+    return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in valid])
+
+
+def _is_stale(source: Choice, measured: Measured) -> bool:
+    """Whether kernels are others now than those that were measured; then it is said."""
+    stale = [kernel.name for kernel in source.kernels if _is_other(kernel, measured)]
+    if stale:
+        warnings.warn(
+            f"choice `{source.name}`: `{'`, `'.join(stale)}` changed after the table "
+            f"`{source.tuning}` was measured for {measured.target}. So it does not count there, "
+            "and kernels are taken in the declared order; `custom-dispatch tune` measures again.",
+            TuningWarning,
+            stacklevel=3,
+        )
+    return bool(stale)
 
 
 def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
-    """What was measured of the kernels as they are now, by the names of this choice."""
+    """What was measured of the kernels that there are, by the names of this choice."""
     own = [kernel.name for kernel in source.kernels]
     timed = {name for sizes in measured.sizes for name in sizes.seconds}
     if gone := sorted(timed.difference(own)):
@@ -49,16 +66,6 @@ def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
             stacklevel=3,
         )
         measured = measured.without(gone)
-    stale = [kernel.name for kernel in source.kernels if _is_other(kernel, measured)]
-    if stale:
-        warnings.warn(
-            f"choice `{source.name}`: `{'`, `'.join(stale)}` changed after the table "
-            f"`{source.tuning}` was measured for {measured.target}, and so is taken after the "
-            "others; `custom-dispatch tune` measures again.",
-            TuningWarning,
-            stacklevel=3,
-        )
-    measured = measured.without(stale)
     if choice.like is not None:
         pairs = zip(source.kernels, choice.kernels, strict=False)
         names = {theirs.name: ours.name for theirs, ours in pairs}

@@ -21,8 +21,9 @@ from cuda_kernels.shared import quantisation
 from custom_dispatch.kernel.binding import grid_for
 
 Random = np.random.Generator
-SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (17, 2080))
+SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (13, 1280), (17, 2080))
 ONE = RowShape(8, 2, resident=1)
+ONE_OF_THREE_QUADS = RowShape(12, 2, resident=1)
 ONE_OF_BLOCKS = RowShape(16, 2, resident=1, stages=2)
 ONE_OF_TWO_TILES = RowShape(32, 2, resident=1, stages=3)
 ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
@@ -30,6 +31,7 @@ ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
 KERNELS = (
     (quantised.Q4_0, "f16", ANY),
     (quantised.INT4_ZEROS, "bf16", ONE),
+    (quantised.INT4, "f16", ONE_OF_THREE_QUADS),
     (quantised.Q4_0, "f16", ONE_OF_TWO_TILES),
     (quantised.Q4_1, "bf16", ONE_OF_BLOCKS),
 )
@@ -72,11 +74,14 @@ def test_products(products: Shipped, random: Random, layout: Any, kind: str, sha
             product(products, name, x, packed(layout.name, kind, random, n, k))
 
 
-@pytest.mark.parametrize("group", [64, 96, 128, 1152])
-def test_groups_of_other_sizes(products: Shipped, random: Random, group: int) -> None:
-    x = random.standard_normal((1, 1152)).astype(ml_dtypes.bfloat16)
-    weights = packed("int4_zeros", "bf16", random, 19, 1152, group)
-    product(products, "int4_zeros_bf16_1", x, weights)
+@pytest.mark.parametrize("layout", ["int4_zeros_bf16", "int4_f16"])
+@pytest.mark.parametrize(("k", "group"), [(1152, 64), (1152, 96), (1152, 1152), (1536, 128)])
+def test_groups_of_other_sizes(
+    products: Shipped, random: Random, layout: str, k: int, group: int
+) -> None:
+    name, kind = layout.rsplit("_", 1)
+    x = random.standard_normal((1, k)).astype(DTYPES[kind])
+    product(products, f"{layout}_1", x, packed(name, kind, random, 19, k, group))
 
 
 def test_leading_dims(products: Shipped, random: Random) -> None:

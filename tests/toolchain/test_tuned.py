@@ -112,6 +112,22 @@ def test_results_of_kernels_that_are_gone_do_not_count(tmp_path: Path) -> None:
     assert [item.name for item in best.kernels] == ["by_128"]
 
 
+def test_a_table_in_which_a_kernel_is_another_now_does_not_count(tmp_path: Path) -> None:
+    """Without that kernel's times, the first of the others might be one for other sizes."""
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    sizes = MeasuredSizes({"n": 64}, (Result("by_64", 1e-6), Result("by_128", 2e-6)))
+    found = measured(tmp_path, sizes)
+    write(tmp_path, replace(found, digests={**found.digests, "by_64": "0"}))
+    made = choice(tmp_path)
+    with pytest.warns(TuningWarning) as caught:
+        assert tuned(made, [found.target]) is made
+    assert str(caught[0].message) == (
+        f"choice `doubled`: `by_64` changed after the table `{tmp_path / 'doubled.tuning.json'}` "
+        "was measured for cuda:sm_80. So it does not count there, and kernels are taken in the "
+        "declared order; `custom-dispatch tune` measures again."
+    )
+
+
 def test_a_table_of_another_target_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "doubled.cu").write_text(SOURCE)
     made = choice(tmp_path)
