@@ -191,8 +191,11 @@ def _values(
     dtype = operand.dtype.to_numpy()
     if operand.name == "lengths":
         return random.integers(0, dims["keys"] + 1, shape).astype(dtype)
-    if operand.name == "positions":  # each once, and some outside
-        return random.permutation(max(dims["keys"], *shape) + 2)[: shape[0]].astype(dtype) - 1
+    if operand.name == "positions":  # each once, some of them from the end, and some outside
+        keys = dims["keys"]
+        found = random.permutation(max(keys, *shape) + 2)[: shape[0]]
+        from_the_end = (found < keys) & (random.random(shape) < 0.3)
+        return numpy.where(from_the_end, found - keys, found).astype(dtype)
     if operand.dtype.name == "bool":
         return random.random(shape) < 0.7
     if operand.dtype.is_float:

@@ -12,7 +12,8 @@ not finite, the result must be the same NaN or infinity.
 Left out is where a reference says less than a kernel does: what is not finite where a mask or the
 end of a cache hides it, and the reference multiplies by zero; GELU in 16 bits of -infinity, where
 the kernel has the limit, 0, and the definition -infinity times 0. Of a quantised product with an
-infinity it is said only that its result is not finite.
+infinity it is said only that its result is not finite; and of a layer norm with an infinite weight,
+since what it multiplies may be zero in f32 and not quite in double precision.
 """
 
 from __future__ import annotations
@@ -104,9 +105,9 @@ def variants(
         yield name, spoiled(subject, inputs, name, turn)
 
 
-def same_kinds(subject: Subject, results: list[Array], references: list[Array]) -> str:
+def same_kinds(subject: Subject, results: list[Array], references: list[Array], what: str) -> str:
     """Whether NaN is where it should be, and each infinity has its sign; empty if so."""
-    if subject.module == "quantised":
+    if subject.module == "quantised" or (subject.module, what) == ("layer_norm", "spoiled weight"):
         return ""
     for got, want in zip(results, references, strict=True):
         one, other = got.astype(numpy.float64), want.astype(numpy.float64).reshape(got.shape)
@@ -131,7 +132,7 @@ def check(directory: Path, part: int | None) -> int:
         with numpy.errstate(all="ignore"):
             references = wanted(subject.form, inputs, numbers)
             found = problem(subject.form, results, references)
-            found = found or same_kinds(subject, results, references)
+            found = found or same_kinds(subject, results, references, what)
         launches[subject.source] += 1
         if found:
             wrong[subject.source] += 1
