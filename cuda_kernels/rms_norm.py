@@ -12,6 +12,7 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.shared.rows import C_TYPES, THREADS, VALUES, group_threads, row_blocks
+from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -39,6 +40,16 @@ FEW_THREADS, FEW_VALUES, FEW_ROWS = 256, 32, 528
 for each multiprocessor."""
 
 
+def _operands(dtype: str, *, adds: bool) -> list[Operand]:
+    """Those of all kernels, of x or of its sum with a residual; sizes follow."""
+    x, weight = cd.In("x", dtype, [..., columns]), cd.In("weight", dtype, [columns])
+    y, epsilon = cd.Out("y", dtype, [..., columns]), cd.Scalar("epsilon", "f32")
+    if not adds:
+        return [x, weight, y, epsilon]
+    residual = cd.In("residual", dtype, [..., columns])
+    return [x, residual, weight, cd.Out("sum", dtype, [..., columns]), y, epsilon]
+
+
 def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
     """The kernel for an element type, and for blocks of another shape than the usual one."""
     if not threads:
@@ -48,10 +59,7 @@ def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
         source="rms_norm.cu",
         entry=f"cuda_kernels::rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns]),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
+            *_operands(dtype, adds=False),
             cd.Scalar("rows", "i32", cd.batch),
             cd.Scalar("columns", "i32", columns),
             cd.Scalar("group", "i32", group_threads(columns, threads, values)),
@@ -69,12 +77,7 @@ def declare_with_residual(dtype: str, threads: int = THREADS, values: int = VALU
         source="rms_norm.cu",
         entry=f"cuda_kernels::add_rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("residual", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns]),
-            cd.Out("sum", dtype, [..., columns]),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
+            *_operands(dtype, adds=True),
             cd.Scalar("rows", "i32", cd.batch),
             cd.Scalar("columns", "i32", columns),
             cd.Scalar("group", "i32", group_threads(columns, threads, values)),
@@ -94,10 +97,7 @@ def declare_few(
         source="rms_norm.cu",
         entry=f"cuda_kernels::rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns]),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
+            *_operands(dtype, adds=False),
             cd.Scalar("columns", "i32", columns),
         ],
         block=threads,
@@ -116,12 +116,7 @@ def declare_few_with_residual(
         source="rms_norm.cu",
         entry=f"cuda_kernels::add_rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("residual", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns]),
-            cd.Out("sum", dtype, [..., columns]),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
+            *_operands(dtype, adds=True),
             cd.Scalar("columns", "i32", columns),
         ],
         block=threads,
