@@ -67,13 +67,6 @@ class Examples(Protocol):
         """The examples for one place, or why there is none."""
 
 
-class MakesExamples(Protocol):
-    """A pattern of a front end that writes examples itself."""
-
-    def examples(self, module: ir.Module) -> Examples:
-        """What writes its examples for a model."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     order: int

@@ -12,6 +12,7 @@ from iree.compiler.extras.fx_importer import FxImporter
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
+from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import (
@@ -22,13 +23,9 @@ from custom_dispatch.frontends.torch.refusals import (
 )
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.states import RESET
-from custom_dispatch.frontends.torch.updates import (
-    changes_a_value,
-    make_updates_values,
-    return_updates,
-    with_buffers,
-)
+from custom_dispatch.frontends.torch.updates import make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import Weights
+from custom_dispatch.frontends.torch.writes import changes_a_value
 from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters

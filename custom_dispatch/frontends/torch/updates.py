@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 import torch
 from torch.export.graph_signature import (
     InputKind,
-    InputSpec,
     OutputKind,
     OutputSpec,
     TensorArgument,
 )
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.buffers import STATES
 from custom_dispatch.frontends.torch.graph import (
     ASSERTION,
     arguments_of,
@@ -34,6 +33,7 @@ from custom_dispatch.frontends.torch.graph import (
 )
 from custom_dispatch.frontends.torch.matching import VIEWS
 from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.frontends.torch.writes import CASTS, changes_a_value, may_be_a_view
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -45,110 +45,9 @@ _MUTATIONS = {
     InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
     InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
 }
-_CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
-_ALIASES = (aten.alias.default, aten.detach.default, *_CASTS)
+_ALIASES = (aten.alias.default, aten.detach.default, *CASTS)
 """They give the very tensor that they take, where they convert nothing."""
 _FILLS = {"fill", "full", "full_like", "ones", "ones_like", "zero", "zeros", "zeros_like"}
-_STATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
-
-
-def changes_a_value(node: torch.fx.Node) -> bool:
-    """Whether a call writes into one of its arguments."""
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
-
-
-def with_buffers(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program with each tensor that it holds and writes as a buffer of its own.
-
-    PyTorch keeps tensors that a module holds elsewhere, as in a list or a cache's object, as
-    constants, also where they were registered as buffers besides; and writes them there as well.
-
-    Raises
-    ------
-    ModelError
-        A buffer is written whose memory another tensor has too, or which modules do not take.
-    """
-    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
-    inputs = dict(zip(placeholders, program.graph_signature.input_specs, strict=True))
-    roots = {root for node in program.graph.nodes for root in _written_by(node)}
-    given = {spec.target for spec in program.graph_signature.output_specs if spec.kind in _STATES}
-    held = {**program.constants, **program.state_dict}
-    written = {
-        node: spec
-        for node, spec in inputs.items()
-        if spec.target in held and (node in roots or spec.target in given)
-    }
-    for node, spec in written.items():
-        dtype = held[spec.target].dtype
-        if element_type_of(dtype) is None:
-            name = str(dtype).removeprefix("torch.")
-            raise ModelError(
-                f"The model changes its buffer `{spec.target}`, which is {name}: modules do not "
-                "keep that.",
-                expected="a buffer of real numbers of 8 bits or more, or of bools",
-                next_step="keep its real and imaginary parts: torch.view_as_real."
-                if dtype.is_complex
-                else "keep it as such a one.",
-            )
-        for other, another in inputs.items():
-            value = held.get(another.target) if other is not node and other.users else None
-            if isinstance(value, torch.Tensor) and _overlap(held[spec.target], value):
-                raise ModelError(
-                    f"The model changes its buffer `{spec.target}`, which shares memory with "
-                    f"`{another.target}`.",
-                    expected="a buffer with memory of its own",
-                    next_step="register one of them, and take views of it in `forward`.",
-                )
-    constants = [s.target for s in written.values() if s.kind == InputKind.CONSTANT_TENSOR]
-    if not written:
-        return program
-    signature = copy.deepcopy(program.graph_signature)
-    signature.input_specs = [
-        InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)
-        if spec.target in constants
-        else spec
-        for spec in signature.input_specs
-    ]
-    # A tensor under two names is read and written under one; `run_decompositions` fails where
-    # buffers share memory all the same.
-    state, others = dict(program.state_dict), dict(program.constants)
-    for node, spec in inputs.items():
-        for kept in (state, others) if not node.users else ():
-            if isinstance(kept.get(spec.target), torch.Tensor):
-                kept[spec.target] = kept[spec.target].detach().clone()
-    return program._update(program.graph_module, signature, state_dict=state, constants=others)
-
-
-def _written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
-    """The values of which a call writes into one, or into a view."""
-    if not changes_a_value(node):
-        return
-    declared = node.target._schema.arguments
-    for index, argument in enumerate(declared):
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-        while isinstance(value, torch.fx.Node) and value.op == "call_function":
-            if not (_may_be_a_view(value) or changes_a_value(value)) or not value.args:
-                break
-            value = value.args[0]
-        if isinstance(value, torch.fx.Node) and value.op == "placeholder":
-            yield value
-
-
-def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors have memory in common."""
-    if one.is_meta or other.is_meta or one.device != other.device or not one.numel():
-        return False
-    spans = []
-    for tensor in (one, other):
-        last = sum(
-            (size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True)
-        )
-        start = tensor.data_ptr()
-        spans.append((start, start + (last + 1) * tensor.itemsize if tensor.numel() else start))
-    (start, end), (other_start, other_end) = spans
-    return bool(start < other_end and other_start < end)
 
 
 def make_updates_values(
@@ -182,7 +81,7 @@ def make_updates_values(
         if target is None or written not in holds:
             return None
         before = [user for user in written.users if order[user] < order[node]]
-        if any(map(_may_be_a_view, before)):
+        if any(map(may_be_a_view, before)):
             return None
         node.target = target
         name = holds[written]
@@ -249,20 +148,6 @@ def _gives_the_same(target: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
     return (old.dtype, str(old.shape)) == (new.dtype, str(new.shape))
 
 
-def _may_be_a_view(node: torch.fx.Node) -> bool:
-    """Whether a call's result may share its argument's memory."""
-    if node.target in (ASSERTION, aten.sym_size.int) or registered_kernel(node.target):
-        return False
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return True
-    if node.target in _CASTS:
-        return bool(node.meta["val"].dtype == node.args[0].meta["val"].dtype)
-    # Of others than the core's, such as dropout, the schema does not tell.
-    return torch.Tag.core not in node.target.tags or any(
-        result.alias_info is not None for result in node.target._schema.returns
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Updates:
     """A model that returns what it would write, and writes into nothing any more."""
@@ -313,7 +198,7 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
     states = {
         index: str(spec.target)
         for index, spec in enumerate(signature.output_specs)
-        if spec.kind in _STATES
+        if spec.kind in STATES
     }
     # What a program holds of mutations comes first among what it returns.
     return Updates(

@@ -1,0 +1,92 @@
+"""Buffers of exported PyTorch models: which a model changes, each with memory of its own."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind
+
+from custom_dispatch.errors import ModelError
+from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.writes import written_by
+
+STATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+"""New values of what a model holds itself."""
+
+
+def with_buffers(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program with each tensor that it holds and writes as a buffer of its own.
+
+    PyTorch keeps tensors that a module holds elsewhere, as in a list or a cache's object, as
+    constants, also where they were registered as buffers besides; and writes them there as well.
+
+    Raises
+    ------
+    ModelError
+        A buffer is written whose memory another tensor has too, or which modules do not take.
+    """
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    inputs = dict(zip(placeholders, program.graph_signature.input_specs, strict=True))
+    roots = {root for node in program.graph.nodes for root in written_by(node)}
+    given = {spec.target for spec in program.graph_signature.output_specs if spec.kind in STATES}
+    held = {**program.constants, **program.state_dict}
+    written = {
+        node: spec
+        for node, spec in inputs.items()
+        if spec.target in held and (node in roots or spec.target in given)
+    }
+    for node, spec in written.items():
+        dtype = held[spec.target].dtype
+        if element_type_of(dtype) is None:
+            name = str(dtype).removeprefix("torch.")
+            raise ModelError(
+                f"The model changes its buffer `{spec.target}`, which is {name}: modules do not "
+                "keep that.",
+                expected="a buffer of real numbers of 8 bits or more, or of bools",
+                next_step="keep its real and imaginary parts: torch.view_as_real."
+                if dtype.is_complex
+                else "keep it as such a one.",
+            )
+        for other, another in inputs.items():
+            value = held.get(another.target) if other is not node and other.users else None
+            if isinstance(value, torch.Tensor) and _overlap(held[spec.target], value):
+                raise ModelError(
+                    f"The model changes its buffer `{spec.target}`, which shares memory with "
+                    f"`{another.target}`.",
+                    expected="a buffer with memory of its own",
+                    next_step="register one of them, and take views of it in `forward`.",
+                )
+    constants = [s.target for s in written.values() if s.kind == InputKind.CONSTANT_TENSOR]
+    if not written:
+        return program
+    signature = copy.deepcopy(program.graph_signature)
+    signature.input_specs = [
+        InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)
+        if spec.target in constants
+        else spec
+        for spec in signature.input_specs
+    ]
+    # A tensor under two names is read and written under one; `run_decompositions` fails where
+    # buffers share memory all the same.
+    state, others = dict(program.state_dict), dict(program.constants)
+    for node, spec in inputs.items():
+        for kept in (state, others) if not node.users else ():
+            if isinstance(kept.get(spec.target), torch.Tensor):
+                kept[spec.target] = kept[spec.target].detach().clone()
+    return program._update(program.graph_module, signature, state_dict=state, constants=others)
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have memory in common."""
+    if one.is_meta or other.is_meta or one.device != other.device or not one.numel():
+        return False
+    spans = []
+    for tensor in (one, other):
+        last = sum(
+            (size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True)
+        )
+        start = tensor.data_ptr()
+        spans.append((start, start + (last + 1) * tensor.itemsize if tensor.numel() else start))
+    (start, end), (other_start, other_end) = spans
+    return bool(start < other_end and other_start < end)
