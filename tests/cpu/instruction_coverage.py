@@ -34,6 +34,8 @@ OPTIONS = [
     *(f"-I{path}" for path in PATHS),
 ]
 ARCHS = ("sm_80", "sm_90")
+_FUNCTIONS = re.compile(r"(?m)^(?=[.\w ]*\.(?:entry|func)\b)")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _REFUSED = re.compile(r"uses `(?P<opcode>[^`]+)` \(PTX line (?P<line>\d+)")
 
 
@@ -57,24 +59,38 @@ class Coverage:
         self.where = other.where | self.where
 
 
-def measure(module: Module) -> Coverage:
-    """Lower every entry, leaving out what is refused until nothing is."""
-    found = Coverage()
+def measure(ptx: str, measured: dict[str, Coverage]) -> Coverage:
+    """Lower every entry, leaving out what is refused until nothing is.
+
+    Those that have the same text for another architecture, by `measured`, are not lowered again.
+    """
+    module, total = read_module(ptx), Coverage()
+    texts = {name: text for text in _FUNCTIONS.split(ptx) for name in _ENTRY.findall(text)[:1]}
+    called = "".join(text for text in _FUNCTIONS.split(ptx) if ".func" in text[:60])
     for entry in module.entries:
-        while True:
-            try:
-                lower(replace(module, entries=(entry,)), [_kernel(entry)])
-            except UnsupportedInstructionError as error:
-                named = _REFUSED.search(str(error))
-                if named is None:
-                    raise
-                module, entry = _without(module, entry, named["opcode"], int(named["line"]))
-                found.refused[named["opcode"]] += 1
-                found.total += 1
-                found.where.setdefault(named["opcode"], entry.name)
-            else:
-                break
-        found.total += sum(isinstance(s, Instruction) for s in entry.body)
+        text = texts[entry.name] + called
+        if text not in measured:
+            measured[text] = _measure(module, entry)
+        total.add(measured[text])
+    return total
+
+
+def _measure(module: Module, entry: Entry) -> Coverage:
+    found = Coverage()
+    while True:
+        try:
+            lower(replace(module, entries=(entry,)), [_kernel(entry)])
+        except UnsupportedInstructionError as error:
+            named = _REFUSED.search(str(error))
+            if named is None:
+                raise
+            module, entry = _without(module, entry, named["opcode"], int(named["line"]))
+            found.refused[named["opcode"]] += 1
+            found.total += 1
+            found.where.setdefault(named["opcode"], entry.name)
+        else:
+            break
+    found.total += sum(isinstance(s, Instruction) for s in entry.body)
     return found
 
 
@@ -140,13 +156,12 @@ def known(group: str) -> list[str]:
 
 def report() -> Coverage:
     """Measure everything, and print a line for each file and for each opcode not lowered."""
-    total = Coverage()
+    total, measured = Coverage(), dict[str, Coverage]()
     for name, arch, ptx in builds():
-        module = read_module(ptx)
-        found = measure(module)
+        found, kernels = measure(ptx, measured), ptx.count(".entry")
         refused = sum(found.refused.values())
         print(
-            f"{name:24} {arch}  {len(module.entries):4} kernels  {found.total:7} instructions"
+            f"{name:24} {arch}  {kernels:4} kernels  {found.total:7} instructions"
             f"  {100 * found.share:7.3f} %  {refused} not lowered"
         )
         total.add(found)
