@@ -50,89 +50,63 @@ def _operands(dtype: str, *, adds: bool) -> list[Operand]:
     return [x, residual, weight, cd.Out("sum", dtype, [..., columns]), y, epsilon]
 
 
-def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
-    """The kernel for an element type, and for blocks of another shape than the usual one."""
+def declare(dtype: str, threads: int = 0, values: int = 0, *, adds: bool = False) -> cd.Kernel:
+    """The kernel for an element type, and for blocks of another shape than the usual one.
+
+    Parameters
+    ----------
+    adds
+        Whether it is of a sum with a residual, which is a result too.
+    """
     if not threads:
-        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
+        threads, values = (THREADS, VALUES) if adds or dtype == "f32" else (128, 64)
+    name = _name(adds)
     return cd.Kernel(
-        f"rms_norm_{dtype}",
+        f"{name}_{dtype}",
         source="rms_norm.cu",
-        entry=f"cuda_kernels::rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
+        entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
-            *_operands(dtype, adds=False),
+            *_operands(dtype, adds=adds),
             cd.Scalar("rows", "i32", cd.batch),
             cd.Scalar("columns", "i32", columns),
             cd.Scalar("group", "i32", group_threads(columns, threads, values)),
         ],
         block=threads,
         grid=row_blocks(columns, threads, values),
-        reference=_normalised,
-    )
-
-
-def declare_with_residual(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
-    """The same of a sum, which is a result too."""
-    return cd.Kernel(
-        f"add_rms_norm_{dtype}",
-        source="rms_norm.cu",
-        entry=f"cuda_kernels::add_rms_norm<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            *_operands(dtype, adds=True),
-            cd.Scalar("rows", "i32", cd.batch),
-            cd.Scalar("columns", "i32", columns),
-            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
-        ],
-        block=threads,
-        grid=row_blocks(columns, threads, values),
-        reference=_sum_and_normalised,
+        reference=_sum_and_normalised if adds else _normalised,
     )
 
 
 def declare_few(
-    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, rows: int = FEW_ROWS
+    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, *, adds: bool = False
 ) -> cd.Kernel:
-    """The kernel for few rows, which a block holds whole."""
+    """The same for few rows, each of which a block holds whole."""
+    name = _name(adds)
     return cd.Kernel(
-        f"rms_norm_{dtype}_few",
+        f"{name}_{dtype}_few",
         source="rms_norm.cu",
-        entry=f"cuda_kernels::rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            *_operands(dtype, adds=False),
-            cd.Scalar("columns", "i32", columns),
-        ],
+        entry=f"cuda_kernels::{name}_few<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[*_operands(dtype, adds=adds), cd.Scalar("columns", "i32", columns)],
         block=threads,
         grid=cd.batch,
-        requires=[cd.batch <= rows, columns <= threads * values],
-        reference=_normalised,
+        requires=[cd.batch <= FEW_ROWS, columns <= threads * values],
+        reference=_sum_and_normalised if adds else _normalised,
     )
 
 
-def declare_few_with_residual(
-    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, rows: int = FEW_ROWS
-) -> cd.Kernel:
-    """The same of a sum, which is a result too."""
-    return cd.Kernel(
-        f"add_rms_norm_{dtype}_few",
-        source="rms_norm.cu",
-        entry=f"cuda_kernels::add_rms_norm_few<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            *_operands(dtype, adds=True),
-            cd.Scalar("columns", "i32", columns),
-        ],
-        block=threads,
-        grid=cd.batch,
-        requires=[cd.batch <= rows, columns <= threads * values],
-        reference=_sum_and_normalised,
-    )
+def _name(adds: bool) -> str:
+    return "add_rms_norm" if adds else "rms_norm"
 
 
-def _choice(few: cd.Kernel, kernel: cd.Kernel) -> cd.Choice:
+def _choice(dtype: str, *, adds: bool = False) -> cd.Choice:
+    kernel = declare(dtype, adds=adds)
+    few = declare_few(dtype, adds=adds)
     return cd.Choice(kernel.name, [few, kernel.with_launch(name=f"{kernel.name}_any")])
 
 
 rms_norm_f32 = declare("f32")
-rms_norm_f16 = _choice(declare_few("f16"), declare("f16"))
-rms_norm_bf16 = _choice(declare_few("bf16"), declare("bf16"))
-add_rms_norm_f32 = declare_with_residual("f32")
-add_rms_norm_f16 = _choice(declare_few_with_residual("f16"), declare_with_residual("f16"))
-add_rms_norm_bf16 = _choice(declare_few_with_residual("bf16"), declare_with_residual("bf16"))
+rms_norm_f16 = _choice("f16")
+rms_norm_bf16 = _choice("bf16")
+add_rms_norm_f32 = declare("f32", adds=True)
+add_rms_norm_f16 = _choice("f16", adds=True)
+add_rms_norm_bf16 = _choice("bf16", adds=True)
