@@ -65,12 +65,14 @@ __device__ __forceinline__ float number_of(unsigned short bits) {
   return static_cast<float>(number);
 }
 
+// x of a slice, 16 bytes a lane; twice, so that the next may be written while this one is still read. The second half
+// lies in other banks than the first.
+using Slices = uint4[2][36];
+
 // Shared memory of a block.
 template <int Warps, int Rows>
 struct GroupsMemory {
-  // x of a slice, 16 bytes a lane; twice, so that the next may be written while this one is still read. The second half
-  // lies in other banks than the first.
-  uint4 arranged[Warps][2][36];
+  Slices arranged[Warps];
   float found[Warps][Rows];
 };
 
@@ -78,10 +80,9 @@ template <class T, bool HasZeros, int Warps, int Quads>
 struct GroupsProduct {
   using Float = Bare<T>;
   static constexpr int kRows = 4 * Quads;
-  // Whether weights are asked for again before they are multiplied, which takes registers for both.
+  // Whether weights are asked for again before they are multiplied, which takes registers for both: too many for 7 quads,
+  // and for zeros in bf16, where a word is 7 instructions and not 5.
   static constexpr bool kAsksEarly = Quads <= 4 && (!HasZeros || Float::kTooMuch == 0.0f);
-
-  using Slices = uint4[2][36];
 
   const unsigned char* __restrict__ weight;
   const T *__restrict__ x, *__restrict__ scales, *__restrict__ zeros;
