@@ -23,6 +23,7 @@ from custom_dispatch.frontends.model import Model, diagnostic, parse_content, pa
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
 from custom_dispatch.frontends.patterns.text import is_of_linalg
+from custom_dispatch.frontends.powers import write_powers
 from custom_dispatch.frontends.preflight import (
     find_preflights,
     has_effects,
@@ -229,6 +230,7 @@ def link(
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
+        write_powers(module)
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables
         parts = [write_executables(written, reference, form)]

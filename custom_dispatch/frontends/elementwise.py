@@ -1,0 +1,113 @@
+"""Operations on the elements of tensors, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.frontends.operations import create
+
+_ORDERED_EQUAL, _ORDERED_LESS, _UNORDERED_UNEQUAL = 1, 4, 13
+"""`arith.cmpf`'s predicates. Of NaN, the last one alone is true."""
+_BIT = "i1"
+
+
+class Arithmetic:
+    """Makes operations on floats of one type, where the insertion point is."""
+
+    def __init__(self, kind: ir.Type) -> None:
+        self.kind = kind
+
+    def constant(self, number: float) -> Any:
+        """A number."""
+        return create("arith.constant", self.kind, value=ir.FloatAttr.get(self.kind, number))
+
+    def compute(self, name: str, *operands: Any) -> Any:
+        """An operation whose result is a float."""
+        return create(name, self.kind, *operands)
+
+    def equal(self, first: Any, second: Any) -> Any:
+        """Whether floats are the same number; false of NaN."""
+        return _compare(_ORDERED_EQUAL, first, second)
+
+    def less(self, first: Any, second: Any) -> Any:
+        """Whether a float is less than another; false of NaN."""
+        return _compare(_ORDERED_LESS, first, second)
+
+    def unequal(self, first: Any, second: Any) -> Any:
+        """Whether floats are not the same number; true of NaN."""
+        return _compare(_UNORDERED_UNEQUAL, first, second)
+
+    def both(self, first: Any, second: Any) -> Any:
+        """The conjunction of two conditions."""
+        return create("arith.andi", first.type, first, second)
+
+    def either(self, first: Any, second: Any) -> Any:
+        """The disjunction of two conditions."""
+        return create("arith.ori", first.type, first, second)
+
+    def select(self, condition: Any, first: Any, second: Any) -> Any:
+        """The first float where the condition holds, else the second."""
+        return create("arith.select", self.kind, condition, first, second)
+
+
+def is_odd(integer: Any) -> Any:
+    """Whether an integer is odd: its lowest bit."""
+    return create("arith.trunci", ir.Type.parse(_BIT), integer)
+
+
+def _compare(predicate: int, first: Any, second: Any) -> Any:
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    return create("arith.cmpf", ir.Type.parse(_BIT), first, second, predicate=attribute)
+
+
+def over_elements(op: ir.Operation) -> ir.Operation:
+    """Replace an operation on tensors of one shape by a `linalg.generic` over their elements.
+
+    Returns
+    -------
+    ir.Operation
+        The same operation on elements, in the body of the other.
+    """
+    kind = op.result.type
+    tensors = [*op.operands, _empty(kind, op.operands[0])]
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    generic = ir.Operation.create(
+        "linalg.generic",
+        results=[kind],
+        operands=tensors,
+        regions=1,
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([identity] * len(tensors)),
+            "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tensors) - 1, 1]),
+        },
+    )
+    elements = [tensor.type.element_type for tensor in tensors]
+    body = ir.Block.create_at_start(generic.regions[0], elements, [op.location] * len(tensors))
+    with ir.InsertionPoint(body):
+        inner = ir.Operation.create(
+            op.name, results=[kind.element_type], operands=[*body.arguments][:-1]
+        )
+        ir.Operation.create("linalg.yield", operands=[inner.result])
+    op.result.replace_all_uses_with(generic.result)
+    op.erase()
+    return inner
+
+
+def _empty(kind: Any, like: Any) -> Any:
+    """A tensor without values, of the sizes that another one has."""
+    index = ir.IndexType.get()
+    sizes = [
+        create(
+            "tensor.dim",
+            index,
+            like,
+            create("arith.constant", index, value=ir.IntegerAttr.get(index, axis)),
+        )
+        for axis in range(kind.rank)
+        if kind.is_dynamic_dim(axis)
+    ]
+    return create("tensor.empty", kind, *sizes)
