@@ -7,8 +7,8 @@ sentences; `masked_attention_{dtype}_{dim}` takes one for each query, [batch, 1,
 `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
 
 Heads of 64 and 128 of 16 bits take tensor cores (`tensor_core_attention.py`); those of f32 and of
-32 take `attention.cu`, which is declared here. On CPUs all but `cached_attention` are
-`attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
+32 take `attention.cu`, which is declared here. On CPUs all are `attention_cpu.cu`; `kernel.own` is
+what GPUs run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations

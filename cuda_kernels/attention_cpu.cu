@@ -27,21 +27,23 @@ struct Tiles {
   float maxima[kQueries], rescale[kQueries];
 };
 
-template <class T, int Dim, bool ByPosition = false>
-__global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
-                                                                 const T* __restrict__ k,
-                                                                 const T* __restrict__ v,
-                                                                 const void* __restrict__ mask,
-                                                                 T* __restrict__ out,
-                                                                 float scale,
-                                                                 bool causal,
-                                                                 int batches,
-                                                                 int heads,
-                                                                 int kv_heads,
-                                                                 int queries,
-                                                                 int keys,
-                                                                 int mask_rows,
-                                                                 bool mask_is_bool) {
+// Of the keys that there is room for, `lengths` are there, or all; the queries are the last of these with a causal mask, and
+// without `lengths` the first.
+template <class T, int Dim, bool ByPosition>
+__device__ __forceinline__ void attend(const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       const void* __restrict__ mask,
+                                       T* __restrict__ out,
+                                       float scale,
+                                       bool causal,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int keys,
+                                       int mask_rows,
+                                       bool mask_is_bool,
+                                       const int* __restrict__ lengths) {
   constexpr int pieces = Dim / kWidth;
   extern __shared__ float4 shared[];
   Tiles<Dim>& tiles = *reinterpret_cast<Tiles<Dim>*>(shared);
@@ -49,6 +51,8 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
   const QueryTile<kQueries> tile(queries, heads);
   const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int rows = min(kQueries, queries - first), last_row = min(row + kRows, rows);
+  const int seen = lengths == nullptr ? keys : max(0, min(lengths[batch], keys));
+  const int offset = lengths == nullptr ? 0 : seen - queries;
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
@@ -68,13 +72,13 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
   }
   float result[kRows][pieces] = {};
 
-  const int end = causal ? min(keys, first + kQueries) : keys;
+  const int end = causal ? min(seen, first + kQueries + offset) : seen;
 #pragma unroll 1
   for (int start = 0; start < end; start += kWidth) {
     __syncthreads();  // the tiles were used
 #pragma unroll 1
     for (int j = warp; j < kWidth; j += kWarps) {
-      const bool is_there = start + j < keys;
+      const bool is_there = start + j < seen;
       const long long from = static_cast<long long>(start + j) * Dim;
 #pragma unroll
       for (int d = lane; d < Dim; d += kWidth) {
@@ -104,7 +108,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
         score += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
                               : static_cast<float>(static_cast<const T*>(mask)[at]);
       }
-      score = key < keys && !(causal && key > query) ? score : -INFINITY;
+      score = key < seen && !(causal && key > query + offset) ? score : -INFINITY;
       const float before = tiles.maxima[i];
       float maximum = fmaxf(before, score);
       for (int distance = kWidth / 2; distance > 0; distance /= 2)
@@ -146,6 +150,39 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
 #pragma unroll
     for (int d = lane; d < Dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
   }
+}
+
+template <class T, int Dim, bool ByPosition = false>
+__global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
+                                                                 const T* __restrict__ k,
+                                                                 const T* __restrict__ v,
+                                                                 const void* __restrict__ mask,
+                                                                 T* __restrict__ out,
+                                                                 float scale,
+                                                                 bool causal,
+                                                                 int batches,
+                                                                 int heads,
+                                                                 int kv_heads,
+                                                                 int queries,
+                                                                 int keys,
+                                                                 int mask_rows,
+                                                                 bool mask_is_bool) {
+  attend<T, Dim, ByPosition>(q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys, mask_rows, mask_is_bool, nullptr);
+}
+
+// As `cached_attention` of attention_decode.cu.
+template <class T, int Dim>
+__global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T* __restrict__ q,
+                                                                        const T* __restrict__ k,
+                                                                        const T* __restrict__ v,
+                                                                        const int* __restrict__ lengths,
+                                                                        T* __restrict__ out,
+                                                                        float scale,
+                                                                        int heads,
+                                                                        int kv_heads,
+                                                                        int queries,
+                                                                        int keys) {
+  attend<T, Dim, false>(q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1, false, lengths);
 }
 
 }  // namespace cuda_kernels

@@ -19,6 +19,7 @@ from cuda_kernels.shared.attention import (
     attend_cache,
     batch,
     blocks,
+    cached_on_cpu,
     flops,
     heads,
     keys,
@@ -298,7 +299,8 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
         requires=_few_rows(),
         reference=attend_cache,
         flops=flops(dim),
-        implementations=_on_clusters("cached_attention", dtype, dim, clusters),
+        implementations=_on_clusters("cached_attention", dtype, dim, clusters)
+        | {"cpu": cached_on_cpu(dtype, dim)},
     )
 
 

@@ -108,6 +108,12 @@ def _index_put(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
     return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
 
 
+def _index_put_of_one(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    """As `cache[:, :, positions] = fresh` is exported where there is one sequence."""
+    fresh = fresh.view(fresh.shape[1:])
+    return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
+
+
 def _rotary_by_position(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return _rotary(x.transpose(1, 2), cos, sin)
 
@@ -163,6 +169,23 @@ def _masked_repeated_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tenso
     return functional.scaled_dot_product_attention(q, keys, values, mask)
 
 
+def _filled(k: Tensor, lengths: Tensor) -> Tensor:
+    """The mask of one query: the keys that there are so far."""
+    return (torch.arange(k.shape[2]) < lengths.unsqueeze(1)).reshape(k.shape[0], 1, 1, k.shape[2])
+
+
+def _of_cache(computes: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Masked attention of one query, with the mask of a cache that is partly filled."""
+
+    def plain(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> Tensor:
+        return computes(q, k, v, _filled(k, lengths))
+
+    def scaled(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, scale: float) -> Tensor:
+        return computes(q, k, v, _filled(k, lengths), scale)
+
+    return scaled if "scale" in inspect.signature(computes).parameters else plain
+
+
 def _by_position(computes: Callable[..., Tensor]) -> list[Callable[..., Tensor]]:
     """The same with the heads of a position beside each other, as models write that."""
 
@@ -199,6 +222,31 @@ def _attentions_by_position() -> Patterns:
                 found.append(
                     cd.torch.Pattern(
                         kernel, _by_position(computes), fixed=fixed, sizes=sizes, required=False
+                    )
+                )
+    return tuple(found)
+
+
+def _cached_attentions() -> Patterns:
+    """A step of decoding. With more queries the kernel takes lengths to end with the cache."""
+    found = []
+    for dtype in _TYPES[1:]:
+        for size in _HEADS[1:]:
+            for computes, scale, sizes in (
+                (_masked_repeated, {}, _GROUPED),
+                (_masked_grouped, {}, _GROUPED),
+                (_masked_attention, {}, _ONE_EACH),
+                (_masked_repeated_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
+                (_masked_grouped_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
+                (_masked_attention_of_usual_scale, {"scale": size**-0.5}, _ONE_EACH),
+            ):
+                found.append(
+                    cd.torch.Pattern(
+                        getattr(attentions, f"cached_attention_{dtype}_{size}"),
+                        _of_cache(computes),
+                        fixed=scale,
+                        sizes={**sizes, "queries": 1},
+                        required=False,
                     )
                 )
     return tuple(found)
@@ -314,7 +362,9 @@ for _tables in (6, 1):
         sizes={"batch": 6, "tables": _tables},
     )
 write_cache = _each(write_caches, "write_cache", _index_copy, _index_put)
-attention = _attentions_by_position() + _attentions()
+write_cache += _each(write_caches, "write_cache", _index_put_of_one, sizes={"batch": 1})
+cached_attention = _cached_attentions()
+attention = _attentions_by_position() + cached_attention + _attentions()
 linear = (  # those first that stand for more
     *_each(gemms, "linear_relu", _linear_relu),
     *_each(gemms, "linear_silu", _linear_silu),

@@ -73,11 +73,20 @@ def on_cpu(
     dtype: str, dim: int, by_position: bool = False, all_heads: Expr = ALL_HEADS
 ) -> cd.Implementation:
     """What CPUs run for all of them: `attention_cpu.cu`."""
+    return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>", dim, all_heads)
+
+
+def cached_on_cpu(dtype: str, dim: int) -> cd.Implementation:
+    """The same with a cache that is partly filled."""
+    return _on_cpu(f"cached_attention_cpu<{C_TYPES[dtype]}, {dim}>", dim, ALL_HEADS)
+
+
+def _on_cpu(entry: str, dim: int, all_heads: Expr) -> cd.Implementation:
     warps, rows, lanes = 8, 8, 32
     tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
     return cd.Implementation(
         source="attention_cpu.cu",
-        entry=f"cuda_kernels::attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>",
+        entry=f"cuda_kernels::{entry}",
         block=warps * lanes,
         grid=blocks(warps * rows, all_heads),
         dynamic_shared_memory=4 * tiles,

@@ -14,6 +14,8 @@ from transformers.integrations.executorch import TorchExportableModuleWithStatic
 
 import custom_dispatch as cd
 from cuda_kernels import torch_patterns
+from custom_dispatch.frontends.torch.importer import export_model
+from custom_dispatch.frontends.torch.replace import replace_places
 
 KEYS, PROMPT, STEPS = 32, 5, 20
 TOOLS = Path(sysconfig.get_path("scripts"))
@@ -22,15 +24,15 @@ TOOLS = Path(sysconfig.get_path("scripts"))
 class Generator(torch.nn.Module):
     """Logits of the tokens at some positions; the cache holds what was there before."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = 32, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         torch.manual_seed(0)
         config = LlamaConfig(
             vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2,
-            num_attention_heads=2, num_key_value_heads=1, head_dim=32, max_position_embeddings=KEYS,
-            attn_implementation="sdpa",
+            num_attention_heads=2, num_key_value_heads=1, head_dim=size,
+            max_position_embeddings=KEYS, attn_implementation="sdpa",
         )  # fmt: skip
-        model = LlamaForCausalLM(config).eval()
+        model = LlamaForCausalLM(config).to(dtype).eval()
         model.generation_config = GenerationConfig(
             use_cache=True,
             cache_implementation="static",
@@ -41,6 +43,17 @@ class Generator(torch.nn.Module):
     def forward(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model(input_ids=tokens, cache_position=positions)
         return logits
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_step_of_16_bits_reads_as_much_of_the_cache_as_is_filled() -> None:
+    generator = Generator(64, torch.bfloat16).eval()
+    program = export_model(generator, (torch.tensor([[1]]), torch.tensor([3])), None)
+    report = replace_places(program, [torch_patterns.write_cache, torch_patterns.attention])[1]
+    assert sorted(item.kernel for item in report) == [
+        *["cached_attention_bf16_64"] * 2,
+        *["write_cache_bf16"] * 4,
+    ]
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")

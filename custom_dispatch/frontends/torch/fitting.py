@@ -10,7 +10,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.frontends.torch.graph import tensor_of
-from custom_dispatch.frontends.torch.matching import Match, are_equal, size_of
+from custom_dispatch.frontends.torch.matching import Match
+from custom_dispatch.frontends.torch.numbers import are_equal, size_of
 from custom_dispatch.frontends.torch.shapes import holds
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.kernel.buffer import Buffer

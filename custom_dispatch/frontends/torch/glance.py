@@ -16,7 +16,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from custom_dispatch.frontends.patterns.function import Computes
 from custom_dispatch.frontends.patterns.pattern import first_alike
-from custom_dispatch.frontends.torch.graph import may_be_identity
+from custom_dispatch.frontends.torch.graph import may_be_identity, tensor_of
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.tracing import example_values
 
@@ -51,5 +51,13 @@ def _operations(
     return Counter(
         node.target
         for node in module.graph.nodes
-        if isinstance(node.target, torch._ops.OpOverload) and not may_be_identity(node.target)
+        if isinstance(node.target, torch._ops.OpOverload)
+        and not may_be_identity(node.target)
+        and _is_of_floats(node)
     )
+
+
+def _is_of_floats(node: torch.fx.Node) -> bool:
+    """Conditions on positions are compared by value, with whatever operations they are made."""
+    tensor = tensor_of(node)
+    return tensor is None or tensor.dtype.is_floating_point

@@ -9,7 +9,6 @@ else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +17,9 @@ import sympy
 import torch
 
 from custom_dispatch.frontends.torch.graph import arguments_of, resolved, tensor_of, users_of
+from custom_dispatch.frontends.torch.indices import Indices
+from custom_dispatch.frontends.torch.numbers import are_equal, is_equal, is_same_number, size_of
+from custom_dispatch.frontends.torch.solving import Condition, Solved, solve
 from custom_dispatch.frontends.torch.traced import Call, Fixed, Hole, Operand, Size, Traced
 
 aten = torch.ops.aten
@@ -43,6 +45,8 @@ VIEWS = {
     aten.unsqueeze.default,
     aten.view.default,
 }
+# They broadcast what they take, so that what is there once is there for all.
+_BROADCASTS = {aten.scaled_dot_product_attention.default, aten.where.self, *_COMMUTATIVE}
 _MOST_STEPS = 20_000
 
 
@@ -54,7 +58,8 @@ class Match:
     outputs: tuple[torch.fx.Node, ...]
     nodes: frozenset[torch.fx.Node]
     """The operations that it stands for."""
-    operands: Mapping[str, torch.fx.Node]
+    operands: Mapping[str, Any]
+    """Nodes; what follows from a condition is a `Solved` first."""
     scalars: Mapping[str, Any]
 
     @property
@@ -101,6 +106,8 @@ class _State:
     symbols: Mapping[Any, Any] = field(default_factory=dict)
     sizes: tuple[tuple[Any, _Pair], ...] = ()
     """Sizes that are compared when all symbols are known."""
+    conditions: tuple[tuple[Condition, _Pair], ...] = ()
+    """Conditions likewise."""
 
 
 _Ways = list[tuple[tuple[_Pair, ...], _State]]
@@ -122,6 +129,7 @@ class Matcher:
         self, graph: torch.fx.Graph, constants: Mapping[torch.fx.Node, torch.Tensor]
     ) -> None:
         self._constants = constants
+        self.indices = Indices(constants)
         self._by_target: dict[Any, list[torch.fx.Node]] = {}
         for node in graph.nodes:
             if node.op == "call_function":
@@ -139,11 +147,14 @@ class Matcher:
         self._best, self._steps, self._traced = None, 0, traced
         for state in self._solve_roots(traced.roots, node, _State()):
             if self._sizes_agree(state) and self._is_private(state):
+                operands = self._solved(state)
+                if operands is None:
+                    continue
                 return Match(
                     traced,
                     tuple(next(iter(state.nodes[item])) for item in traced.outputs),
                     frozenset().union(*state.nodes.values()),
-                    state.operands,
+                    operands,
                     state.scalars,
                 )
         return self._best or Miss(node, "it differs", 0.0)
@@ -196,9 +207,13 @@ class Matcher:
             if size_of(found) is None:
                 return self._differs(pair, f"{_said(pair)} is no size", state)
             return [((), replace(state, sizes=(*state.sizes, (wanted.expr, pair))))]
+        if isinstance(wanted, Condition):
+            if not isinstance(pair.found, torch.fx.Node):
+                return self._differs(pair, f"{_said(pair)} is no mask", state)
+            return [((), replace(state, conditions=(*state.conditions, (wanted, pair))))]
         if isinstance(wanted, Fixed):
             held = self._constants.get(resolved(found))
-            if held is None or not _is_equal(held, wanted.value):
+            if held is None or not is_equal(held, wanted.value):
                 return self._differs(pair, f"{_said(pair)} is not the pattern's constant", state)
             return [((), state)]
         if isinstance(wanted, list):
@@ -209,7 +224,7 @@ class Matcher:
                 for mine, its in zip(wanted, found, strict=True)
             )
             return [(tuple(more), state)]
-        if not _is_same_number(wanted, found):
+        if not is_same_number(wanted, found):
             return self._differs(pair, f"{_said(pair)}, and in the pattern {wanted}", state)
         return [((), state)]
 
@@ -306,6 +321,27 @@ class Matcher:
                 return False
         return True
 
+    def _solved(self, state: _State) -> dict[str, Any] | None:
+        """The operands, with those that follow from conditions; None where one does not hold."""
+        found = dict(state.operands)
+        for wanted, pair in state.conditions:
+            node = resolved(pair.found)
+            solution = solve(wanted, state.symbols, node, self.indices)
+            if isinstance(solution, dict) and pair.node.target not in _BROADCASTS:
+                solution = "is not known to be broadcast"
+            if isinstance(solution, str):
+                self._differs(pair, f"{_said(pair)} {solution}", state)
+                return None
+            for name, value in solution.items():
+                known = found.setdefault(name, value)
+                if isinstance(known, torch.fx.Node):
+                    its: Any = self.indices.number(known, value.axes)
+                    known = Solved(its, value.axes)
+                if known != value:
+                    self._differs(pair, f"`{name}` would be {known} and {value}", state)
+                    return None
+        return found
+
     def _is_private(self, state: _State) -> bool:
         """Whether no intermediate value is used elsewhere."""
         nodes = frozenset().union(*state.nodes.values())
@@ -326,43 +362,3 @@ def _said(pair: _Pair) -> str:
     value = pair.found
     text = f"`{value}`" if isinstance(value, torch.fx.Node) else repr(value)
     return f"`{pair.name}` of {pair.node.target} is {text}" if pair.name else text
-
-
-def size_of(value: Any) -> Any:
-    """A size as a number or as an expression of the model's symbols; None for what is none."""
-    if isinstance(value, torch.fx.Node):
-        value = value.meta.get("val")
-    if isinstance(value, torch.SymInt | torch.SymFloat):
-        return value.node.expr
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def are_equal(wanted: Any, found: Any) -> bool:
-    """Whether two sizes are known to be the same."""
-    wanted, found = sympy.sympify(wanted), sympy.sympify(found)
-    if wanted == found:
-        return True
-    if wanted.is_number and found.is_number and (wanted.is_Float or found.is_Float):
-        return math.isclose(float(wanted), float(found), rel_tol=1e-12)
-    return bool(sympy.simplify(wanted - found) == 0)
-
-
-def _is_same_number(wanted: Any, found: Any) -> bool:
-    """Whether two numbers, words or nothing at all are the same; 2 and 2.0 are, 1 and True not."""
-    if isinstance(wanted, float) and isinstance(found, float) and math.isnan(wanted):
-        return math.isnan(found)
-    if isinstance(wanted, bool) != isinstance(found, bool):
-        return False
-    if isinstance(found, torch.fx.Node):
-        found = size_of(found)
-        if found is None:
-            return False  # a tensor is none of them, nor is it nothing
-    return bool(type(wanted) is type(found) or isinstance(wanted, int | float)) and wanted == found
-
-
-def _is_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
-    return (
-        first.dtype == second.dtype
-        and first.shape == second.shape
-        and bool(torch.equal(first.cpu(), second.cpu()))
-    )

@@ -19,6 +19,7 @@ from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
+from custom_dispatch.frontends.torch.computing import Computer
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
 from custom_dispatch.frontends.torch.glance import share_of_operations
@@ -131,6 +132,7 @@ class _Work:
         self._misses: dict[tuple[str, Place], tuple[float, float, NearMiss]] = {}
         self._roots: dict[tuple[str, Place], torch.fx.Node] = {}
         self._taken: set[torch.fx.Node] = set()
+        self._replaced: set[torch.fx.Node] = set()
         self._new: dict[torch.fx.Node, torch.fx.Node] = {}
         self._mode = next(
             (
@@ -140,6 +142,7 @@ class _Work:
             ),
             None,
         )
+        self._computer = Computer(self._graph, self._matcher.indices, self._order, self._mode)
 
     def _constants(self) -> dict[torch.fx.Node, torch.Tensor]:
         program = self._program
@@ -188,11 +191,12 @@ class _Work:
                     continue
                 result = self._matcher.match(form, node)
                 if isinstance(result, Match):
-                    problem = self._problem(result)
-                    if problem:
+                    whole = self._computer.computed(result)
+                    problem = whole if isinstance(whole, str) else self._problem(whole)
+                    if isinstance(whole, str) or problem:
                         self.note(result, problem)
                         continue
-                    found.append(_Found(order, self._order[node], result))
+                    found.append(_Found(order, self._order[node], whole))
                 elif likeness(form, node) >= _NEAR:
                     self._note(pattern, node, result)
         return found
@@ -290,6 +294,7 @@ class _Work:
         several = self._results(match)
         values = self._values(match)
         self._taken |= match.own
+        self._replaced |= match.nodes
         root = match.root
         point = min([root, *self._outside(match)], key=lambda node: self._order[node])
         with self._graph.inserting_before(point):
@@ -338,6 +343,10 @@ class _Work:
 
     def finish(self) -> torch.export.ExportedProgram:
         """The model without what nobody uses any more."""
+        for node in reversed(list(self._graph.nodes)):
+            # PyTorch keeps what may be random, such as attention, whose dropout may be.
+            if node in self._replaced and not node.users:
+                self._graph.erase_node(node)
         self._graph.eliminate_dead_code()
         self._graph.lint()
         self._program.graph_module.recompile()

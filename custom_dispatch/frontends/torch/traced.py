@@ -13,7 +13,9 @@ import torch
 from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, resolved, tensor_of
+from custom_dispatch.frontends.torch.indices import Indices
 from custom_dispatch.frontends.torch.pattern import Pattern
+from custom_dispatch.frontends.torch.solving import condition_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,8 @@ class Reader:
         self._scalars = scalars
         self._made: dict[torch.fx.Node, Any] = {}
         self._seen: set[str] = set()
+        self._tensors: dict[torch.fx.Node, str] = {}
+        self._indices = Indices(names=self._tensors)
 
     def read(self, other: Reader | None) -> Traced:
         """The function as data.
@@ -156,6 +160,10 @@ class Reader:
             if source is not node:
                 self._made[node] = self._made[source]
                 continue
+            condition = condition_of(node, self._indices, self._tensors)
+            if condition is not None:
+                self._made[node] = condition
+                continue
             tensor = tensor_of(node)
             self._made[node] = Call(
                 node.target,
@@ -184,6 +192,7 @@ class Reader:
                 if tensor is not None:
                     sizes = tuple(map(_expr, tensor.shape))
                     self._made[node] = Operand(name, tensor.dtype, sizes)
+                    self._tensors[node] = name
                 continue
             held = {**self._program.constants, **self._program.state_dict}
             self._made[node] = Fixed(held[spec.target])
