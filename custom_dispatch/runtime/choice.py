@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.target import AARCH64, host_architecture
 from custom_dispatch.runtime.device import (
     Device,
@@ -15,7 +16,6 @@ from custom_dispatch.runtime.device import (
     devices,
 )
 from custom_dispatch.runtime.driver import driver_state
-from custom_dispatch.runtime.host_cpu import host_cpu
 from custom_dispatch.runtime.manifest import Manifest
 
 # The CUDA version whose drivers are the first to read a PTX ISA version (PTX ISA, "Release Notes",

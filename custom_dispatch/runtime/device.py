@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.runtime.access import access_to
 from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state
-from custom_dispatch.runtime.host_cpu import host_cpu
 
 DEVICE_NAMES = ("auto", "cuda", "cpu")
 CHECKED = "cpu:checked"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, SourceError, TuningWarning
 from custom_dispatch.files import read_bytes
+from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
@@ -19,14 +20,17 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
 from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 
+_HOST = Target("cpu", cpu="host")
+
 
 def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     """The choice by what its table says of each of some targets.
 
     For a target where what was measured is another source or launch than a kernel has now, the
     table does not count, with a warning: without its times, no others could be compared with it,
-    and a kernel for other sizes might come first. A choice without a table, or whose file is not
-    there yet, stays what it is.
+    and a kernel for other sizes might come first. Nor does it for `cpu:host` if that was another
+    CPU than the one that is here, for which kernels are compiled. A choice without a table, or
+    whose file is not there yet, stays what it is.
 
     Raises
     ------
@@ -36,8 +40,28 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     source = choice.like or choice
     table = table_of(source)
     found = [] if table is None else [item for item in map(table.for_target, targets) if item]
-    valid = [item for item in found if not _is_stale(source, item)]
+    valid = [
+        item
+        for item in found
+        if not _is_of_another_cpu(source, item) and not _is_stale(source, item)
+    ]
     return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in valid])
+
+
+def _is_of_another_cpu(source: Choice, measured: Measured) -> bool:
+    """Whether `cpu:host` was another machine's CPU when it was measured; then it is said."""
+    cpu = host_cpu()
+    if measured.target != _HOST or cpu.is_named(measured.device):
+        return False
+    warnings.warn(
+        f"choice `{source.name}`: the table `{source.tuning}` was measured for {measured.target} "
+        f"on {measured.device}, and this machine's CPU is {cpu}. So it does not count here, and "
+        "kernels are taken in the declared order; `custom-dispatch tune --device cpu` measures on "
+        "this one, in the place of the other.",
+        TuningWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 def _is_stale(source: Choice, measured: Measured) -> bool:

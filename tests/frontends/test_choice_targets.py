@@ -11,6 +11,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.frontends.mlir import link
+from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
@@ -61,7 +62,7 @@ def choice(directory: Path, *best: tuple[Target, dict[int, str]], reverse: str =
     measured = tuple(
         Measured(
             target,
-            "a device",
+            str(host_cpu()),
             "NVRTC",
             "2026-11-21",
             {item.name: digest_of(item, target) for item in kernels},

@@ -10,9 +10,10 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch import host_cpu
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import choice, device, driver, hardware, host_cpu
+from custom_dispatch.runtime import choice, device, driver, hardware
 from custom_dispatch.runtime.choice import newest_ptx
 from custom_dispatch.runtime.driver import DriverState, Gpu, driver_state
 from custom_dispatch.runtime.hardware import Hardware

@@ -9,6 +9,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, TuningWarning
+from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable
@@ -137,3 +138,31 @@ def test_a_table_of_another_target_does_not_count(tmp_path: Path) -> None:
     both = tuned(made, [later, Target.parse("cuda:sm_80")])
     assert both.ordered({"n": 64}, later)[0].name == "by_64"
     assert both.ordered({"n": 64}, Target.parse("cuda:sm_80"))[0].name == "by_128"
+
+
+def test_a_table_of_another_cpu_does_not_count_for_the_one_that_is_here(tmp_path: Path) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    here = host_cpu()
+    target = Target.parse("cpu:host")
+    digests = {item.name: digest_of(item, target) for item in choice(tmp_path).kernels}
+    results = (Result("by_64", 2e-6), Result("by_128", 1e-6))
+    sizes = (MeasuredSizes({"n": 1000}, results),)
+
+    def best() -> str:
+        found = tuned(choice(tmp_path), [target])
+        return found.ordered({"n": 1000}, target)[0].name
+
+    # How many cores a process may use differs from run to run.
+    same = str(replace(here, cores=here.cores + 1))
+    write(tmp_path, Measured(target, same, "NVRTC", "2026-11-21", digests, sizes))
+    assert best() == "by_128"
+    write(tmp_path, Measured(target, "Another CPU, 2 cores", "NVRTC", "2026-11-21", digests, sizes))
+    with pytest.warns(TuningWarning) as caught:
+        assert best() == "by_64"
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"choice `doubled`: the table `{tmp_path / 'doubled.tuning.json'}` was measured for "
+        f"cpu:host on Another CPU, 2 cores, and this machine's CPU is {here}. So it does not count "
+        "here, and kernels are taken in the declared order; `custom-dispatch tune --device cpu` "
+        "measures on this one, in the place of the other."
+    )

@@ -87,6 +87,11 @@ class HostCpu:
         known = {name: flag for name, flag in linux.items() if flag != name or name in _SAME_NAMES}
         return tuple(name for name, flag in known.items() if flag not in self.flags)
 
+    def is_named(self, description: str) -> bool:
+        """Whether a text that `str` gave is of a CPU of this name and level, however many cores."""
+        name, _, level = (*description.rsplit(", ", 2), "", "")[:3]
+        return (name, level) == (self.name, self.level)
+
     def __str__(self) -> str:
         return f"{self.name}, {self.cores} core{'s' if self.cores > 1 else ''}, {self.level}"
 
