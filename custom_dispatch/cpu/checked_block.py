@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.c_library import call_c
+from custom_dispatch.cpu.checks import Checks
 from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.monitor import (
     BARRIER,
@@ -73,26 +74,16 @@ def checked_block_function(
     if checks is None:
         raise TypeError(f"kernel {kernel.entry} was lowered without checks")
     count = kernel.bindings + len(variables)
-    places, end = [], 0
-    for size in (
-        CONTEXT_BYTES,
-        REGION_BYTES * count,
-        RECORD_BYTES * (memory.threads + 31) if checks.has_records else 0,
-        CELL_BYTES * memory.shared.size,
-        memory.size,
-    ):
-        places.append(end)
-        end += -(-size // _ALIGN) * _ALIGN
-    taken = call_c(b, "calloc", [(b.const(end + _ALIGN, 64), "i64"), (b.const(1, 64), "i64")])
-    enough, none = b.fresh_label("enough"), b.fresh_label("none")
-    b.cond_branch(b.icmp("ne", number_of(b, taken), b.const(0, 64), "i64"), enough, none)
-    b.block(none)
-    b.store(b.const(Failure.NO_MEMORY, 32), FAILURE, "i32", 4)
-    b.line("llvm.return")
-    b.block(enough)
-    start = b.binary("add", number_of(b, taken), b.const(_ALIGN - 1, 64), "i64")
-    start = b.cast("inttoptr", b.binary("and", start, b.const(-_ALIGN, 64), "i64"), "i64", POINTER)
-    context, regions, records, cells, block = (b.offset(start, place) for place in places)
+    taken, (context, regions, records, cells, block) = _take_memory(
+        b,
+        [
+            CONTEXT_BYTES,
+            REGION_BYTES * count,
+            RECORD_BYTES * (memory.threads + 31) if checks.has_records else 0,
+            CELL_BYTES * memory.shared.size,
+            memory.size,
+        ],
+    )
     null = b.value(f"llvm.mlir.zero : {POINTER}")
     name = b.value(f"llvm.mlir.addressof @check.kernel.{kernel.symbol} : {POINTER}")
     values: list[tuple[Field, str]] = [
@@ -114,29 +105,76 @@ def checked_block_function(
     ]
     for field, value in values:
         put(b, context, field, value)
-    for index in range(kernel.bindings):
-        length = b.load(b.offset(LENGTHS, 8 * index), "i64", 8)
-        what = checks.operand(index)
-        _region(b, b.offset(regions, REGION_BYTES * index), f"%p{index}", length, what)
-    for index, variable in enumerate(variables, kernel.bindings):
-        base = b.value(f"llvm.mlir.addressof @{symbols[variable.name]} : {POINTER}")
-        what = (checks.sites.text(f"variable `{variable.name}`"), variable.space == "global")
-        length = b.const(max(variable.size_bytes, 1), 64)
-        _region(b, b.offset(regions, REGION_BYTES * index), base, length, what)
-    passed = {MEMORY: block, CONTEXT: context}
-    names = ", ".join(passed.get(name, name) for name, _ in thread.block_arguments)
-    types = ", ".join(kind for _, kind in thread.block_arguments)
-    b.line(f"llvm.call @{kernel.symbol}.block({names}) : ({types}) -> ()")
-    with when(b, b.icmp("ne", get(b, context, FAILED), b.const(0, 32), "i32")):
-        call(b, "report", [], context=context)
-        b.store(b.const(Failure.FINDING, 32), FAILURE, "i32", 4)
-    call(b, "free_cells", [], context=context)
+    _write_regions(b, regions, thread, checks, variables, symbols)
+    _run_block(b, thread, context, block)
     for index in range(count):
         call_c(b, "free", [(get(b, b.offset(regions, REGION_BYTES * index), CELLS), POINTER)])
     call_c(b, "free", [(taken, POINTER)])
     b.line("llvm.return")
     arguments = signature_text(checked_signature(thread))
     return [f"  llvm.func internal @{kernel.symbol}.checked({arguments}) {{", *b.lines, "  }"]
+
+
+def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
+    """Ask the C library for zeroed memory, in one piece; return from the function without it.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of each part.
+
+    Returns
+    -------
+    tuple
+        What is to be given back, and pointers to the parts, each aligned to `_ALIGN` bytes.
+    """
+    places, end = [], 0
+    for size in sizes:
+        places.append(end)
+        end += -(-size // _ALIGN) * _ALIGN
+    taken = call_c(b, "calloc", [(b.const(end + _ALIGN, 64), "i64"), (b.const(1, 64), "i64")])
+    enough, none = b.fresh_label("enough"), b.fresh_label("none")
+    b.cond_branch(b.icmp("ne", number_of(b, taken), b.const(0, 64), "i64"), enough, none)
+    b.block(none)
+    b.store(b.const(Failure.NO_MEMORY, 32), FAILURE, "i32", 4)
+    b.line("llvm.return")
+    b.block(enough)
+    start = b.binary("add", number_of(b, taken), b.const(_ALIGN - 1, 64), "i64")
+    start = b.cast("inttoptr", b.binary("and", start, b.const(-_ALIGN, 64), "i64"), "i64", POINTER)
+    return taken, [b.offset(start, place) for place in places]
+
+
+def _write_regions(
+    b: Builder,
+    regions: str,
+    thread: ThreadFunction,
+    checks: Checks,
+    variables: Sequence[Variable],
+    symbols: Mapping[str, str],
+) -> None:
+    """Write where the operands and the variables lie, whose accesses are held to them."""
+    bindings = thread.kernel.bindings
+    for index in range(bindings):
+        length = b.load(b.offset(LENGTHS, 8 * index), "i64", 8)
+        what = checks.operand(index)
+        _region(b, b.offset(regions, REGION_BYTES * index), f"%p{index}", length, what)
+    for index, variable in enumerate(variables, bindings):
+        base = b.value(f"llvm.mlir.addressof @{symbols[variable.name]} : {POINTER}")
+        what = (checks.sites.text(f"variable `{variable.name}`"), variable.space == "global")
+        length = b.const(max(variable.size_bytes, 1), 64)
+        _region(b, b.offset(regions, REGION_BYTES * index), base, length, what)
+
+
+def _run_block(b: Builder, thread: ThreadFunction, context: str, block: str) -> None:
+    """Run the block's threads, and report what was found."""
+    passed = {MEMORY: block, CONTEXT: context}
+    names = ", ".join(passed.get(name, name) for name, _ in thread.block_arguments)
+    types = ", ".join(kind for _, kind in thread.block_arguments)
+    b.line(f"llvm.call @{thread.kernel.symbol}.block({names}) : ({types}) -> ()")
+    with when(b, b.icmp("ne", get(b, context, FAILED), b.const(0, 32), "i32")):
+        call(b, "report", [], context=context)
+        b.store(b.const(Failure.FINDING, 32), FAILURE, "i32", 4)
+    call(b, "free_cells", [], context=context)
 
 
 def _region(b: Builder, region: str, base: str, length: str, what: tuple[int, bool]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.findings import Finding, find
 from custom_dispatch.cpu.monitor import (
@@ -55,56 +57,120 @@ _ARGUMENTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What the function computes of its arguments first.
+
+    Attributes
+    ----------
+    site
+        A pointer to the site's row.
+    size
+        Bytes, an i64.
+    low, start, end
+        What the site's address was computed from: the number of a region, or the bytes from
+        `start` to `end` of a thread's or a block's memory.
+    named
+        What that is called.
+    in_shared, in_local
+        The address as an offset into shared memory, and into the thread's own.
+    shared_bytes
+        How much shared memory there is.
+    zero, null
+        An i64, and a pointer.
+    """
+
+    site: str
+    size: str
+    low: str
+    start: str
+    end: str
+    named: str
+    in_shared: str
+    in_local: str
+    shared_bytes: str
+    zero: str
+    null: str
+
+
 def access_function() -> list[str]:
     """``@check.access``: hold an access of some bytes to the bounds of what its address was
     computed from, and note it in the shadow; whether something was found.
     """
     b = Builder()
+    access = _access(b)
+    b.cond_branch(b.icmp("eq", access.size, access.zero, "i64"), "fine", "some")
+    b.block("some")
+    _refuse_null(b, access)
+    _count_spins(b, access)
+    b.line(
+        f"llvm.switch {get(b, access.site, SPACE)} : i32, ^anywhere [{IN_REGION}: "
+        f"^region_of_site, {IN_SHARED}: ^shared({access.start}, {access.end}, {access.named} : "
+        f"i64, i64, {POINTER}), {IN_LOCAL}: ^local({access.start}, {access.end}, {access.named} : "
+        f"i64, i64, {POINTER})]"
+    )
+    b.block("region_of_site")
+    region = element(b, get(b, CONTEXT, REGIONS), access.low, REGION_BYTES)
+    b.branch("region", (region, POINTER))
+    _find_memory(b, access)
+    _check_local(b, access)
+    _check_shared(b, access)
+    _check_region(b, access)
+    b.block("fine")
+    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    return function(b, "access", _ARGUMENTS, "i1")
+
+
+def _access(b: Builder) -> _Access:
     site = site_at(b, "%site")
-    size, nothing = b.resize("%size", 32, 64), b.const(0, 64)
+    size, zero = b.resize("%size", 32, 64), b.const(0, 64)
     null = b.value(f"llvm.mlir.zero : {POINTER}")
-    object_ = text_at(b, get(b, site, OBJECT))
+    named = text_at(b, get(b, site, OBJECT))
     low, high = get(b, site, LOW), get(b, site, HIGH)
     start, end = b.resize(low, 32, 64), b.resize(high, 32, 64)
     shared, shared_bytes = number_of(b, get(b, CONTEXT, SHARED)), get(b, CONTEXT, SHARED_BYTES)
     in_shared = b.binary("sub", "%address", shared, "i64")
-    in_state = b.binary("sub", "%address", number_of(b, "%state"), "i64")
-    b.cond_branch(b.icmp("eq", size, nothing, "i64"), "fine", "some")
-    b.block("some")
+    in_local = b.binary("sub", "%address", number_of(b, "%state"), "i64")
+    return _Access(
+        site, size, low, start, end, named, in_shared, in_local, shared_bytes, zero, null
+    )
+
+
+def _refuse_null(b: Builder, access: _Access) -> None:
+    """Report an address that was computed from a null pointer."""
     lowest = b.const(_LOWEST_ADDRESS, 64)
     b.cond_branch(b.icmp("ult", "%address", lowest, "i64"), "null", "not_null")
     b.block("null")
-    _found(b, Finding.FOREIGN, "%address", size, null, nothing)
+    _found(b, Finding.FOREIGN, "%address", access.size, access.null, access.zero)
     b.block("not_null")
-    strong = b.binary("and", get(b, site, KIND), b.const(IS_STRONG, 32), "i32")
+
+
+def _count_spins(b: Builder, access: _Access) -> None:
+    """Report a thread that waits in a loop, by its many atomic and volatile accesses."""
+    strong = b.binary("and", get(b, access.site, KIND), b.const(IS_STRONG, 32), "i32")
     with when(b, b.icmp("ne", strong, b.const(0, 32), "i32")):
         spins = b.binary("add", get(b, CONTEXT, SPINS), b.const(1, 32), "i32")
         put(b, CONTEXT, SPINS, spins)
         with when(b, b.icmp("ugt", spins, b.const(_MOST_SPINS, 32), "i32")):
-            _found(b, Finding.SPIN, "%address", size, null, nothing)
+            _found(b, Finding.SPIN, "%address", access.size, access.null, access.zero)
             b.block("spinning")
-    b.line(
-        f"llvm.switch {get(b, site, SPACE)} : i32, ^anywhere [{IN_REGION}: ^region_of_site, "
-        f"{IN_SHARED}: ^shared({start}, {end}, {object_} : i64, i64, {POINTER}), "
-        f"{IN_LOCAL}: ^local({start}, {end}, {object_} : i64, i64, {POINTER})]"
-    )
-    b.block("region_of_site")
-    region = element(b, get(b, CONTEXT, REGIONS), low, REGION_BYTES)
-    b.branch("region", (region, POINTER))
 
+
+def _find_memory(b: Builder, access: _Access) -> None:
+    """Where the site does not tell, go to the memory that the address is in, if there is one."""
     b.block("anywhere")
-    within = b.icmp("ult", in_shared, shared_bytes, "i64")
+    within = b.icmp("ult", access.in_shared, access.shared_bytes, "i64")
     memory = b.value(f"llvm.mlir.addressof @check.shared_memory : {POINTER}")
     b.line(
-        f"llvm.cond_br {within}, ^shared({nothing}, {shared_bytes}, {memory} : i64, i64, "
-        f"{POINTER}), ^not_shared"
+        f"llvm.cond_br {within}, ^shared({access.zero}, {access.shared_bytes}, {memory} : i64, "
+        f"i64, {POINTER}), ^not_shared"
     )
     b.block("not_shared")
     local_bytes = get(b, CONTEXT, LOCAL_BYTES)
-    within = b.icmp("ult", in_state, local_bytes, "i64")
+    within = b.icmp("ult", access.in_local, local_bytes, "i64")
     memory = b.value(f"llvm.mlir.addressof @check.local_memory : {POINTER}")
     b.line(
-        f"llvm.cond_br {within}, ^local({nothing}, {local_bytes}, {memory} : i64, i64, "
+        f"llvm.cond_br {within}, ^local({access.zero}, {local_bytes}, {memory} : i64, i64, "
         f"{POINTER}), ^not_local"
     )
     b.block("not_local")
@@ -114,41 +180,47 @@ def access_function() -> list[str]:
         with when(b, b.icmp("ult", offset, get(b, region, LENGTH), "i64")):
             b.branch("region", (region, POINTER))
             b.block("unreached")
-    _found(b, Finding.FOREIGN, "%address", size, null, nothing)
+    _found(b, Finding.FOREIGN, "%address", access.size, access.null, access.zero)
 
-    range_ = (("%start", "i64"), ("%end", "i64"), ("%what", POINTER))
-    b.block("local", *((f"{name}_local", kind) for name, kind in range_))
-    _bounds(b, in_state, "%start_local", "%end_local", size, "%what_local")
+
+_RANGE = (("%start", "i64"), ("%end", "i64"), ("%what", POINTER))
+"""What the blocks that check an access to local and to shared memory are given."""
+
+
+def _check_local(b: Builder, access: _Access) -> None:
+    b.block("local", *((f"{name}_local", kind) for name, kind in _RANGE))
+    _bounds(b, access.in_local, "%start_local", "%end_local", access.size, "%what_local")
     b.branch("fine")
 
-    b.block("shared", *range_)
-    offset, length = _bounds(b, in_shared, "%start", "%end", size, "%what")
+
+def _check_shared(b: Builder, access: _Access) -> None:
+    b.block("shared", *_RANGE)
+    offset, length = _bounds(b, access.in_shared, "%start", "%end", access.size, "%what")
     cells = get(b, CONTEXT, SHARED_CELLS)
-    cell = b.offset(cells, b.binary("mul", in_shared, b.const(CELL_BYTES, 64), "i64"))
+    cell = b.offset(cells, b.binary("mul", access.in_shared, b.const(CELL_BYTES, 64), "i64"))
     _note(b, cell, b.const(1, 1), offset, "%what", length)
 
+
+def _check_region(b: Builder, access: _Access) -> None:
+    """Check an access to an operand's memory, or to that of a variable of the module."""
     b.block("region", ("%region", POINTER))
-    object_ = text_at(b, get(b, "%region", NAME))
+    named = text_at(b, get(b, "%region", NAME))
     length = get(b, "%region", LENGTH)
     offset = b.binary("sub", "%address", number_of(b, get(b, "%region", BASE)), "i64")
-    _bounds(b, offset, nothing, length, size, object_)
+    _bounds(b, offset, access.zero, length, access.size, named)
     writable = b.icmp("ne", get(b, "%region", WRITABLE), b.const(0, 32), "i32")
     b.cond_branch(writable, "track", "constant")
     b.block("constant")
-    writes = b.binary("and", get(b, site, KIND), b.const(WRITES, 32), "i32")
+    writes = b.binary("and", get(b, access.site, KIND), b.const(WRITES, 32), "i32")
     with when(b, b.icmp("ne", writes, b.const(0, 32), "i32")):
-        _found(b, Finding.READ_ONLY, offset, size, object_, length)
+        _found(b, Finding.READ_ONLY, offset, access.size, named, length)
         b.block("unreached_2")
     b.branch("fine")
     b.block("track")
     cell = call(b, "cell", [("%region", POINTER), (offset, "i64")], POINTER)
-    b.cond_branch(b.icmp("eq", number_of(b, cell), nothing, "i64"), "fine", "tracked")
+    b.cond_branch(b.icmp("eq", number_of(b, cell), access.zero, "i64"), "fine", "tracked")
     b.block("tracked")
-    _note(b, cell, b.const(0, 1), offset, object_, length)
-
-    b.block("fine")
-    b.line(f"llvm.return {b.const(0, 1)} : i1")
-    return function(b, "access", _ARGUMENTS, "i1")
+    _note(b, cell, b.const(0, 1), offset, named, length)
 
 
 def _bounds(

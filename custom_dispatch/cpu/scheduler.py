@@ -11,6 +11,8 @@ all on from it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from custom_dispatch.cpu.barriers import clear_barriers, each_released, release_barriers, turn_over
 from custom_dispatch.cpu.block_memory import (
     DONE,
@@ -104,20 +106,7 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
         again = b.fresh_label("again")
         b.branch(again)
         b.block(again)
-        waiting.clear()
-        ended.clear()
-        released.clear()
-        with loop(b, lanes) as lane:
-            number = b.binary("add", first, lane, "i32")
-            status = b.load(memory.status(b, number), "i32", 4)
-            with when(b, b.icmp("eq", status, b.const(RUNNING, 32), "i32")):
-                _step(b, thread, memory, number)
-            status = b.load(memory.status(b, number), "i32", 4)
-            for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
-                holds = b.resize(b.icmp("eq", status, b.const(wanted, 32), "i32"), 1, 32)
-                bit = b.binary("shl", holds, lane, "i32")
-                cell.set(b.binary("or", cell.get(), bit, "i32"))
-        _release_lanes(b, thread, memory, (first, lanes), (waiting, ended, released))
+        _run_warp(b, thread, memory, (first, lanes), (waiting, ended, released))
         on = b.fresh_label("on")
         b.cond_branch(b.icmp("ne", released.get(), b.const(0, 32), "i32"), again, on)
         b.block(on)
@@ -126,6 +115,48 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
         alive.set(b.binary("add", alive.get(), left, "i32"))
     b.cond_branch(b.icmp("eq", alive.get(), b.const(0, 32), "i32"), "ended", "barriers")
     b.block("barriers")
+    _release_threads(b, thread, memory, alive)
+    b.branch("round")
+    b.block("deadlock")
+    if thread.checks is not None:
+        thread.checks.waiting.deadlock(b)
+    else:
+        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+    b.branch("ended")
+    b.block("ended")
+
+
+def _run_warp(
+    b: Builder,
+    thread: ThreadFunction,
+    memory: BlockMemory,
+    warp: tuple[str, str],
+    cells: tuple[Cell, Cell, Cell],
+) -> None:
+    """Run each lane that can go on until it waits or ends; then release those that have met.
+
+    The parameters are those of `_release_lanes`.
+    """
+    first, lanes = warp
+    waiting, ended, released = cells
+    waiting.clear()
+    ended.clear()
+    released.clear()
+    with loop(b, lanes) as lane:
+        number = b.binary("add", first, lane, "i32")
+        status = b.load(memory.status(b, number), "i32", 4)
+        with when(b, b.icmp("eq", status, b.const(RUNNING, 32), "i32")):
+            _step(b, thread, memory, number)
+        status = b.load(memory.status(b, number), "i32", 4)
+        for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
+            holds = b.resize(b.icmp("eq", status, b.const(wanted, 32), "i32"), 1, 32)
+            bit = b.binary("shl", holds, lane, "i32")
+            cell.set(b.binary("or", cell.get(), bit, "i32"))
+    _release_lanes(b, thread, memory, warp, cells)
+
+
+def _release_threads(b: Builder, thread: ThreadFunction, memory: BlockMemory, alive: Cell) -> None:
+    """Let the threads go on whose barriers are complete; where none is, go to ``^deadlock``."""
     free = release_barriers(b, memory, alive.get())
     b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
     b.block("release")
@@ -137,14 +168,6 @@ def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> No
             thread.checks.leave(b, number, barrier)
     if thread.checks is not None:
         thread.checks.barriers_left(b, free)
-    b.branch("round")
-    b.block("deadlock")
-    if thread.checks is not None:
-        thread.checks.waiting.deadlock(b)
-    else:
-        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
-    b.branch("ended")
-    b.block("ended")
 
 
 def _release_lanes(
@@ -157,6 +180,13 @@ def _release_lanes(
     """Let lanes go on whose masks name only lanes that have come, or have ended.
 
     A mask of zero stands for the lanes at the same place (`activemask`).
+
+    Parameters
+    ----------
+    warp
+        The number of its first thread, and how many lanes it has.
+    cells
+        The lanes that wait, that have ended, and that are released, as bits.
     """
     first, lanes = warp
     waiting, ended, released = cells
@@ -174,27 +204,8 @@ def _release_lanes(
     mask = b.load(memory.subject(b, leader), "i32", 4)
     place = b.load(memory.place(b, leader), "i32", 4)
     masked = b.icmp("ne", mask, zero, "i32")
-
-    def gather(lane: str, carried: list[str]) -> list[str]:
-        number = b.binary("add", first, lane, "i32")
-        waits = b.resize(b.binary("lshr", pending, lane, "i32"), 32, 1)
-        theirs = b.load(memory.subject(b, number), "i32", 4)
-        same_mask = b.icmp("eq", theirs, mask, "i32")
-        there = b.icmp("eq", b.load(memory.place(b, number), "i32", 4), place, "i32")
-        meets = b.binary("and", same_mask, b.binary("or", masked, there, "i1"), "i1")
-        meets = b.binary("and", waits, meets, "i1")
-        same = b.binary("shl", b.resize(meets, 1, 32), lane, "i32")
-        votes = zero
-        if memory.words:
-            word = b.load(memory.shown(b, number, 0), "i32", 4)
-            vote = b.binary("and", word, b.resize(meets, 1, 32), "i32")
-            votes = b.binary("shl", vote, lane, "i32")
-        return [
-            b.binary("or", carried[0], same, "i32"),
-            b.binary("or", carried[1], votes, "i32"),
-        ]
-
-    same, votes = fold(b, lanes, [(zero, "i32"), (zero, "i32")], gather)
+    meeting = _Meeting(pending, mask, place, masked, zero)
+    same, votes = _gather(b, memory, warp, meeting)
     come = b.binary("or", same, ended.get(), "i32")
     missing = b.binary("and", b.binary("and", mask, exist, "i32"), _not(b, come), "i32")
     waiting.set(b.binary("and", pending, _not(b, same), "i32"))
@@ -207,14 +218,71 @@ def _release_lanes(
             bit = b.binary("and", b.binary("lshr", same, lane, "i32"), one, "i32")
             with when(b, b.icmp("ne", bit, zero, "i32")):
                 number = b.binary("add", first, lane, "i32")
-                b.store(same, memory.group(b, number), "i32", 4)
-                b.store(votes, memory.ballot(b, number), "i32", 4)
-                b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
-                for word in range(memory.words):
-                    value = b.load(memory.shown(b, number, word), "i32", 4)
-                    b.store(value, memory.seen(b, number, word), "i32", 4)
+                _release_lane(b, memory, number, same, votes)
     b.branch(head)
     b.block(after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Where lanes wait for each other.
+
+    Attributes
+    ----------
+    pending
+        The bits of the lanes that wait.
+    mask, place
+        The mask that one of them gave, and where it waits.
+    masked
+        Whether that mask names lanes, an i1.
+    zero
+        An i32.
+    """
+
+    pending: str
+    mask: str
+    place: str
+    masked: str
+    zero: str
+
+
+def _gather(
+    b: Builder, memory: BlockMemory, warp: tuple[str, str], meeting: _Meeting
+) -> tuple[str, str]:
+    """The lanes that have come to a meeting, and the votes of these, as bits."""
+    first, lanes = warp
+
+    def add(lane: str, carried: list[str]) -> list[str]:
+        number = b.binary("add", first, lane, "i32")
+        waits = b.resize(b.binary("lshr", meeting.pending, lane, "i32"), 32, 1)
+        theirs = b.load(memory.subject(b, number), "i32", 4)
+        same_mask = b.icmp("eq", theirs, meeting.mask, "i32")
+        there = b.icmp("eq", b.load(memory.place(b, number), "i32", 4), meeting.place, "i32")
+        meets = b.binary("and", same_mask, b.binary("or", meeting.masked, there, "i1"), "i1")
+        meets = b.binary("and", waits, meets, "i1")
+        same = b.binary("shl", b.resize(meets, 1, 32), lane, "i32")
+        votes = meeting.zero
+        if memory.words:
+            word = b.load(memory.shown(b, number, 0), "i32", 4)
+            vote = b.binary("and", word, b.resize(meets, 1, 32), "i32")
+            votes = b.binary("shl", vote, lane, "i32")
+        return [
+            b.binary("or", carried[0], same, "i32"),
+            b.binary("or", carried[1], votes, "i32"),
+        ]
+
+    same, votes = fold(b, lanes, [(meeting.zero, "i32"), (meeting.zero, "i32")], add)
+    return same, votes
+
+
+def _release_lane(b: Builder, memory: BlockMemory, number: str, same: str, votes: str) -> None:
+    """Give a thread the lanes it met, their votes and their words, and let it go on."""
+    b.store(same, memory.group(b, number), "i32", 4)
+    b.store(votes, memory.ballot(b, number), "i32", 4)
+    b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    for word in range(memory.words):
+        value = b.load(memory.shown(b, number, word), "i32", 4)
+        b.store(value, memory.seen(b, number, word), "i32", 4)
 
 
 def _not(b: Builder, value: str) -> str:

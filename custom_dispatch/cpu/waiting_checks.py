@@ -81,15 +81,8 @@ class WaitingChecks:
             place = b.load(memory.place(b, number), "i32", 4)
             waits = b.icmp("sgt", place, zero, "i32")
             if free is not None:
-                status = b.load(memory.status(b, number), "i32", 4)
-                barrier = b.load(memory.subject(b, number), "i32", 4)
-                barrier = b.binary("and", barrier, b.const(31, 32), "i32")
-                at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
-                open_ = b.resize(b.binary("lshr", free, barrier, "i32"), 32, 1)
-                waits = b.binary("and", at, open_, "i1")
-            site = self._site_of_place(b, b.select(waits, place, one, "i32"))
-            aligned = b.binary("lshr", get(b, site_at(b, site), KIND), b.const(4, 32), "i32")
-            waits = b.binary("and", waits, b.resize(aligned, 32, 1), "i1")
+                waits = self._is_released(b, number, free)
+            waits = self._is_aligned(b, b.select(waits, place, one, "i32"), waits)
             leads = b.icmp("eq", place_of_leader, zero, "i32")
             apart = b.icmp("ne", place, place_of_leader, "i32")
             apart = b.binary("and", apart, b.binary("xor", leads, b.const(1, 1), "i1"), "i1")
@@ -112,6 +105,21 @@ class WaitingChecks:
             find(b, Finding.DIVERGED, thread=first, site=here, other=other)
             b.branch("ended")
             b.block(b.fresh_label("found"))
+
+    def _is_released(self, b: Builder, number: str, free: str) -> str:
+        """Whether a thread waits at one of the barriers that are complete."""
+        status = b.load(self._memory.status(b, number), "i32", 4)
+        barrier = b.load(self._memory.subject(b, number), "i32", 4)
+        barrier = b.binary("and", barrier, b.const(31, 32), "i32")
+        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
+        complete = b.resize(b.binary("lshr", free, barrier, "i32"), 32, 1)
+        return b.binary("and", at, complete, "i1")
+
+    def _is_aligned(self, b: Builder, place: str, waits: str) -> str:
+        """Whether a thread waits, and at a barrier to which all threads of a warp have to come."""
+        site = self._site_of_place(b, place)
+        aligned = b.binary("lshr", get(b, site_at(b, site), KIND), b.const(4, 32), "i32")
+        return b.binary("and", waits, b.resize(aligned, 32, 1), "i1")
 
     def deadlock(self, b: Builder) -> None:
         """Report threads that wait in vain: the first, and one that waits elsewhere."""

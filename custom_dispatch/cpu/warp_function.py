@@ -12,6 +12,9 @@ at first, until nothing has to be widened.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from custom_dispatch.cpu.block_memory import BlockMemory
 from custom_dispatch.cpu.divergence import (
     Divergence,
@@ -22,7 +25,7 @@ from custom_dispatch.cpu.divergence import (
 )
 from custom_dispatch.cpu.graph import Graph, opcode_base
 from custom_dispatch.cpu.lane_loop import NoWarpFormError
-from custom_dispatch.cpu.lane_values import LANES, Form
+from custom_dispatch.cpu.lane_values import LANES
 from custom_dispatch.cpu.liveness import (
     live_after,
     live_before,
@@ -56,55 +59,81 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
     UnsupportedInstructionError, PtxError
         As `ThreadFunction.lower` says.
     """
-    graph = thread.graph
-    before = live_before(graph)
-    live, after = dict(enumerate(before)), live_after(graph, is_barrier, before)
-    kept = frozenset(name for _, names in after.values() for name in names)
-    local, lasting = local_registers(graph, is_barrier), kept & written_once(graph)
-    exits = exit_blocks(graph)
-    forms: dict[str, Form] = {}
-    seen: dict[int, object] = {}
-    named = [registers_of(block.instructions) for block in graph.blocks]
-    registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
-    divergent: frozenset[int] = frozenset()
-    reached = frozenset({0})
-    final = False
+    live = live_before(thread.graph)
+    plan = _first_plan(thread, memory, live)
     for _ in range(_MAX_PASSES):
-        divergence = find_divergence(graph, live, divergent)
-        if divergence is None or _may_spin(graph, divergent):
-            raise NoWarpFormError
-        whole = _whole_blocks(graph, divergence, divergent, exits)
-        run = WarpPass(
-            WarpPlan(
-                thread,
-                memory,
-                forms,
-                seen,
-                registers,
-                local,
-                lasting,
-                after,
-                divergent,
-                divergence,
-                exits,
-                frozenset() if memory.threads % LANES else whole,
-                reached,
-                final,
-            )
-        )
+        run = WarpPass(plan)
         lines = run.lines()
-        settled = not run.frame.changed and run.divergent <= divergent and run.reached <= reached
-        if settled and final:
+        settled = (
+            not run.frame.changed
+            and run.divergent <= plan.divergent
+            and run.reached <= plan.reached
+        )
+        if settled and plan.final:
             thread.used_globals |= run.frame.used_globals
             memory.state_bytes = run.waits.state_bytes
             # What is called comes first: IREE's ResolveWorkgroupCountHints keeps a reference into
             # a table that grows when it meets a function by a call.
             called = run.frame.access.functions.values()
             return [*(line for text in called for line in text), *lines]
-        divergent |= run.divergent
-        reached |= run.reached
-        final = settled or final
+        plan = replace(
+            _with_divergent(plan, live, plan.divergent | run.divergent),
+            reached=plan.reached | run.reached,
+            final=settled or plan.final,
+        )
     raise NoWarpFormError
+
+
+def _first_plan(
+    thread: ThreadFunction, memory: BlockMemory, live: Sequence[frozenset[str]]
+) -> WarpPlan:
+    """What is known before the first pass: no branch whose lanes go apart."""
+    graph = thread.graph
+    after = live_after(graph, is_barrier, live)
+    kept = frozenset(name for _, names in after.values() for name in names)
+    local = local_registers(graph, is_barrier)
+    named = [registers_of(block.instructions) for block in graph.blocks]
+    registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
+    plan = WarpPlan(
+        thread,
+        memory,
+        forms={},
+        seen={},
+        registers=registers,
+        local=local,
+        lasting=kept & written_once(graph),
+        live_after=after,
+        divergent=frozenset(),
+        divergence=Divergence((), (), frozenset(), frozenset()),
+        exits=exit_blocks(graph),
+        whole=frozenset(),
+        reached=frozenset({0}),
+        final=False,
+    )
+    return _with_divergent(plan, live, frozenset())
+
+
+def _with_divergent(
+    plan: WarpPlan, live: Sequence[frozenset[str]], divergent: frozenset[int]
+) -> WarpPlan:
+    """The same plan where lanes may go apart at the ends of some blocks.
+
+    Raises
+    ------
+    NoWarpFormError
+        Lanes might then pass each other, or wait for each other in vain.
+    """
+    graph = plan.thread.graph
+    divergence = find_divergence(graph, dict(enumerate(live)), divergent)
+    if divergence is None or _may_spin(graph, divergent):
+        raise NoWarpFormError
+    whole = _whole_blocks(graph, divergence, divergent, plan.exits)
+    return replace(
+        plan,
+        divergent=divergent,
+        divergence=divergence,
+        whole=frozenset() if plan.memory.threads % LANES else whole,
+    )
 
 
 def _may_spin(graph: Graph, divergent: frozenset[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from iree.compiler import ir
 
 from custom_dispatch.frontends.preflight import preflight_symbol
 from custom_dispatch.frontends.symbols import is_declaration, name_of, type_of
+from custom_dispatch.ir.arithmetic import any_filled
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 
 _BODY = "custom_dispatch_body_"
@@ -90,19 +92,12 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
         f"{comma(sizes)} = func.call {_symbol(preflight_symbol(name))}({comma(arguments)}) : "
         f"({inputs}) -> ({comma(['index'] * len(sizes))})"
     )
-    zero = body.index(0)
-    runs = ""
-    start = 0
     per_result = []
+    start = 0
     for count in counts:
-        mine = sizes[start : start + count]
+        per_result.append(sizes[start : start + count])
         start += count
-        per_result.append(mine)
-        filled = ""
-        for size in mine:
-            positive = body.pure(f"arith.cmpi ne, {size}, {zero} : index")
-            filled = body.pure(f"arith.andi {filled}, {positive} : i1") if filled else positive
-        runs = body.pure(f"arith.ori {runs}, {filled} : i1") if runs else filled
+    runs = any_filled(body, per_result)
     types = comma(map(str, results))
     names = [body.fresh("result") for _ in results]
     body.line(f"{comma(names)} = scf.if {runs} -> ({types}) {{")
@@ -115,13 +110,7 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     inner.line(f"scf.yield {comma(computed)} : {types}")
     body.absorb(inner)
     body.line("} else {")
-    skip = body.nested()
-    empty = [
-        skip.result(f"flow.tensor.empty : {kind}{{{comma(mine)}}}", "empty")
-        for kind, mine in zip(results, per_result, strict=True)
-    ]
-    skip.line(f"scf.yield {comma(empty)} : {types}")
-    body.absorb(skip)
+    _yield_empty(body, results, per_result)
     body.line("}")
     tied = [
         body.result(f"flow.tensor.tie_shape {value} : {kind}{{{comma(mine)}}}")
@@ -133,6 +122,17 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     )
     head = f"func.func @{quote(name)}({parameters}) -> ({types}) {{"
     return "\n".join([head, *body.lines, "}"]) + "\n", moved
+
+
+def _yield_empty(body: Emitter, results: Sequence[Any], per_result: Sequence[list[str]]) -> None:
+    """Yield tensors of the results' sizes that nothing was computed into."""
+    skip = body.nested()
+    empty = [
+        skip.result(f"flow.tensor.empty : {kind}{{{comma(sizes)}}}", "empty")
+        for kind, sizes in zip(results, per_result, strict=True)
+    ]
+    skip.line(f"scf.yield {comma(empty)} : {comma(map(str, results))}")
+    body.absorb(skip)
 
 
 def _symbol(name: str) -> str:

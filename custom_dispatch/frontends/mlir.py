@@ -9,7 +9,7 @@ it. The model is parsed and verified by IREE's own parser before and after.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,7 @@ from custom_dispatch.ir.library_ir import (
     workloads_of_choices,
 )
 from custom_dispatch.ir.library_module import entry_points, write_executables
+from custom_dispatch.ir.usage import FunctionUse
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -207,25 +208,8 @@ def link(
         used = [kernel for kernel in library.kernels if kernel.name in called]
         executables = executables_of(library, used)
         _check_symbols(module, executables)
-        wrappers = {
-            symbol: Wrapper(
-                function.name,
-                function.orders,
-                function.signature,
-                {item.name: entry_points(executables, item, form) for item in function.kernels},
-                cpu=library.cpu_target,
-                of_choices=workloads_of_choices(library),
-            )
-            for symbol, function in functions.items()
-        }
-        uses = kernel_uses(
-            module,
-            {
-                symbol: [kernel.name for kernel in function.kernels]
-                for symbol, function in functions.items()
-            },
-            [symbol for symbol, function in functions.items() if function.is_plain],
-        )
+        wrappers = _wrappers(functions, executables, library, form)
+        uses = _uses(module, functions)
         stateless = not has_effects(module, list(wrappers))
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
@@ -234,10 +218,7 @@ def link(
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables
         parts = [write_executables(written, reference, form)]
-        for name, wrapper in wrappers.items():
-            parts.append(wrapper.write(symbol=name, dialect=functions[name].dialect))
-            if name in unchecked:
-                parts.append(wrapper.write(symbol=_UNCHECKED + name, part=Part.DISPATCH))
+        parts += _functions(wrappers, functions, unchecked)
         added = parse_content("\n".join(parts).encode(), "The generated IR")
         _merge(module, functions.values(), added)
         for preflight in preflights:
@@ -248,6 +229,50 @@ def link(
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}
     return LinkedModel(module, tuple(used), kept_apart, replaced)
+
+
+def _wrappers(
+    functions: Mapping[str, KernelFunction],
+    executables: Sequence[Executable],
+    library: Library,
+    form: str,
+) -> dict[str, Wrapper]:
+    """The functions through which a model calls kernels, by symbol."""
+    return {
+        symbol: Wrapper(
+            function.name,
+            function.orders,
+            function.signature,
+            {item.name: entry_points(executables, item, form) for item in function.kernels},
+            cpu=library.cpu_target,
+            of_choices=workloads_of_choices(library),
+        )
+        for symbol, function in functions.items()
+    }
+
+
+def _uses(module: ir.Module, functions: Mapping[str, KernelFunction]) -> tuple[FunctionUse, ...]:
+    """The kernels that each of the model's functions calls."""
+    return kernel_uses(
+        module,
+        {
+            symbol: [kernel.name for kernel in function.kernels]
+            for symbol, function in functions.items()
+        },
+        [symbol for symbol, function in functions.items() if function.is_plain],
+    )
+
+
+def _functions(
+    wrappers: Mapping[str, Wrapper],
+    functions: Mapping[str, KernelFunction],
+    unchecked: Container[str],
+) -> Iterator[str]:
+    """The wrappers' text, and that of those parts that are called without checks."""
+    for name, wrapper in wrappers.items():
+        yield wrapper.write(symbol=name, dialect=functions[name].dialect)
+        if name in unchecked:
+            yield wrapper.write(symbol=_UNCHECKED + name, part=Part.DISPATCH)
 
 
 def _check_model(module: ir.Module) -> None:

@@ -8,7 +8,7 @@ fail: there the wrapper has already checked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter
@@ -180,3 +180,22 @@ def capability(block: Emitter, device: str) -> str:
         parts.append(value)
     tens = block.pure(f"arith.muli {parts[0]}, {block.i32(10)} : i32")
     return block.pure(f"arith.addi {tens}, {parts[1]} : i32", "cc")
+
+
+def any_filled(body: Emitter, tensors: Sequence[Sequence[str]]) -> str:
+    """Whether a tensor has elements, an i1: one whose sizes, index values, are all above 0.
+
+    Parameters
+    ----------
+    tensors
+        The sizes of each. Those that are known to be above 0 may be left out.
+    """
+    zero = body.index(0)
+    found = ""
+    for sizes in tensors:
+        filled = "" if sizes else body.pure("arith.constant true", "true")
+        for size in sizes:
+            positive = body.pure(f"arith.cmpi ne, {size}, {zero} : index")
+            filled = body.pure(f"arith.andi {filled}, {positive} : i1") if filled else positive
+        found = body.pure(f"arith.ori {found}, {filled} : i1") if found else filled
+    return found

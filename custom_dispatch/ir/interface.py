@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custom_dispatch.ir.arithmetic import any_filled
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.signature import Sizes
 
@@ -167,17 +168,13 @@ class IntoInterface:
         ]
         tensors = _import_tensors(body, outer.inputs, arguments, wait, consumed=self.updated)
         shapes = _call(body, outer, tensors, symbol=self.checks)
-        something = ""
-        for shape, storage, item in zip(shapes, storages, outer.outputs, strict=True):
-            sizes = _sizes(body, shape, item)
+        sizes = [
+            _sizes(body, shape, item) for shape, item in zip(shapes, outer.outputs, strict=True)
+        ]
+        for storage, item, mine in zip(storages, outer.outputs, sizes, strict=True):
             if storage:
-                _assert_view(body, storage, item, sizes)
-            zero = body.index(0)
-            filled = body.pure("arith.constant true", "true")
-            for size in sizes:
-                positive = body.pure(f"arith.cmpi ne, {size}, {zero} : index")
-                filled = body.pure(f"arith.andi {filled}, {positive} : i1")
-            something = body.pure(f"arith.ori {something}, {filled} : i1") if something else filled
+                _assert_view(body, storage, item, mine)
+        something = any_filled(body, sizes)
         body.line(f"scf.if {something} {{")
         inner = body.nested()
         results = _call(inner, outer, tensors)

@@ -88,25 +88,8 @@ class Wrapper:
             choice.
         """
         body = Emitter(1)
-        everywhere = sum(1 << target for order in self.orders for target in order.targets)
         arguments = {operand.name: body.fresh(operand.name) for operand in self.kernel.arguments}
-        bodies: dict[tuple[str, ...], WrapperBody] = {}
-        for kernel in (kernel for order in self.orders for kernel in order.kernels):
-            bodies.setdefault(
-                _asked(kernel),
-                WrapperBody(
-                    kernel,
-                    self.signature,
-                    self.entry_points[kernel.name],
-                    cpu=self.cpu,
-                    checked=part is not Part.DISPATCH,
-                    workload=workload_of(kernel, self.of_choices),
-                    everywhere=everywhere if kernel.name in self.of_choices else 0,
-                    alone=self.alone,
-                    body=body,
-                    arguments=arguments,
-                ),
-            )
+        bodies = self._bodies(body, arguments, checked=part is not Part.DISPATCH)
         dispatches = part is not Part.CHECKS
         first = bodies[_asked(self.kernel)]
         if len(bodies) == 1:
@@ -129,6 +112,30 @@ class Wrapper:
         attribute = f" attributes {{{attributes}}}" if attributes else ""
         head = f"{dialect}.func {visibility} @{symbol}({parameters}) -> {arrow}{attribute} {{"
         return "\n".join([head, *body.lines, "}"]) + "\n"
+
+    def _bodies(
+        self, body: Emitter, arguments: dict[str, str], *, checked: bool
+    ) -> dict[tuple[str, ...], WrapperBody]:
+        """What each kernel adds to the function, by what tells it apart from the others."""
+        everywhere = sum(1 << target for order in self.orders for target in order.targets)
+        bodies: dict[tuple[str, ...], WrapperBody] = {}
+        for kernel in (kernel for order in self.orders for kernel in order.kernels):
+            bodies.setdefault(
+                _asked(kernel),
+                WrapperBody(
+                    kernel,
+                    self.signature,
+                    self.entry_points[kernel.name],
+                    cpu=self.cpu,
+                    checked=checked,
+                    workload=workload_of(kernel, self.of_choices),
+                    everywhere=everywhere if kernel.name in self.of_choices else 0,
+                    alone=self.alone,
+                    body=body,
+                    arguments=arguments,
+                ),
+            )
+        return bodies
 
 
 def _asked(kernel: Kernel) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,18 +68,7 @@ def export_function(
     LinkError
         It calls two kernels of one name.
     """
-    if not callable(function):
-        raise ModelError(
-            f"The model is {shown(function)}.",
-            expected="a function of JAX",
-            next_step="pass the function itself, without calling it.",
-        )
-    if not isinstance(arguments, tuple | list):
-        raise ModelError(
-            f"The model's arguments are given as {shown(arguments)}.",
-            expected="a tuple of them, one for each of a call",
-            next_step="write (x,) for one.",
-        )
+    _check_call(function, arguments)
     specs, tree = jax.tree.flatten(tuple(arguments))
 
     def flat(*leaves: Any) -> Any:
@@ -93,19 +82,8 @@ def export_function(
     held = [_Held(item) for item in closed.consts]
     outside = [item for item in held if item.array.nbytes > inline_bytes]
 
-    def opened(weights: Sequence[Any], *leaves: Any) -> Any:
-        given = iter(weights)
-        values = [next(given) if item in outside else item.value for item in held]
-        return jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, values))(*leaves)
-
     names = {*called, *(kernel.name for kernel in kernels)}
-    checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
-    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
-    exported = _tried(
-        lambda: jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)(
-            weights, *specs
-        )
-    )
+    exported = _export(closed.jaxpr, held, outside, specs, names)
     module = _parsed(exported)
     with module.context, ir.Location.unknown():
         main = next(op for op in functions_of(module) if is_public(op))
@@ -116,6 +94,57 @@ def export_function(
     kinds = [element_type_of(item.dtype) for item in exported.out_avals]
     describe(module, name, [kind.name if kind else "" for kind in kinds], parameters)
     return Exported(module, kernels, parameters)
+
+
+def _check_call(function: Any, arguments: Any) -> None:
+    """Require a function and a sequence of arguments."""
+    if not callable(function):
+        raise ModelError(
+            f"The model is {shown(function)}.",
+            expected="a function of JAX",
+            next_step="pass the function itself, without calling it.",
+        )
+    if not isinstance(arguments, tuple | list):
+        raise ModelError(
+            f"The model's arguments are given as {shown(arguments)}.",
+            expected="a tuple of them, one for each of a call",
+            next_step="write (x,) for one.",
+        )
+
+
+def _export(
+    jaxpr: Jaxpr,
+    held: Sequence[_Held],
+    outside: Sequence[_Held],
+    specs: Sequence[Any],
+    names: Iterable[str],
+) -> jax.export.Exported:
+    """Export a traced function, some of whose arrays become its first arguments.
+
+    Parameters
+    ----------
+    held
+        The arrays that the function holds, in the order of its constants.
+    outside
+        Those of them that are to be arguments.
+    specs
+        The shapes and types of the function's own arguments.
+    names
+        The kernels that it calls.
+    """
+
+    def opened(weights: Sequence[Any], *leaves: Any) -> Any:
+        given = iter(weights)
+        values = [next(given) if item in outside else item.value for item in held]
+        return jaxpr_as_fun(ClosedJaxpr(jaxpr, values))(*leaves)
+
+    checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
+    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
+    return _tried(
+        lambda: jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)(
+            weights, *specs
+        )
+    )
 
 
 def _spec(item: Any) -> Any:

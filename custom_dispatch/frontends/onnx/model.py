@@ -71,6 +71,23 @@ def read_model(
     ModelError
         There is none, or its tensors cannot be read.
     """
+    given, directory = _given(source)
+    model, weights = _without_large(given, directory, max(inline_bytes, _ALWAYS_INSIDE))
+    others = [item for item in given.functions if not is_kernel(item.domain, item.name)]
+    del model.functions[:]
+    if others:
+        model.functions.extend(others)
+        model = _inlined(model)
+    _declare(model.graph, weights, given.graph.initializer, given.graph.node)
+    model.graph.name = name
+    for node in nodes_of(model.graph):
+        # Every message is to name the node.
+        node.name = node.name or f"-> {next((item for item in node.output if item), '')}"
+    return Graph(model, weights)
+
+
+def _given(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+    """A model, and the directory that its tensors' files are in."""
     if isinstance(source, onnx.ModelProto):
         given, directory = source, None
     elif isinstance(source, str | os.PathLike):
@@ -87,6 +104,13 @@ def read_model(
             expected="an ONNX model",
             next_step="export the model again.",
         )
+    return given, directory
+
+
+def _without_large(
+    given: onnx.ModelProto, directory: Path | None, inline_bytes: int
+) -> tuple[onnx.ModelProto, dict[str, Weight]]:
+    """A copy of a model without its tensors of more bytes than given, and these by name."""
     model = onnx.ModelProto()
     for entry, value in given.ListFields():
         if entry.name != "graph":
@@ -99,7 +123,7 @@ def read_model(
     def take(name: str, tensor: onnx.TensorProto) -> bool:
         """Take a tensor out, if it is a large one."""
         weight = _weight(name, tensor, directory)
-        if weight is None or weight.size_bytes <= max(inline_bytes, _ALWAYS_INSIDE):
+        if weight is None or weight.size_bytes <= inline_bytes:
             return False
         weights[name] = weight
         return True
@@ -116,17 +140,7 @@ def read_model(
             for tensor in [attribute.t, *attribute.tensors, *attribute.g.initializer]:
                 if tensor.data_location == onnx.TensorProto.EXTERNAL:
                     tensor.CopyFrom(_inside(tensor, directory))
-    others = [item for item in given.functions if not is_kernel(item.domain, item.name)]
-    del model.functions[:]
-    if others:
-        model.functions.extend(others)
-        model = _inlined(model)
-    _declare(model.graph, weights, given.graph.initializer, given.graph.node)
-    model.graph.name = name
-    for node in nodes_of(model.graph):
-        # Every message is to name the node.
-        node.name = node.name or f"-> {next((item for item in node.output if item), '')}"
-    return Graph(model, weights)
+    return model, weights
 
 
 def newer(graph: Graph) -> Graph | None:

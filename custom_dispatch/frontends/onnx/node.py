@@ -130,8 +130,34 @@ def check_node(item: Callee, node: onnx.NodeProto) -> None:
     LinkError
         They are not those of the kernel.
     """
-    kernel = kernels_of(item)[0]
-    label, scalars = label_of(node), scalars_of(kernel)
+    label, kernel = label_of(node), kernels_of(item)[0]
+    _check_places(label, kernel, node)
+    given = {attribute.name: attribute for attribute in node.attribute}
+    member_of(item, label, given)
+    scalars = scalars_of(kernel)
+    statics = [static.name for static in statics_of(item)]
+    listed = ", ".join(
+        f"{name} ({_NUMBERS[attribute_type(scalar)]})" for name, scalar in scalars.items()
+    )
+    for name, attribute in given.items():
+        if name in scalars:
+            _check_number(label, attribute, scalars[name])
+        elif name not in statics:
+            raise _refusal(
+                f"{label} has an attribute `{name}`.",
+                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}"
+                + (f"; and {', '.join(statics)}" if statics else ""),
+            )
+    lacking = next((name for name in scalars if name not in given), None)
+    if lacking is not None:
+        raise _refusal(
+            f"{label} has no attribute `{lacking}`.",
+            f"the value-less scalars of kernel `{kernel.name}`: {listed}",
+        )
+
+
+def _check_places(label: str, kernel: Kernel, node: onnx.NodeProto) -> None:
+    """Compare how many inputs and outputs a node has with a kernel's."""
     buffers = buffers_of(kernel)
     needed = [item for item in buffers if not item.optional]
     present = [
@@ -150,37 +176,20 @@ def check_node(item: Callee, node: onnx.NodeProto) -> None:
             f"{label} has {sum(map(bool, node.output))} outputs.",
             f"those of kernel `{kernel.name}`: {listed}",
         )
-    given = {attribute.name: attribute for attribute in node.attribute}
-    member_of(item, label, given)
-    listed = ", ".join(
-        f"{name} ({_NUMBERS[attribute_type(scalar)]})" for name, scalar in scalars.items()
+
+
+def _check_number(label: str, attribute: onnx.AttributeProto, scalar: Scalar) -> None:
+    """Require an attribute of the type that a scalar's number has."""
+    wanted = attribute_type(scalar)
+    if attribute.type == wanted:
+        return
+    kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+    as_float = wanted == onnx.AttributeProto.FLOAT and attribute.type in _NUMBERS
+    raise _refusal(
+        f"{label}: its attribute `{attribute.name}` is of type {kind}.",
+        f"{_NUMBERS[wanted]}, for the scalar's {scalar.dtype}",
+        "write 2.0 in place of 2." if as_float else "",
     )
-    statics = [static.name for static in statics_of(item)]
-    for name, attribute in given.items():
-        if name in statics:
-            continue
-        if name not in scalars:
-            raise _refusal(
-                f"{label} has an attribute `{name}`.",
-                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}"
-                + (f"; and {', '.join(statics)}" if statics else ""),
-            )
-        wanted = attribute_type(scalars[name])
-        if attribute.type != wanted:
-            kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
-            raise _refusal(
-                f"{label}: its attribute `{name}` is of type {kind}.",
-                f"{_NUMBERS[wanted]}, for the scalar's {scalars[name].dtype}",
-                "write 2.0 in place of 2."
-                if wanted == onnx.AttributeProto.FLOAT and attribute.type in _NUMBERS
-                else "",
-            )
-    lacking = next((name for name in scalars if name not in given), None)
-    if lacking is not None:
-        raise _refusal(
-            f"{label} has no attribute `{lacking}`.",
-            f"the value-less scalars of kernel `{kernel.name}`: {listed}",
-        )
 
 
 def infer_results(

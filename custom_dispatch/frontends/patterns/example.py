@@ -186,6 +186,19 @@ def read_example(
             "one, which computes its results in one block",
         )
     block = functions[0].regions[0].blocks[0]
+    arguments = _parameters(pattern, block, names)
+    results = _results(pattern, block)
+    operands = {value: item.name for item, value in zip(arguments, block.arguments, strict=True)}
+    example = Example(pattern, module, operands, results)
+    _check_operations(example, block)
+    return example
+
+
+def _parameters(
+    pattern: Replaceable, block: ir.Block, names: Sequence[str] | None
+) -> list[Buffer | Scalar]:
+    """The kernel's arguments that a function's parameters stand for, in order."""
+    kernel = pattern.kernel
     fixed = fixed_numbers(pattern)
     arguments = [item for item in kernel.arguments if item.name not in fixed]
     if names is None:
@@ -204,6 +217,12 @@ def read_example(
         )
     for item, value in zip(arguments, block.arguments, strict=True):
         _check_type(pattern, item, value.type)
+    return arguments
+
+
+def _results(pattern: Replaceable, block: ir.Block) -> tuple[ir.Value, ...]:
+    """What a function computes for each of the kernel's outputs."""
+    kernel = pattern.kernel
     results = tuple(block.operations[len(block.operations) - 1].operation.operands)
     if len(results) != len(kernel.outputs):
         raise wrong(
@@ -217,10 +236,7 @@ def read_example(
             raise wrong(kernel, f"returns a parameter for `{operand.name}`", "what is computed")
     if len(set(results)) != len(results):
         raise wrong(kernel, "has a function that returns one value twice", "different ones")
-    operands = {value: item.name for item, value in zip(arguments, block.arguments, strict=True)}
-    example = Example(pattern, module, operands, results)
-    _check_operations(example, block)
-    return example
+    return results
 
 
 def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> None:

@@ -274,29 +274,12 @@ class Matcher:
     ) -> _Ways:
         if mine.name != its.name:
             return self._differs(at, state, f"it has {its.name} where the pattern has {mine.name}")
-        sized = mine.name in _SIZED
-        if not sized and len(mine.operands) != len(its.operands):
-            return self._differs(
-                its,
-                state,
-                f"{its.name} has {len(its.operands)} operands, and in the pattern "
-                f"{len(mine.operands)}",
-            )
-        if len(mine.results) != len(its.results):
-            return self._differs(its, state, f"{its.name} has other results")
-        for one, other in zip(mine.results, its.results, strict=True):
-            if not fits(one.type, other.type, any_sizes=self._loose):
-                return self._differs(
-                    its, state, f"{its.name} gives ", other.type, ", and in the pattern ", one.type
-                )
-        if not sized and (name := other_attribute(mine, its, loose=self._loose)):
-            one, other = (op.attributes.get(name, "none") for op in (mine, its))
-            return self._differs(
-                its, state, f"`{name}` of {its.name} is ", other, ", and in the pattern ", one
-            )
+        different = self._other_form(mine, its)
+        if different:
+            return self._differs(its, state, *different)
         known = state.operations.get(mine, frozenset())
         following = replace(state, operations={**state.operations, mine: known | {its}})
-        if sized:
+        if mine.name in _SIZED:
             return [self._sized(mine, its, following)]
         ways: _Ways = []
         orders = orders_of(mine, its)
@@ -319,6 +302,24 @@ class Matcher:
             sizes = tuple(p for i, p in enumerate(pairs) if _is_overwritten(mine, i))
             ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
         return ways
+
+    def _other_form(self, mine: ir.Operation, its: ir.Operation) -> tuple[Any, ...]:
+        """What tells two operations of one name apart, but for what they read; () if nothing."""
+        sized = mine.name in _SIZED
+        if not sized and len(mine.operands) != len(its.operands):
+            return (
+                f"{its.name} has {len(its.operands)} operands, and in the pattern "
+                f"{len(mine.operands)}",
+            )
+        if len(mine.results) != len(its.results):
+            return (f"{its.name} has other results",)
+        for one, other in zip(mine.results, its.results, strict=True):
+            if not fits(one.type, other.type, any_sizes=self._loose):
+                return (f"{its.name} gives ", other.type, ", and in the pattern ", one.type)
+        if not sized and (name := other_attribute(mine, its, loose=self._loose)):
+            one, other = (op.attributes.get(name, "none") for op in (mine, its))
+            return (f"`{name}` of {its.name} is ", other, ", and in the pattern ", one)
+        return ()
 
     def _sized(
         self, mine: ir.Operation, its: ir.Operation, state: State

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind
@@ -36,27 +38,8 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
         for node, spec in inputs.items()
         if spec.target in held and (node in roots or spec.target in given)
     }
-    for node, spec in written.items():
-        dtype = held[spec.target].dtype
-        if element_type_of(dtype) is None:
-            name = str(dtype).removeprefix("torch.")
-            raise ModelError(
-                f"The model changes its buffer `{spec.target}`, which is {name}: modules do not "
-                "keep that.",
-                expected="a buffer of real numbers of 8 bits or more, or of bools",
-                next_step="keep its real and imaginary parts: torch.view_as_real."
-                if dtype.is_complex
-                else "keep it as such a one.",
-            )
-        for other, another in inputs.items():
-            value = held.get(another.target) if other is not node and other.users else None
-            if isinstance(value, torch.Tensor) and _overlap(held[spec.target], value):
-                raise ModelError(
-                    f"The model changes its buffer `{spec.target}`, which shares memory with "
-                    f"`{another.target}`.",
-                    expected="a buffer with memory of its own",
-                    next_step="register one of them, and take views of it in `forward`.",
-                )
+    for node in written:
+        _check_buffer(node, inputs, held)
     constants = [s.target for s in written.values() if s.kind == InputKind.CONSTANT_TENSOR]
     if not written:
         return program
@@ -75,6 +58,40 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
             if isinstance(kept.get(spec.target), torch.Tensor):
                 kept[spec.target] = kept[spec.target].detach().clone()
     return program._update(program.graph_module, signature, state_dict=state, constants=others)
+
+
+def _check_buffer(
+    node: torch.fx.Node, inputs: Mapping[torch.fx.Node, InputSpec], held: Mapping[Any, Any]
+) -> None:
+    """Require a buffer that modules can keep, and whose memory nothing else has that is used.
+
+    Parameters
+    ----------
+    inputs
+        What each placeholder of the program is.
+    held
+        The tensors that the program holds, by name.
+    """
+    name = inputs[node].target
+    dtype = held[name].dtype
+    if element_type_of(dtype) is None:
+        kind = str(dtype).removeprefix("torch.")
+        raise ModelError(
+            f"The model changes its buffer `{name}`, which is {kind}: modules do not keep that.",
+            expected="a buffer of real numbers of 8 bits or more, or of bools",
+            next_step="keep its real and imaginary parts: torch.view_as_real."
+            if dtype.is_complex
+            else "keep it as such a one.",
+        )
+    for other, another in inputs.items():
+        value = held.get(another.target) if other is not node and other.users else None
+        if isinstance(value, torch.Tensor) and _overlap(held[name], value):
+            raise ModelError(
+                f"The model changes its buffer `{name}`, which shares memory with "
+                f"`{another.target}`.",
+                expected="a buffer with memory of its own",
+                next_step="register one of them, and take views of it in `forward`.",
+            )
 
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -68,6 +68,47 @@ def make_updates_values(
         for node, spec in zip(graph.nodes, program.graph_signature.input_specs, strict=False)
         if spec.kind in _MUTATIONS
     }
+    latest = _follow_writes(graph, inputs, order)
+    if latest is None:
+        return None
+    end = next(iter(reversed(graph.nodes)))
+    end.args = ((*latest.values(), *end.args[0]),)
+    signature = copy.deepcopy(program.graph_signature)
+    results = [
+        OutputSpec(spec.kind, TensorArgument(node.name), spec.target)
+        if isinstance(node, torch.fx.Node) and isinstance(spec.arg, TensorArgument)
+        else spec
+        for node, spec in zip(end.args[0][len(latest) :], signature.output_specs, strict=True)
+    ]
+    updates = [
+        OutputSpec(
+            _MUTATIONS[inputs[name].kind], TensorArgument(node.name), inputs[name].target or name
+        )
+        for name, node in latest.items()
+    ]
+    signature.output_specs = [*updates, *results]
+    graph.lint()
+    return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
+
+
+def _follow_writes(
+    graph: torch.fx.Graph, inputs: Container[str], order: Mapping[torch.fx.Node, int]
+) -> dict[str, torch.fx.Node] | None:
+    """Make each write a new value, which all that comes after it reads.
+
+    Parameters
+    ----------
+    inputs
+        The names of arguments and buffers.
+    order
+        Each node's place in the model as it is written.
+
+    Returns
+    -------
+    dict or None
+        By name, the last value of each that is written; None where something else is written, or
+        views of it are used.
+    """
     holds = {node: node.name for node in graph.nodes if node.name in inputs}
     """Values of arguments and buffers, the latest of each among them."""
     latest: dict[str, torch.fx.Node] = {}
@@ -90,24 +131,7 @@ def make_updates_values(
         )
         holds[node] = name
         latest[name] = node
-    end = next(iter(reversed(graph.nodes)))
-    end.args = ((*latest.values(), *end.args[0]),)
-    signature = copy.deepcopy(program.graph_signature)
-    results = [
-        OutputSpec(spec.kind, TensorArgument(node.name), spec.target)
-        if isinstance(node, torch.fx.Node) and isinstance(spec.arg, TensorArgument)
-        else spec
-        for node, spec in zip(end.args[0][len(latest) :], signature.output_specs, strict=True)
-    ]
-    updates = [
-        OutputSpec(
-            _MUTATIONS[inputs[name].kind], TensorArgument(node.name), inputs[name].target or name
-        )
-        for name, node in latest.items()
-    ]
-    signature.output_specs = [*updates, *results]
-    graph.lint()
-    return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
+    return latest
 
 
 def _drop_aliases(graph: torch.fx.Graph) -> None:
