@@ -20,7 +20,7 @@ from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import as_path, is_list, several, shown
+from custom_dispatch.kernel.names import as_path, check_switch, is_list, several, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.build import BuildOptions, build
@@ -115,6 +115,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     """
     patterns = as_list(replace)
     _check_flags(flags)
+    check_switch(asynchronous, "asynchronous")
+    check_switch(store, "store")
     model, members = _members(model, kernels, bool(patterns))
     placed: Model | PlacedModel | None = model
     if patterns:
@@ -323,6 +325,8 @@ def emit(
         As for `compile`.
     """
     check_form(form)
+    check_switch(embed, "embed")
+    check_switch(store, "store")
     path = as_path(output, "The .mlir file", OutputError)
     check_output(path)
     into, members = _members(into, kernels)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
 from custom_dispatch.kernel.choice import Callee, Choice
-from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 
@@ -31,9 +29,10 @@ from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
-from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.frontends.patterns.replace import patterns_of
+from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -94,7 +93,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         Building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
-    given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else list(kernels)
+    given = check_callees(kernels)
     patterns = patterns_of(
         [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in as_list(replace)]
     )
@@ -102,7 +101,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         function,
         arguments,
         name,
-        sys.maxsize if inline_bytes is None else inline_bytes,
+        check_inline_bytes(inline_bytes),
         [kernel.name for kernel in given],
     )
     found = [*given, *(kernel for kernel in exported.kernels if kernel not in given)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
@@ -41,11 +40,10 @@ from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
-from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced
-from custom_dispatch.kernel.choice import Callee, Choice
-from custom_dispatch.kernel.family import Family
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
     import onnx
@@ -109,11 +107,11 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     """
     patterns = patterns_of(replace)
     check_name(name, "function")
-    known = Known([kernels] if isinstance(kernels, Kernel | Choice | Family) else kernels)
+    known = Known(None if kernels is None else check_callees(kernels))
     graph = read_model(
         model,
         name,
-        sys.maxsize if inline_bytes is None else inline_bytes,
+        check_inline_bytes(inline_bytes),
         lambda domain, operator: known.kernel_of(domain, operator) is not None,
     )
     nodes = find_kernels(graph, known)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ if importlib.util.find_spec("torch") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
-from custom_dispatch.frontends.outside_weights import INLINE_BYTES
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import as_list, nothing_replaced
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
@@ -35,6 +34,7 @@ from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import compile_error
 from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.frontends.torch.unsigned import check_unsigned
+from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -100,23 +100,23 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     """
     check_name(name, "function")
     replace = as_list(replace)
+    most_inline = check_inline_bytes(inline_bytes)
+    named = None if kernels is None else check_callees(kernels)
     with _without_its_own_warning():
         program = export_model(model, arguments, dynamic_shapes)
         program, replaced = replace_places(program, replace)
         check_unsigned(program)
         found = kernels_in(program)
-        given = found if kernels is None else _together(kernels, found)
+        given = found if named is None else _together(named, found)
         if replace and not given:
             raise nothing_replaced(replaced)
-        if kernels is None and not given:
+        if named is None and not given:
             raise LinkError(
                 "The model calls no operator that a kernel was registered for.",
                 expected="a call of what cd.torch.register returns",
                 next_step="call it in the model, or give replace=[...] or kernels=[...].",
             )
-        module, parameters = import_program(
-            program, name, sys.maxsize if inline_bytes is None else inline_bytes
-        )
+        module, parameters = import_program(program, name, most_inline)
     try:
         compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
     except ModelError as error:
@@ -136,7 +136,6 @@ def _without_its_own_warning() -> Iterator[None]:
         yield
 
 
-def _together(kernels: Callee | Iterable[Callee], found: list[Callee]) -> list[Callee]:
-    given = list(kernels) if isinstance(kernels, Iterable) else [kernels]
+def _together(given: list[Callee], found: list[Callee]) -> list[Callee]:
     names = {kernel.name for kernel in given}
     return given + [kernel for kernel in found if kernel.name not in names]

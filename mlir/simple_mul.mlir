@@ -191,13 +191,11 @@ util.func public @"simple_mul$into"(%input0: !hal.buffer_view, %input1: !hal.buf
   %v_3 = hal.element_type<f32> : i32
   %v_4 = hal.encoding_type<dense_row_major> : i32
   hal.buffer_view.assert<%storage0 : !hal.buffer_view> message("storage") shape([%v_2]) type(%v_3) encoding(%v_4)
-  %true = arith.constant true
   %v_5 = arith.cmpi ne, %v_2, %c0 : index
-  %v_6 = arith.andi %true, %v_5 : i1
-  scf.if %v_6 {
+  scf.if %v_5 {
     %result_1 = func.call @"custom_dispatch_dispatch_of_simple_mul"(%tensor, %tensor_1) : (tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)
-    %v_7 = tensor.dim %result_1, %c0 : tensor<?xf32>
-    %written = hal.tensor.alias wait(%wait) => %result_1 : tensor<?xf32>{%v_7} to %storage0 : !hal.buffer_view
+    %v_6 = tensor.dim %result_1, %c0 : tensor<?xf32>
+    %written = hal.tensor.alias wait(%wait) => %result_1 : tensor<?xf32>{%v_6} to %storage0 : !hal.buffer_view
     %ready = hal.tensor.barrier join(%written : tensor<?xf32>) => %signal : !hal.fence
     %kept = util.optimization_barrier %ready : tensor<?xf32>
   } else {
@@ -325,10 +323,8 @@ util.func public @"simple_mul_inplace$into"(%input0: !hal.buffer_view, %input1: 
   %result = func.call @"custom_dispatch_checks_of_simple_mul_inplace"(%tensor, %tensor_1) : (tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)
   %c0 = arith.constant 0 : index
   %v_2 = tensor.dim %result, %c0 : tensor<?xf32>
-  %true = arith.constant true
   %v_3 = arith.cmpi ne, %v_2, %c0 : index
-  %v_4 = arith.andi %true, %v_3 : i1
-  scf.if %v_4 {
+  scf.if %v_3 {
     %result_1 = func.call @"custom_dispatch_dispatch_of_simple_mul_inplace"(%tensor, %tensor_1) : (tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)
     %ready = hal.tensor.barrier join(%result_1 : tensor<?xf32>) => %signal : !hal.fence
     %kept = util.optimization_barrier %ready : tensor<?xf32>

@@ -69,6 +69,27 @@ CALLS: dict[str, tuple[Given, type[CustomDispatchError]]] = {
     "flags": (lambda it: cd.compile(None, [simple_mul], ["cpu"], flags=it), DeclarationError),
     "a flag": (lambda it: cd.compile(None, [simple_mul], ["cpu"], flags=[it]), DeclarationError),
     "form": (lambda it: cd.emit([simple_mul], GPU, output="x", form=it), DeclarationError),
+    "store": (lambda it: cd.compile(None, simple_mul, GPU, store=it), DeclarationError),
+    "store of build": (lambda it: cd.build(simple_mul, GPU, store=it), DeclarationError),
+    "asynchronous": (
+        lambda it: cd.compile(None, simple_mul, GPU, asynchronous=it),
+        DeclarationError,
+    ),
+    "fail_on_spill": (lambda it: cd.build(simple_mul, GPU, fail_on_spill=it), DeclarationError),
+    "embed": (lambda it: cd.emit(simple_mul, GPU, output="x", embed=it), DeclarationError),
+    "kernels of torch": (
+        lambda it: cd.torch.compile(None, (), GPU, kernels=it),  # type: ignore[arg-type]
+        DeclarationError,
+    ),
+    "kernels of jax": (
+        lambda it: cd.jax.compile(None, (), GPU, kernels=it),  # type: ignore[arg-type]
+        DeclarationError,
+    ),
+    "kernels of onnx": (
+        lambda it: cd.onnx.compile("x", GPU, kernels=it),
+        DeclarationError,
+    ),
+    "argument of jax": (lambda it: cd.jax.compile(len, (it, object()), GPU), ModelError),
     "output": (lambda it: cd.emit([simple_mul], GPU, output=it), OutputError),
     "save": (lambda it: module().save(it), OutputError),
     "load": (lambda it: cd.load(it), ModuleFileError),
@@ -96,6 +117,36 @@ def test_it_is_a_sentence(what: str) -> None:
             call(given)
         assert caught.value.found
         assert caught.value.next_step
+
+
+def test_a_text_turns_nothing_on() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(None, simple_mul, GPU, store="off")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "store is given as 'off'.\n"
+        "  expected: True or False\n"
+        "  next step: give store=True or store=False."
+    )
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "4096", object(), numpy.zeros(3), True])
+def test_sizes_of_what_is_inline(value: Any) -> None:
+    for front_end in (
+        lambda: cd.torch.compile(None, (), GPU, inline_bytes=value),  # type: ignore[arg-type]
+        lambda: cd.jax.compile(len, (), GPU, inline_bytes=value),
+        lambda: cd.onnx.compile("x", GPU, inline_bytes=value),
+    ):
+        with pytest.raises(DeclarationError, match="inline_bytes is given as ") as caught:
+            front_end()
+        assert caught.value.expected == "a number of bytes, or None"
+
+
+@pytest.mark.parametrize(
+    "axes", [{"lhs": ("a", 1)}, {"lhs": (None, 0)}, {1: (0,)}, 5, numpy.ones(3)]
+)
+def test_orders_of_axes(axes: Any) -> None:
+    with pytest.raises(DeclarationError, match="axes"):
+        cd.jax.Pattern(simple_mul, lambda lhs, rhs: lhs * rhs, axes=axes)
 
 
 def test_an_array_of_no_dimensions_is_no_list() -> None:

@@ -56,8 +56,8 @@ class Gradients:
             first = kernels_of(backward)[0]
             self.takes = argument_names(first)
             self.gives = [self._tensor(operand.name) for operand in first.outputs]
-        elif callable(backward):
-            self.takes = list(inspect.signature(backward).parameters)
+        elif (takes := _parameters(backward)) is not None:
+            self.takes = takes
         else:
             raise self._wrong(
                 f"is {shown(backward)}", f"a function of {framework}, or a cd.Kernel", "pass one."
@@ -114,3 +114,11 @@ class Gradients:
                 next_step="correct what it returns.",
             )  # fmt: skip
         return dict(zip(names, values, strict=True))
+
+
+def _parameters(function: Any) -> list[str] | None:
+    """The names of a function's parameters; None for what is no function, or does not say them."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except Exception:  # noqa: BLE001 - what has no signature is asked for its `repr`
+        return None

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.symbols import PARAMETER, functions_of, name_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.interface import RESULTS_KEY, UPDATES_KEY
+from custom_dispatch.kernel.names import as_integer, shown
 from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096
 """A page of memory. What is smaller takes more as an entry of an archive than it holds, and the
 compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
+
+
+def check_inline_bytes(value: int | None) -> int:
+    """Up to how many bytes a weight becomes a constant of its module.
+
+    Parameters
+    ----------
+    value
+        What is given for it; None for all weights, of any size.
+
+    Raises
+    ------
+    DeclarationError
+        It is no number of bytes.
+    """
+    if value is None:
+        return sys.maxsize
+    found = as_integer(value)
+    if found is None or found < 0:
+        raise DeclarationError(
+            f"inline_bytes is given as {shown(value)}.",
+            expected="a number of bytes, or None",
+            next_step="give inline_bytes=None for one file that holds all weights.",
+        )
+    return found
 
 
 class OutsideWeights:

@@ -80,6 +80,30 @@ def is_one_of(value: object, words: Collection[str]) -> bool:
     return isinstance(value, str) and value in words
 
 
+def check_switch(value: object, name: str) -> bool:
+    """Return what an argument is that turns something on or off.
+
+    A text would be true, `"off"` too.
+
+    Parameters
+    ----------
+    name
+        The argument's: "store".
+
+    Raises
+    ------
+    DeclarationError
+        It is no bool.
+    """
+    if not isinstance(value, bool):
+        raise DeclarationError(
+            f"{name} is given as {shown(value)}.",
+            expected="True or False",
+            next_step=f"give {name}=True or {name}=False.",
+        )
+    return value
+
+
 def as_path(value: object, what: str, error: type[CustomDispatchError]) -> Path:
     """The path that a user gave.
 

@@ -15,7 +15,7 @@ from typing import TypedDict
 from custom_dispatch.errors import PtxError, SourceError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import several
+from custom_dispatch.kernel.names import check_switch, several
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
@@ -113,7 +113,8 @@ def build(
     workers = check_jobs(jobs)
     form = check_form(image, ptx_version)
     plans = plan_units(declared)
-    stored = StoredBuild(open_store() if store else None)
+    stored = StoredBuild(open_store() if check_switch(store, "store") else None)
+    check_switch(fail_on_spill, "fail_on_spill")
     directories = check_include_dirs(include_dirs)
     with_lines = any(target.checked for target in wanted)
     cpu = next((target for target in wanted if not target.is_cuda), None)

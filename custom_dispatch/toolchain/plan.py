@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
@@ -149,6 +150,23 @@ def check_kernels(
                 next_step="rename all but one; entry= keeps the __global__ function's name.",
             )
     return unique, choices
+
+
+def check_callees(kernels: Any) -> list[Callee]:
+    """The kernels, choices and families that a model is given.
+
+    Raises
+    ------
+    DeclarationError
+        Something else is among them.
+    """
+    given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
+    if given is None:
+        raise no_kernel(kernels)
+    for item in given:
+        if not isinstance(item, Kernel | Choice | Family):
+            raise no_kernel(item)
+    return given
 
 
 def no_kernel(value: object) -> DeclarationError:

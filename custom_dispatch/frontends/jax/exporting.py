@@ -150,7 +150,14 @@ def _export(
 def _spec(item: Any) -> Any:
     if isinstance(item, jax.ShapeDtypeStruct):
         return item
-    array = jax.numpy.asarray(item)
+    try:
+        array = jax.numpy.asarray(item)
+    except Exception as error:  # whatever JAX and numpy raise of what they cannot read
+        raise ModelError(
+            f"An argument of the function is {shown(item)}, of which JAX makes no array.",
+            expected="an array, a number, or a jax.ShapeDtypeStruct",
+            next_step="pass one.",
+        ) from error
     return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 

@@ -135,12 +135,24 @@ def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any],
             if value is None and operand.optional:
                 rank = operand.least_rank + leading if operand.batched else operand.rank
                 value = numpy.zeros((0,) * rank, operand.dtype.to_numpy())
-            arrays.append(jax.numpy.asarray(value))
+            arrays.append(_array(kernel, operand, value))
         elif isinstance(operand, Scalar):
             numbers.append(_number(kernel, operand.name, value))
         elif isinstance(operand, Struct):
             numbers += _fields(kernel, operand, value)
     return arrays, tuple(numbers)
+
+
+def _array(kernel: Kernel, operand: Buffer, value: Any) -> Any:
+    try:
+        return jax.numpy.asarray(value)
+    except Exception as error:  # whatever JAX and numpy raise of what they cannot read
+        raise CallError(
+            f"Operand `{operand.name}` of `{kernel.name}` is {shown(value)}, of which JAX makes no "
+            "array.",
+            expected=f"an array of {operand.dtype}",
+            next_step="pass one.",
+        ) from error
 
 
 def _leading_count(kernel: Kernel, values: Mapping[str, Any]) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
 from iree.compiler import ir
 from iree.compiler.extras import onnx_importer
 
-from custom_dispatch.errors import CustomDispatchError, DeclarationError, LinkError, ModelError
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
 from custom_dispatch.frontends.onnx.model import Graph, Weight
 from custom_dispatch.frontends.onnx.node import (
@@ -28,10 +28,7 @@ from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch_types import builtin_type
-from custom_dispatch.kernel.choice import Callee, Choice
-from custom_dispatch.kernel.family import Family
-from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
@@ -78,15 +75,7 @@ class Known:
         The kernels that are given, of any domain; None for those that are registered.
     """
 
-    def __init__(self, kernels: Iterable[Callee] | None) -> None:
-        kernels = None if kernels is None else list(kernels)
-        for kernel in kernels or ():
-            if not isinstance(kernel, Kernel | Choice | Family):
-                raise DeclarationError(
-                    f"cd.onnx.compile is given {shown(kernel)} for a kernel.",
-                    expected="cd.Kernel objects, or a cd.Choice",
-                    next_step="pass the kernels' declarations.",
-                )
+    def __init__(self, kernels: Sequence[Callee] | None) -> None:
         self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
 
     def kernel_of(self, domain: str, operator: str) -> Callee | None:

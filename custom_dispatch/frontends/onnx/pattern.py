@@ -143,7 +143,7 @@ def _example(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Example:
 
 def _node(kernel: Kernel, operator: str) -> onnx.NodeProto:
     """An operator's node, with the kernel's operands."""
-    if not onnx.defs.has(operator):
+    if not operator.isascii() or not onnx.defs.has(operator):
         raise wrong(
             kernel,
             f"names the operator {shown(operator)}",

@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.arguments import arguments_by_name
-from custom_dispatch.frontends.patterns.pattern import wrong
+from custom_dispatch.frontends.patterns.pattern import is_by_name, wrong
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -57,7 +57,7 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, in
         One is for no dim, or no size.
     """
     dims = [dim.name for dim in kernel.dims]
-    if not isinstance(sizes or {}, Mapping):
+    if not is_by_name(sizes):
         raise wrong(kernel, f"has the sizes {shown(sizes)}", 'numbers by dim: {"heads": 8}')
     for name, size in (sizes or {}).items():
         if name not in dims or (as_integer(size) or 0) < 1:

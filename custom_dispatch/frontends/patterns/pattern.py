@@ -13,7 +13,7 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import several, shown
+from custom_dispatch.kernel.names import as_integer, several, shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import Replaced, near_miss_lines
 
@@ -147,6 +147,13 @@ def first_alike(pattern: Anything) -> Anything:
     return next(one for one in of_each(pattern) if list(map(str, one.kernel.operands)) == operands)
 
 
+def is_by_name(value: object) -> bool:
+    """Whether a value is a mapping from texts, or None for an empty one."""
+    return value is None or (
+        isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+    )
+
+
 def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values of fixed scalars.
 
@@ -155,7 +162,7 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
     DeclarationError
         One is for something else than a scalar that calls pass.
     """
-    if not isinstance(fixed or {}, Mapping):
+    if not is_by_name(fixed):
         raise wrong(kernel, f"fixes {shown(fixed)}", 'values of scalars by name: {"causal": True}')
     found = dict(fixed or {})
     arguments = arguments_by_name(kernel)
@@ -182,7 +189,7 @@ def check_axes(
     DeclarationError
         One is for something else than a buffer of a known rank, or no order of its axes.
     """
-    if not isinstance(axes or {}, Mapping):
+    if not is_by_name(axes):
         raise wrong(kernel, f"has the axes {shown(axes)}", 'orders by name: {"k": (0, 2, 1)}')
     ranks = {
         item.name: item.rank
@@ -196,7 +203,10 @@ def check_axes(
                 f"has axes of `{name}`",
                 f"an operand or result of a known rank: {', '.join(ranks) or 'it has none'}",
             )
-        if not isinstance(order, list | tuple) or sorted(order) != list(range(ranks[name])):
+        is_order = isinstance(order, list | tuple) and all(
+            as_integer(axis) is not None for axis in order
+        )
+        if not is_order or sorted(order) != list(range(ranks[name])):
             raise wrong(
                 kernel,
                 f"has `{name}` with the axes {shown(order)}",
