@@ -16,6 +16,7 @@ their own. Each name is a tuple of patterns, none of which has to be found.
 from __future__ import annotations
 
 import custom_dispatch as cd
+from cuda_kernels import attention as attentions
 from cuda_kernels import flat_attention
 from cuda_kernels import gelu as gelus
 from cuda_kernels import gemm as gemms
@@ -193,7 +194,9 @@ def _attentions_written_out() -> Patterns:
                     ]
                     if dtype == "f32" and scales == ("",):
                         texts += [
-                            mlir_attention.decomposed(dim, mask) for mask, apart in masks if apart
+                            mlir_attention.decomposed(dtype, dim, mask)
+                            for mask, apart in masks
+                            if apart
                         ]
                     found.append(
                         cd.Pattern(
@@ -207,6 +210,32 @@ def _attentions_written_out() -> Patterns:
     return tuple(found)
 
 
+def _decomposed_attentions() -> Patterns:
+    """Those of 16 bits, in which heads are apart, and causal ones, which may be within these."""
+    found = []
+    for dim in (32, 64, 128):
+        for dtype in _TYPES[1:]:
+            for prefix, mask, causal in (
+                ("", "", True),
+                ("", "", False),
+                ("", "key", False),
+                ("masked_", "shared", False),
+            ):
+                found.append(
+                    cd.Pattern(
+                        getattr(attentions, f"{prefix}attention_{dtype}_{dim}"),
+                        mlir_attention.decomposed(dtype, dim, mask, causal=causal),
+                        fixed={"causal": causal, "scale": dim**-0.5},
+                        required=False,
+                    )
+                )
+        flat = getattr(flat_attention, f"flat_attention_f32_{dim}")
+        text = mlir_attention.decomposed("f32", dim, "", causal=True)
+        fixed = {"causal": True, "scale": 1.0}
+        found.append(cd.Pattern(flat, text, fixed=fixed, axes={"k": (0, 2, 1)}, required=False))
+    return tuple(found)
+
+
 _MASKS = {
     "": (("", True), ("", False)),
     "masked_": (("queries", False),),
@@ -217,6 +246,7 @@ _MASKS = {
 linear_of_torch = _products_of_torch("linear")
 matmul_of_torch = _products_of_torch("matmul")
 attention = (
+    *_decomposed_attentions(),
     *_attentions_written_out(),
     *(
         cd.Pattern(

@@ -54,22 +54,43 @@ def written_out(dtype: str, dim: int, mask: str, scale: str, *, apart: bool) -> 
     return f.text(f.narrowed(_batch_matmul(f, x, v, q.dims), dtype))
 
 
-def decomposed(dim: int, mask: str) -> str:
-    """PyTorch's `scaled_dot_product_attention` after `run_decompositions()`, of f32.
+def decomposed(dtype: str, dim: int, mask: str, *, causal: bool = False) -> str:
+    """PyTorch's `scaled_dot_product_attention` after `run_decompositions()`.
 
-    Queries and keys come with their scales; weights of queries that see nothing become zeros.
+    Weights of queries that see nothing become zeros. In f32 queries and keys come with their
+    scales, and heads are part of the batch; what has 16 bits is widened first, so that scales,
+    which are the usual ones, and heads that are apart belong to it.
 
     Parameters
     ----------
     mask
         A key of `MASKS`; heads and batch are two dims.
+    causal
+        Whether it makes a causal mask.
     """
-    f = Function(_operands("f32", dim, mask))
+    is_wide, d = dtype == "f32", _letter(dim)
+    operands = _operands(dtype, dim, mask)
+    if not is_wide:
+        operands[:3] = [
+            (name, f"bh{rows}{d}", dtype) for name, rows in zip("qkv", "ijj", strict=True)
+        ]
+    f = Function(operands)
     q, k, v, *more = f.operands
+    if not is_wide:
+        root = f"%r = arith.mulf %0, {f.number(repr(dim**-0.25), 'f32')} : f32"
+        q = f.collapsed(f.generic([f.widened(q)], root, q.dims, "f32"), f"ri{d}")
+        k = _transposed(f, f.widened(k))
+        k = f.collapsed(f.generic([k], root, k.dims, "f32"), f"r{d}j")
+        v = f.collapsed(f.widened(v), f"rj{d}")
+    if causal:
+        more = [_causal_mask(f)]
     scores = f.expanded(_batch_matmul(f, q, k, "rij"), "bhij")
     dims, kept = scores.dims, scores.dims[:-1] + "1"
-    if mask:
-        scores = f.generic([scores, more[0]], "%r = arith.addf %0, %1 : f32", dims, "f32")
+    if more:
+        body = "%r = arith.addf %0, %1 : f32"
+        if more[0].dtype != "f32":
+            body = f"%w = arith.extf %1 : {dtype} to f32\n%r = arith.addf %0, %w : f32"
+        scores = f.generic([scores, more[0]], body, dims, "f32")
     weights = softmax_of(f, scores)
     least, no = f.number("0xFFF0000000000000", "f64"), f.number("false", "i1")
     body = f"%w = arith.extf %0 : f32 to f64\n%r = arith.cmpf oeq, %w, {least} : f64"
@@ -79,15 +100,65 @@ def decomposed(dim: int, mask: str) -> str:
     into = f.filled("false", kept, "i1")
     any_seen = f.generic([seen], "%r = arith.ori %0, %old : i1", kept, "i1", into=into)
     none_seen = f.generic([any_seen], inverted, kept, "i1")
-    zero, sizes = f.number("0.0", "f32"), ", ".join(f.size(dim) for dim in dims)
-    zeros = f.named(f"tensor.splat {zero}[{sizes}] : {scores.type}", dims, "f32")
+    zeros = _all(f, f.number("0.0", "f32"), dims, "f32")
     body = "%r = arith.select %0, %1, %2 : f32"
     weights = f.generic([none_seen, zeros, weights], body, dims, "f32")
-    return f.text(_batch_matmul(f, f.collapsed(weights, "rij"), v, q.dims))
+    result = _batch_matmul(f, f.collapsed(weights, "rij"), v, f"ri{d}")
+    return f.text(result if is_wide else f.narrowed(f.expanded(result, f"bhi{d}"), dtype))
+
+
+def _causal_mask(f: Function) -> Tensor:
+    """What PyTorch makes of `is_causal`: 0 where a key is not behind its query, else -inf."""
+    least = f.number("0", "i64")
+    columns, rows = f.expanded(_indices(f, "j"), "1j"), f.expanded(_indices(f, "i"), "i1")
+    further = f.generic([columns, rows], "%r = arith.subi %0, %1 : i64", "ij", "i64")
+    seen = f.generic([further], f"%r = arith.cmpi sle, %0, {least} : i64", "ij", "i1")
+    everywhere = _all(f, f.number("true", "i1"), "ij", "i1")
+    seen = f.generic([seen, everywhere], "%r = arith.andi %0, %1 : i1", "ij", "i1")
+    sides = [
+        Tensor(f.once(f"arith.constant dense<{value}> : tensor<f32>"), "", "f32")
+        for value in ("0.0", "0xFF800000")
+    ]
+    return f.generic([seen, *sides], "%r = arith.select %0, %1, %2 : f32", "ij", "f32")
+
+
+def _indices(f: Function, dim: str) -> Tensor:
+    to = f.empty(dim, "i64")
+    return f.named(
+        "linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], "
+        f'iterator_types = ["parallel"]}} outs({to.name} : {to.type}) {{\n^bb0(%old: i64):\n'
+        "%i = linalg.index 0 : index\n%r = arith.index_cast %i : index to i64\n"
+        f"linalg.yield %r : i64\n}} -> {to.type}",
+        dim,
+        "i64",
+    )
+
+
+def _all(f: Function, number: str, dims: str, dtype: str) -> Tensor:
+    """A tensor of one number."""
+    sizes = ", ".join(f.size(dim) for dim in dims)
+    kind = Tensor("", dims, dtype).type
+    return f.named(f"tensor.splat {number}[{sizes}] : {kind}", dims, dtype)
+
+
+def _transposed(f: Function, x: Tensor) -> Tensor:
+    """Keys [batch, heads, dim, keys]."""
+    dims = x.dims[:2] + x.dims[3] + x.dims[2]
+    to = f.empty(dims, x.dtype)
+    return f.named(
+        f"linalg.transpose ins({x.name} : {x.type}) outs({to.name} : {to.type}) "
+        "permutation = [0, 1, 3, 2]",
+        dims,
+        x.dtype,
+    )
+
+
+def _letter(dim: int) -> str:
+    return next(letter for letter, size in KNOWN.items() if size == dim)
 
 
 def _operands(dtype: str, dim: int, mask: str) -> list[tuple[str, str, str]]:
-    d = next(letter for letter, size in KNOWN.items() if size == dim)
+    d = _letter(dim)
     found = [("q", f"ri{d}", dtype), ("k", f"r{d}j", dtype), ("v", f"rj{d}", dtype)]
     return [*found, ("mask", MASKS[mask], dtype)] if mask else found
 

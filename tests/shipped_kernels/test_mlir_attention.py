@@ -182,14 +182,57 @@ def test_what_comes_out(dtype: str, names: tuple[str, ...], error: float) -> Non
         np.testing.assert_allclose(np.asarray(got), attended(name, *arrays), atol=error, rtol=error)
 
 
-def test_what_pytorch_decomposes_it_to_is_taken() -> None:
-    case: Case = (
-        torch.nn.functional.scaled_dot_product_attention,
-        ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5)),
-    )
-    (item,) = replaced(text_of({"sdpa": case}, torch.float32, decompose=True))
-    assert item.kernel == "flat_shared_masked_attention_f32_32"
-    assert item.scalars == {"scale": 1.0, "causal": False}
+def decomposed(*mask: int, **options: Any) -> Case:
+    def function(*given: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(*given, **options)
+
+    shapes = ((2, 3, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32))
+    return function, (*shapes, mask) if mask else shapes
+
+
+# By name: the case, the kernels in f32 and in 16 bits, and whether these are causal.
+DECOMPOSED: dict[str, tuple[Case, str, str, bool]] = {
+    "none": (decomposed(), "flat_attention", "attention", False),
+    "causal": (decomposed(is_causal=True), "flat_attention", "attention", True),
+    "mask": (
+        decomposed(2, 1, 7, 5), "flat_shared_masked_attention", "masked_attention", False
+    ),
+    "key": (decomposed(2, 1, 1, 5), "flat_key_masked_attention", "attention", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_what_pytorch_decomposes_it_to_is_taken(dtype: str) -> None:
+    of = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[dtype]
+    cases = {name: case for name, (case, *_) in DECOMPOSED.items()}
+    found = replaced(text_of(cases, getattr(torch, dtype), decompose=True))
+    assert {(item.kernel, item.scalars["causal"]) for item in found} == {
+        (f"{wide if of == 'f32' else narrow}_{of}_32", causal)
+        for _, wide, narrow, causal in DECOMPOSED.values()
+    }
+    assert {item.scalars["scale"] for item in found} == {1.0 if of == "f32" else 32**-0.5}
+
+
+def test_what_it_is_decomposed_to_in_16_bits_comes_out() -> None:
+    cases = {name: case for name, (case, *_) in DECOMPOSED.items()}
+    text = text_of(cases, torch.bfloat16, decompose=True)
+    module = cd.compile(text, [], ["cpu"], replace=mlir_patterns.attention)
+    assert module.replaced is not None
+    assert len(module.replaced) == len(cases)
+    torch.manual_seed(4)
+    given = [[torch.randn(size).bfloat16() for size in shapes] for _, shapes in cases.values()]
+    given[2][3][1, :, 3] = -torch.inf  # a query that sees nothing
+    results = cd.load(module, "cpu").main(*(tensor for each in given for tensor in each))
+    for (function, _), tensors, got in zip(cases.values(), given, results, strict=True):
+        want = function(*tensors)
+        torch.testing.assert_close(torch.from_dlpack(got), want, rtol=2e-2, atol=2e-2)
+
+
+def test_decomposed_with_another_scale_is_left_in_16_bits() -> None:
+    """The scale's root is a number of the model there, which is none of the kernel's scalars."""
+    text = text_of({"scaled": decomposed(2, 1, 7, 5, scale=0.3)}, torch.bfloat16, decompose=True)
+    with pytest.raises(LinkError, match="No pattern is found in the model"):
+        replaced(text)
 
 
 class Open(torch.nn.Module):  # type: ignore[misc, name-defined]
