@@ -10,7 +10,7 @@ from sample_kernels.patterns import add_relu, attention, rotary, squared_relu
 from torch.nn import functional
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
+from tests.sample_kernels.rows import row_norm, row_norm_f16
 
 WIDTH = 48
 Function = Callable[..., Any]
@@ -47,8 +47,8 @@ def attended(
     return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
 
 
-NORM = cd.torch.Pattern(rms_norm_f32, [normalised, own])
-NORM_16 = cd.torch.Pattern(rms_norm_f16, as_in_models)
+NORM = cd.torch.Pattern(row_norm, [normalised, own])
+NORM_16 = cd.torch.Pattern(row_norm_f16, as_in_models)
 ADD = cd.torch.Pattern(
     add_relu, lambda x, residual: (x + residual, torch.relu(x + residual)), required=False
 )
@@ -139,31 +139,31 @@ def mean_square(x: torch.Tensor) -> torch.Tensor:
 
 POSITIVE: dict[str, tuple[str, torch.nn.Module]] = {
     "as_written": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w, 1e-5), "rows", weight=weight()),
     ),
     "another_epsilon": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w, 0.5), "rows", weight=weight()),
     ),
     "one_row": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w, 1e-5), "line", weight=weight()),
     ),
     "rows_of_rows": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w, 1e-5), "cube", weight=weight()),
     ),
     "four_dims": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w[:16], 1e-5), "q", weight=weight()),
     ),
     "swapped": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: (torch.rsqrt(1e-6 + mean_square(x)) * x) * w, "rows", weight=weight()),
     ),
     "dim_from_the_front": (
-        "rms_norm_f32",
+        "row_norm",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(2.0).mean([1], True) + 1e-6)),
             "rows",
@@ -171,22 +171,22 @@ POSITIVE: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "casts_to_its_own_type": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: as_in_models(x, w, 1e-6), "rows", weight=weight()),
     ),
     "dropout_in_evaluation": (
-        "rms_norm_f32",
+        "row_norm",
         Case(
             lambda x, w: w * functional.dropout(x * torch.rsqrt(mean_square(x) + 1e-6), 0.5, False),
             "rows",
             weight=weight(),
         ),
     ),
-    "module": ("rms_norm_f32", Own(torch.nn.RMSNorm(WIDTH, eps=1e-5))),
-    "tied": ("rms_norm_f32", tied()),
-    "tied_again": ("rms_norm_f32", tied()),
+    "module": ("row_norm", Own(torch.nn.RMSNorm(WIDTH, eps=1e-5))),
+    "tied": ("row_norm", tied()),
+    "tied_again": ("row_norm", tied()),
     "result_used_twice": (
-        "rms_norm_f32",
+        "row_norm",
         Case(
             lambda x, w: (y := normalised(x, w, 1e-6)).sum(-1, keepdim=True) + y,
             "rows",
@@ -194,7 +194,7 @@ POSITIVE: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "computed_twice": (
-        "rms_norm_f16",
+        "row_norm_f16",
         Case(
             lambda x, w: w * (x.float() * torch.rsqrt(mean_square(x.float()) + 1e-6)).half(),
             "half",
@@ -202,11 +202,11 @@ POSITIVE: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "square_of_same_sizes": (
-        "rms_norm_f32",
+        "row_norm",
         Case(lambda x, w: normalised(x, w, 1e-6), "square", weight=weight()),
     ),
     "half_with_casts": (
-        "rms_norm_f16",
+        "row_norm_f16",
         Case(lambda x, w: as_in_models(x, w, 1e-6), "half", weight=weight(dtype=torch.float16)),
     ),
     "rank_1": ("squared_relu_1", Case(lambda x: torch.relu(x).square() * 0.5, "line")),

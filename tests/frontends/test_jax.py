@@ -14,12 +14,12 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.gemm import matmul_f32
-from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from cuda_kernels.softmax import softmax_f16
 from custom_dispatch.errors import CallError, DeclarationError
+from tests.sample_kernels.rows import row_norm
 
-norm = cd.jax.call(rms_norm_f32)
+norm = cd.jax.call(row_norm)
 multiply = cd.jax.call(simple_mul)
 
 
@@ -93,7 +93,7 @@ def test_vmap_that_the_kernel_cannot_take_is_refused() -> None:
     x, weight = arrays(5)
     mine = jnp.stack([weight] * 5)
     assert refusal(jax.vmap(lambda x, w: norm(x, w, 1e-5)), x, mine) == (
-        "Kernel `rms_norm_f32` is called under jax.vmap with another `weight` for each, and that "
+        "Kernel `row_norm` is called under jax.vmap with another `weight` for each, and that "
         "has no leading dims.\n"
         "  expected: one `weight` for all: in_axes=None\n"
         "  next step: call it once for each: jax.lax.map."
@@ -110,7 +110,7 @@ def test_vmap_that_the_kernel_cannot_take_is_refused() -> None:
 def test_a_derivative_is_what_the_caller_says() -> None:
     x, weight = arrays(5)
     assert refusal(jax.grad(lambda x: norm(x, weight, 1e-5).sum()), x) == (
-        "Kernel `rms_norm_f32` has no derivative, which jax.grad asks for.\n"
+        "Kernel `row_norm` has no derivative, which jax.grad asks for.\n"
         "  expected: a function that computes it\n"
         "  next step: give one: cd.jax.call(kernel, backward=...), or put the call into a "
         "jax.custom_vjp."
@@ -119,7 +119,7 @@ def test_a_derivative_is_what_the_caller_says() -> None:
     def backward(x: Any, weight: Any, epsilon: float, grad_y: Any) -> Any:
         return jax.vjp(lambda x, w: reference(x, w, epsilon), x, weight)[1](grad_y)
 
-    own = cd.jax.call(rms_norm_f32, backward=backward)
+    own = cd.jax.call(row_norm, backward=backward)
 
     def loss(function: Any, x: Any, weight: Any) -> Any:
         return jnp.sin(function(x, weight, 1e-5)).sum()
@@ -169,12 +169,12 @@ def test_a_derivative_that_is_none_is_refused() -> None:
 def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
     x, weight = arrays(5)
     assert refusal(norm, x, weight) == (
-        "Kernel `rms_norm_f32` is called with 2 arguments and without `epsilon`.\n"
+        "Kernel `row_norm` is called with 2 arguments and without `epsilon`.\n"
         "  expected: 3: x, weight, epsilon\n"
         "  next step: pass each of them once."
     )
     assert refusal(jax.jit(norm), x, weight, 1e-5) == (
-        "Kernel `rms_norm_f32`: the scalar `epsilon` is computed by the traced function.\n"
+        "Kernel `row_norm`: the scalar `epsilon` is computed by the traced function.\n"
         "  expected: a number of Python, which is the same in every call\n"
         "  next step: name the argument in static_argnames of jax.jit, or close over the number."
     )
@@ -184,9 +184,9 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
         '  next step: convert it: x.astype("float16").'
     )
     text = refusal(jax.jit(lambda x: norm(x, weight[:3], 1e-5)), x)
-    assert text.startswith("Kernel `rms_norm_f32`: the operands disagree on dim columns")
+    assert text.startswith("Kernel `row_norm`: the operands disagree on dim columns")
     assert refusal(norm, x, weight, "small").startswith(
-        "Kernel `rms_norm_f32`: the scalar `epsilon` is 'small'."
+        "Kernel `row_norm`: the scalar `epsilon` is 'small'."
     )
     doubles = cd.Kernel(
         "doubles", source="doubles.cu", block=1, grid=1,

@@ -12,11 +12,11 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import add_rms_norm_f32, rms_norm_f32
 from custom_dispatch.errors import DeclarationError, LinkError, ModelError
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.patterns.replace import replace_places
+from tests.sample_kernels.rows import add_row_norm, row_norm
 
 LINES = Path(__file__).read_text().splitlines()
 
@@ -30,8 +30,8 @@ def added(x: Any, residual: Any, weight: Any, epsilon: float) -> Any:
     return total, normalised(total, weight, epsilon)
 
 
-NORM = cd.jax.Pattern(rms_norm_f32, normalised)
-ADD_NORM = cd.jax.Pattern(add_rms_norm_f32, added)
+NORM = cd.jax.Pattern(row_norm, normalised)
+ADD_NORM = cd.jax.Pattern(add_row_norm, added)
 random = numpy.random.default_rng(0)
 X = random.normal(size=(2, 6, 24)).astype(numpy.float32)
 ROW = random.normal(size=(24,)).astype(numpy.float32)
@@ -65,7 +65,7 @@ def agree(found: Any, expected: Any) -> None:
 
 def test_every_place_is_replaced_whatever_its_rank_and_sizes(tmp_path: Path) -> None:
     module = cd.jax.compile(model, (X, ROW), ["cpu"], replace=[NORM])
-    assert module.kernels == ("rms_norm_f32",)
+    assert module.kernels == ("row_norm",)
     assert sorted(item.scalars["epsilon"] for item in module.replaced) == [1e-6] * 4 + [1e-5]
     assert not module.replaced.near_misses
     here = LINES.index("    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon)"
@@ -90,7 +90,7 @@ def test_several_results_and_an_order_that_gives_the_same() -> None:
         return total @ LARGE, y, normalised(y, WEIGHT, 1e-4)
 
     module = cd.jax.compile(both, (X,), ["cpu"], replace=[ADD_NORM, NORM], inline_bytes=None)
-    assert [item.kernel for item in module.replaced] == ["add_rms_norm_f32", "rms_norm_f32"]
+    assert [item.kernel for item in module.replaced] == ["add_row_norm", "row_norm"]
     assert module.parameters is None
     agree(cd.load(module, device="cpu").main(X), both(X))
 
@@ -141,13 +141,13 @@ def test_no_place_that_computes_something_else_is_replaced() -> None:
 
 def test_kernels_are_called_by_name_in_every_way_that_jax_has() -> None:
     """Through `cd.jax.call`, of several ranks and in a loop, as an FFI call and as a composite."""
-    called = cd.jax.call(rms_norm_f32)
-    composite = jax.lax.composite(normalised, name=f"mine.{rms_norm_f32.name}")
+    called = cd.jax.call(row_norm)
+    composite = jax.lax.composite(normalised, name=f"mine.{row_norm.name}")
 
     def mixed(x: Any) -> Any:
         y = jnp.tanh(called(x, WEIGHT, 1e-6) @ LARGE)
         looped = jax.lax.fori_loop(0, 2, lambda _, z: called(z, WEIGHT, 1e-3) + 1, x[0])
-        ffi = jax.ffi.ffi_call(rms_norm_f32.name, jax.ShapeDtypeStruct(x.shape, x.dtype))
+        ffi = jax.ffi.ffi_call(row_norm.name, jax.ShapeDtypeStruct(x.shape, x.dtype))
         return (
             y,
             looped,
@@ -155,7 +155,7 @@ def test_kernels_are_called_by_name_in_every_way_that_jax_has() -> None:
             composite(x, WEIGHT, epsilon=0.1),
         )
 
-    module = cd.jax.compile(mixed, (X,), ["cpu"], kernels=[rms_norm_f32])
+    module = cd.jax.compile(mixed, (X,), ["cpu"], kernels=[row_norm])
     assert module.replaced is None
     wanted = [
         jnp.tanh(normalised(X, WEIGHT, 1e-6) @ LARGE),
@@ -168,7 +168,7 @@ def test_kernels_are_called_by_name_in_every_way_that_jax_has() -> None:
 
 def test_a_size_may_be_symbolic() -> None:
     """Of reshapes, products of matrices, reductions and a softmax, too."""
-    called = cd.jax.call(rms_norm_f32)
+    called = cd.jax.call(row_norm)
     specs = jax.export.symbolic_args_specs((X[:1],), ("1, rows, 24",))
 
     def attended(norm: Any, x: Any) -> Any:
@@ -186,10 +186,10 @@ def test_a_size_may_be_symbolic() -> None:
 
 
 def test_two_kernels_of_one_name_are_refused() -> None:
-    other = cd.jax.call(rms_norm_f32.with_launch(name=rms_norm_f32.name))
-    called = cd.jax.call(rms_norm_f32)
+    other = cd.jax.call(row_norm.with_launch(name=row_norm.name))
+    called = cd.jax.call(row_norm)
     assert refusal(LinkError, lambda x: called(other(x, WEIGHT, 1.0), WEIGHT, 1.0), X) == (
-        "The function calls two kernels named `rms_norm_f32`.\n"
+        "The function calls two kernels named `row_norm`.\n"
         "  expected: a name for each\n"
         '  next step: rename one: kernel.with_launch(name="another").'
     )
@@ -199,7 +199,7 @@ def test_a_scalar_that_is_fixed_holds_for_its_value_alone() -> None:
     def scaled(x: Any, weight: Any) -> Any:
         return normalised(x, weight, 2**-10)
 
-    pattern = cd.jax.Pattern(rms_norm_f32, scaled, fixed={"epsilon": 2**-10})
+    pattern = cd.jax.Pattern(row_norm, scaled, fixed={"epsilon": 2**-10})
     exported = export_function(
         lambda x: [normalised(x, WEIGHT, 2**-10), normalised(x, WEIGHT, 1e-6)], (X,), "main", 4096
     )
@@ -270,7 +270,7 @@ def test_what_cannot_be_exported_is_refused() -> None:
             f"  next step: correct what JAX finds:\n{what}: "
         )
     assert refusal(LinkError, jnp.sin, X, replace=[NORM]) == (
-        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
         "  next step: leave it out, or let it be missing: required=False."
     )
@@ -290,7 +290,7 @@ def test_a_file_beside_the_package_of_jax_is_the_users() -> None:
         (
             lambda x, weight: x * weight,
             {},
-            "The pattern of kernel `rms_norm_f32` has no parameter `epsilon`.\n"
+            "The pattern of kernel `row_norm` has no parameter `epsilon`.\n"
             "  expected: the kernel's: x, weight, epsilon\n"
             "  next step: name the function's parameters like the kernel's operands, or fix the "
             'scalar: fixed={"epsilon": ...}.',
@@ -298,12 +298,12 @@ def test_a_file_beside_the_package_of_jax_is_the_users() -> None:
         (
             lambda x, w, epsilon: x,
             {},
-            "The pattern of kernel `rms_norm_f32` has a parameter `w`.",
+            "The pattern of kernel `row_norm` has a parameter `w`.",
         ),
         (
             lambda x, weight, epsilon: x * weight * (1 / epsilon),
             {},
-            "The pattern of kernel `rms_norm_f32` has a function that computes with `epsilon` "
+            "The pattern of kernel `row_norm` has a function that computes with `epsilon` "
             "before it uses the number.\n"
             "  expected: scalars that are passed on to operations on arrays as they are\n"
             '  next step: fix the scalar: fixed={"epsilon": ...}, one pattern for each value.',
@@ -311,25 +311,25 @@ def test_a_file_beside_the_package_of_jax_is_the_users() -> None:
         (
             lambda x, weight, epsilon: x * weight,
             {},
-            "The pattern of kernel `rms_norm_f32` has a function that does not use `epsilon`.",
+            "The pattern of kernel `row_norm` has a function that does not use `epsilon`.",
         ),
         (
             lambda x, weight, epsilon: (x @ weight) * epsilon,
             {},
-            "The pattern of kernel `rms_norm_f32` has a function that gives tensor<4xf32> for `y`.\n"  # noqa: E501
+            "The pattern of kernel `row_norm` has a function that gives tensor<4xf32> for `y`.\n"
             "  expected: [..., columns], which is [4, 12] here",
         ),
         (
             lambda x, weight, epsilon: x[:, 0] @ weight * epsilon,
             {},
-            "The pattern of kernel `rms_norm_f32` has a function that JAX cannot trace.",
+            "The pattern of kernel `row_norm` has a function that JAX cannot trace.",
         ),
         (
             normalised,
             {"sizes": {"rows": 3}},
-            "The pattern of kernel `rms_norm_f32` has the size rows=3.",
+            "The pattern of kernel `row_norm` has the size rows=3.",
         ),
-        (normalised, {"fixed": {"eps": 1}}, "The pattern of kernel `rms_norm_f32` fixes `eps`."),
+        (normalised, {"fixed": {"eps": 1}}, "The pattern of kernel `row_norm` fixes `eps`."),
     ],
 )
 def test_a_function_that_is_no_pattern_is_refused(
@@ -337,6 +337,6 @@ def test_a_function_that_is_no_pattern_is_refused(
 ) -> None:
     with pytest.raises(DeclarationError) as caught:
         cd.jax.compile(
-            norm, (X,), ["cuda:sm_80"], replace=[cd.jax.Pattern(rms_norm_f32, function, **options)]
+            norm, (X,), ["cuda:sm_80"], replace=[cd.jax.Pattern(row_norm, function, **options)]
         )
     assert str(caught.value).startswith(expected)

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.errors import CallError, LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
+from tests.sample_kernels.rows import row_norm
 
 n = cd.dim("n")
 ADD = """
@@ -54,17 +54,17 @@ def add_rows(tmp_path_factory: pytest.TempPathFactory) -> cd.Kernel:
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return cd.build([rms_norm_f32], ["cuda:sm_80"])
+    return cd.build([row_norm], ["cuda:sm_80"])
 
 
 def model(x: str, y: str | None = None, weight: str = "tensor<8xf32>") -> str:
     """A model that normalises its argument, as the tensor types say."""
     types = f"({x}, {weight}, f32) -> {y or x}"
     return f"""
-      func.func private @rms_norm_f32{types}
+      func.func private @row_norm{types}
       func.func @main(%x: {x}, %weight: {weight}) -> {y or x} {{
         %epsilon = arith.constant 1.0e-5 : f32
-        %0 = call @rms_norm_f32(%x, %weight, %epsilon) : {types}
+        %0 = call @row_norm(%x, %weight, %epsilon) : {types}
         return %0 : {y or x}
       }}"""
 
@@ -85,17 +85,17 @@ WEIGHT = np.linspace(1, 2, 8, dtype=np.float32)
     ],
 )
 def test_a_model_declares_the_rank_that_it_has(kind: str, shape: tuple[int, ...]) -> None:
-    program = cd.load(cd.compile(model(kind), rms_norm_f32, ["cuda:sm_80", "cpu"]), "cpu")
+    program = cd.load(cd.compile(model(kind), row_norm, ["cuda:sm_80", "cpu"]), "cpu")
     assert str(program.main.type) == f"({kind}, tensor<8xf32>) -> ({kind})"
     x = X.reshape(-1)[: int(np.prod(shape))].reshape(shape)
-    assert rms_norm_f32.reference is not None
-    wanted = rms_norm_f32.reference(x, WEIGHT, 1e-5)
+    assert row_norm.reference is not None
+    wanted = row_norm.reference(x, WEIGHT, 1e-5)
     np.testing.assert_allclose(program.main(x, WEIGHT), wanted, rtol=1e-5)
 
 
 def test_static_sizes_stay_static_and_need_no_branch(library: Library) -> None:
     text = link(model("tensor<2x3x8xf32>"), library, by_path).text
-    wrapper = text[text.index("func.func private @rms_norm_f32(") :]
+    wrapper = text[text.index("func.func private @row_norm(") :]
     assert "tensor.collapse_shape" in wrapper
     assert "tensor<2x3x8xf32> into tensor<6x8xf32>" in wrapper
     assert "tensor<6x8xf32> into tensor<2x3x8xf32>" in wrapper
@@ -166,15 +166,15 @@ def test_leading_dims_that_disagree_are_refused_when_the_model_runs(add_rows: cd
 def test_a_rank_below_the_declared_dims_is_refused(library: Library) -> None:
     with pytest.raises(LinkError) as caught:
         link(model("tensor<f32>"), library, by_path)
-    assert "declares `rms_norm_f32` with tensor<f32> for `x`" in str(caught.value)
-    assert "a tensor of rank 1 or more and type f32: @rms_norm_f32(" in str(caught.value)
+    assert "declares `row_norm` with tensor<f32> for `x`" in str(caught.value)
+    assert "a tensor of rank 1 or more and type f32: @row_norm(" in str(caught.value)
 
 
 class Ranks(torch.nn.Module):
     """Calls of one kernel with tensors of several ranks."""
 
     def forward(self, x: torch.Tensor, weight: torch.Tensor) -> Any:
-        norm = cd.torch.register(rms_norm_f32)
+        norm = cd.torch.register(row_norm)
         return norm(x, weight, 1e-5), norm(x[0], weight, 1e-5), norm(x[0, 0], weight, 1e-5)
 
 
@@ -189,7 +189,7 @@ def test_a_pytorch_model_calls_one_kernel_with_several_ranks(dynamic: bool) -> N
     for result, wanted in zip(results, (x, x[0], x[0, 0]), strict=True):
         normal = torch.nn.functional.rms_norm(wanted, (8,), weight, 1e-5)
         torch.testing.assert_close(torch.from_dlpack(result), normal)
-    assert module.kernels == ("rms_norm_f32",)
+    assert module.kernels == ("row_norm",)
 
 
 def test_operators_whose_leading_dims_disagree_are_refused(add_rows: cd.Kernel) -> None:

@@ -13,10 +13,10 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.layer_norm import layer_norm_f32
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, onnx_type
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from tests.sample_kernels.rows import row_layer_norm
 
 n, m = cd.dim("n"), cd.dim("m")
 
@@ -134,9 +134,9 @@ def test_sizes_are_inferred_by_number_and_by_name(left: Any, right: Any, results
     ("shape", "result"), [(["b", "s", None], ["b", "s", "n"]), ([4, "s", 5], [4, "s", 5])]
 )
 def test_leading_dims_are_kept(shape: Any, result: Any) -> None:
-    cd.onnx.register(layer_norm_f32)
+    cd.onnx.register(row_layer_norm)
     node = helper.make_node(
-        "layer_norm_f32", ["x", "w"], ["y"], domain="custom_dispatch", epsilon=1e-5
+        "row_layer_norm", ["x", "w"], ["y"], domain="custom_dispatch", epsilon=1e-5
     )
     model = model_of(node, inputs={"x": shape, "w": ["n"]}, outputs={"y": [None] * 3})
     assert inferred(model) == {"y": result}
@@ -165,7 +165,7 @@ def test_the_checker_refuses_an_attribute_that_is_not_declared() -> None:
 
 def test_the_reference_evaluator_runs_the_kernel() -> None:
     node = helper.make_node(
-        "layer_norm_f32", ["x", "", "b"], ["t"], domain="custom_dispatch", epsilon=0.5
+        "row_layer_norm", ["x", "", "b"], ["t"], domain="custom_dispatch", epsilon=0.5
     )
     model = model_of(
         node,
@@ -173,12 +173,12 @@ def test_the_reference_evaluator_runs_the_kernel() -> None:
         inputs={"x": [2, 3, 8], "b": [8]},
         outputs={"y": [2, 3, 8]},
     )
-    operators: Any = [cd.onnx.register(layer_norm_f32)]
+    operators: Any = [cd.onnx.register(row_layer_norm)]
     rng = numpy.random.default_rng(0)
     x, b = (rng.standard_normal(size).astype("f4") for size in ((2, 3, 8), 8))
     (found,) = ReferenceEvaluator(model, new_ops=operators).run(None, {"x": x, "b": b})
-    assert layer_norm_f32.reference is not None
-    expected = -layer_norm_f32.reference(x, None, b, 0.5)
+    assert row_layer_norm.reference is not None
+    expected = -row_layer_norm.reference(x, None, b, 0.5)
     numpy.testing.assert_allclose(found, expected, atol=1e-6)
 
 

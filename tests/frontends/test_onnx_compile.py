@@ -12,10 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.layer_norm import layer_norm_f16, layer_norm_f32
+from cuda_kernels.layer_norm import layer_norm_f16
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.onnx.model import read_model
+from tests.sample_kernels.rows import row_layer_norm
 from tests.sample_kernels.samples import scale, sum_and_difference
 
 FLOAT = TensorProto.FLOAT
@@ -58,7 +59,7 @@ def norm_model() -> onnx.ModelProto:
     return model_of(
         [
             helper.make_node("MatMul", ["x", "matrix"], ["t"]),
-            node("layer_norm_f32", ["t", "", "bias"], ["u"], "norm", epsilon=0.25),
+            node("row_layer_norm", ["t", "", "bias"], ["u"], "norm", epsilon=0.25),
             helper.make_node("Add", ["u", "t"], ["y"]),
         ],
         {"x": ["batch", "rows", 64]},
@@ -76,8 +77,8 @@ def refusal(kind: type[Exception], model: Any, kernels: Any = scale) -> str:
 def check_norm(program: Any) -> None:
     x = RNG.standard_normal((2, 3, 64)).astype("f4")
     product = x @ MATRIX
-    assert layer_norm_f32.reference is not None
-    wanted = layer_norm_f32.reference(product, None, SCALE, 0.25) + product
+    assert row_layer_norm.reference is not None
+    wanted = row_layer_norm.reference(product, None, SCALE, 0.25) + product
     numpy.testing.assert_allclose(program.main(x), wanted, atol=1e-4)
 
 
@@ -91,9 +92,9 @@ def test_a_model_runs_with_its_kernel_and_its_weights(external: bool, tmp_path: 
         size_threshold=0,
     )
     module = cd.onnx.compile(
-        tmp_path / "model.onnx", ["cuda:sm_80", "cpu"], kernels=[layer_norm_f32]
+        tmp_path / "model.onnx", ["cuda:sm_80", "cpu"], kernels=[row_layer_norm]
     )
-    assert module.kernels == ("layer_norm_f32",)
+    assert module.kernels == ("row_layer_norm",)
     assert module.parameters is not None
     assert [(item.name, item.shape) for item in module.parameters.entries] == [("matrix", (64, 32))]
     module.save(tmp_path / "model.vmfb")
@@ -105,7 +106,7 @@ def test_a_model_runs_with_its_kernel_and_its_weights(external: bool, tmp_path: 
 def test_a_model_stays_as_it_is_and_may_be_one_file() -> None:
     model = norm_model()
     before = model.SerializeToString(deterministic=True)
-    module = cd.onnx.compile(model, ["cpu"], kernels=layer_norm_f32, inline_bytes=None)
+    module = cd.onnx.compile(model, ["cpu"], kernels=row_layer_norm, inline_bytes=None)
     assert module.parameters is None
     assert model.SerializeToString(deterministic=True) == before
     check_norm(cd.load(module, "cpu"))
@@ -177,7 +178,7 @@ def test_an_unsigned_result_says_so() -> None:
     model.graph.node.add().CopyFrom(helper.make_node("Concat", ["a", "a"], ["b"], axis=0))
     model.graph.input.append(value("a", [2], TensorProto.UINT8))
     model.graph.output.append(value("b", [4], TensorProto.UINT8))
-    program = cd.load(cd.onnx.compile(model, ["cpu"], kernels=layer_norm_f32), "cpu")
+    program = cd.load(cd.onnx.compile(model, ["cpu"], kernels=row_layer_norm), "cpu")
     _, result = program.main(numpy.zeros((1, 1, 64), "f4"), numpy.array([200, 2], "u1"))
     assert (result.dtype, result.tolist()) == (numpy.uint8, [200, 2, 200, 2])
 
@@ -215,7 +216,7 @@ def test_an_old_model_is_converted() -> None:
 
 
 def test_a_choice_takes_the_kernel_that_fits() -> None:
-    norm = cd.Choice("norm", [layer_norm_f16, layer_norm_f32])
+    norm = cd.Choice("norm", [layer_norm_f16, row_layer_norm])
     operator: Any = cd.onnx.register(norm, domain="chosen")
     model = model_of(
         [helper.make_node("norm", ["x"], ["y"], domain="chosen", epsilon=0.25)],
@@ -234,7 +235,7 @@ def test_a_choice_takes_the_kernel_that_fits() -> None:
     assert lines[0] == "Node `-> y` (chosen::norm) fits no kernel of choice `norm`."
     assert [line.partition(":")[0] for line in lines[3:]] == [
         "`layer_norm_f16`",
-        "`layer_norm_f32`",
+        "`row_layer_norm`",
     ]
 
 
@@ -410,7 +411,7 @@ def test_what_iree_takes_for_signed_is_refused(made: Any, kinds: Any, said: str)
     model.graph.node.append(made)
     model.graph.input.append(value("a", [2], kinds[0]))
     model.graph.output.append(value("b", [2], kinds[1]))
-    assert refusal(ModelError, model, layer_norm_f32) == said
+    assert refusal(ModelError, model, row_layer_norm) == said
 
 
 def test_an_invalid_model_is_refused_with_what_onnx_finds() -> None:
@@ -468,20 +469,20 @@ def test_weights_in_other_files_are_looked_at(tmp_path: Path) -> None:
         norm_model(), path, save_as_external_data=True, location=beside.name, size_threshold=0
     )
     model = onnx.load(path, load_external_data=False)
-    assert refusal(ModelError, model, layer_norm_f32).splitlines()[0] == (
+    assert refusal(ModelError, model, row_layer_norm).splitlines()[0] == (
         "The tensor `matrix` is in another file, `weights.bin`."
     )
     beside.write_bytes(beside.read_bytes()[:100])
-    assert refusal(ModelError, path, layer_norm_f32).splitlines()[0] == (
+    assert refusal(ModelError, path, row_layer_norm).splitlines()[0] == (
         f"The tensor `matrix` has 8192 bytes, and `{beside}` has 100, in which it is said to have "
         "8192 from 0 on."
     )
     beside.unlink()
-    assert refusal(ModelError, path, layer_norm_f32).splitlines()[0] == (
+    assert refusal(ModelError, path, row_layer_norm).splitlines()[0] == (
         f"The tensor `matrix` is in `{beside}`, which cannot be read: No such file or directory."
     )
     model.graph.initializer[0].external_data[0].value = "../weights.bin"
     path.write_bytes(model.SerializeToString())
-    assert refusal(ModelError, path, layer_norm_f32).splitlines()[0] == (
+    assert refusal(ModelError, path, row_layer_norm).splitlines()[0] == (
         "The tensor `matrix` is in `../weights.bin`, which is not below the model's directory."
     )

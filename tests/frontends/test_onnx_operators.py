@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
+from tests.sample_kernels.rows import row_norm
 
 X = np.arange(48, dtype=np.float32).reshape(2, 3, 8)
 WEIGHT = np.linspace(1, 2, 8, dtype=np.float32)
@@ -24,7 +24,7 @@ def model(sizes: str = "?,3,8", attributes: str = "{torch.onnx.epsilon = 1.0e-5 
     return f"""
       func.func @main(%x: {x}, %weight: {weight}) -> {x} attributes {META} {{
         %none = torch.constant.none
-        %0 = torch.operator "onnx.rms_norm_f32"(%x, %weight) {attributes}
+        %0 = torch.operator "onnx.row_norm"(%x, %weight) {attributes}
           : ({x}, {weight}) -> {x} loc("model.onnx":3:0)
         %1 = torch.operator "onnx.Neg"(%0) : ({x}) -> {x}
         return %1 : {x}
@@ -32,19 +32,19 @@ def model(sizes: str = "?,3,8", attributes: str = "{torch.onnx.epsilon = 1.0e-5 
 
 
 def normalised(x: np.ndarray) -> np.ndarray:
-    assert rms_norm_f32.reference is not None
-    wanted: np.ndarray = rms_norm_f32.reference(x, WEIGHT, 1e-5)
+    assert row_norm.reference is not None
+    wanted: np.ndarray = row_norm.reference(x, WEIGHT, 1e-5)
     return wanted
 
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return cd.build([rms_norm_f32], ["cuda:sm_80"])
+    return cd.build([row_norm], ["cuda:sm_80"])
 
 
 @pytest.mark.parametrize("sizes", ["2,3,8", "?,3,8", "?,?,8"])
 def test_attributes_reach_scalars_by_their_names(sizes: str) -> None:
-    module = cd.compile(model(sizes), rms_norm_f32, ["cuda:sm_80", "cpu"])
+    module = cd.compile(model(sizes), row_norm, ["cuda:sm_80", "cpu"])
     result = cd.load(module, "cpu").main(X, WEIGHT)
     np.testing.assert_allclose(result, -normalised(X), rtol=1e-5)
 
@@ -52,7 +52,7 @@ def test_attributes_reach_scalars_by_their_names(sizes: str) -> None:
 @pytest.mark.parametrize(
     ("attributes", "found"),
     [
-        ("{torch.onnx.eps = 1.0e-5 : f32}", "has the attribute `eps`, which `rms_norm_f32` does"),
+        ("{torch.onnx.eps = 1.0e-5 : f32}", "has the attribute `eps`, which `row_norm` does"),
         ('{torch.onnx.epsilon = "a"}', 'has "a" for the scalar `epsilon`'),
         ("", "has no value for `epsilon`"),
     ],
@@ -62,7 +62,7 @@ def test_attributes_that_are_no_scalars_are_refused(
 ) -> None:
     with pytest.raises(LinkError) as caught:
         link(model(attributes=attributes), library, by_path)
-    assert f"The operator `onnx.rms_norm_f32` at model.onnx:3 {found}" in caught.value.found
+    assert f"The operator `onnx.row_norm` at model.onnx:3 {found}" in caught.value.found
 
 
 def test_what_onnx_imports_is_a_model(tmp_path: Path) -> None:
@@ -74,9 +74,7 @@ def test_what_onnx_imports_is_a_model(tmp_path: Path) -> None:
     float32 = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         [
-            onnx.helper.make_node(
-                "rms_norm_f32", ["x", "weight"], ["n"], domain="mine", epsilon=1e-5
-            ),
+            onnx.helper.make_node("row_norm", ["x", "weight"], ["n"], domain="mine", epsilon=1e-5),
             onnx.helper.make_node("Neg", ["n"], ["y"]),
         ],
         "main",
@@ -88,6 +86,6 @@ def test_what_onnx_imports_is_a_model(tmp_path: Path) -> None:
     source, imported = tmp_path / "model.onnx", tmp_path / "model.mlir"
     onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10), source)
     main(parse_arguments([str(source), "-o", str(imported)]))
-    program = cd.load(cd.compile(imported, rms_norm_f32, ["cpu"]))
+    program = cd.load(cd.compile(imported, row_norm, ["cpu"]))
     (function,) = program.functions.values()
     np.testing.assert_allclose(function(X, WEIGHT), -normalised(X), rtol=1e-5)

@@ -10,13 +10,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import custom_dispatch as cd
-from cuda_kernels.gelu import gelu_erf_f16, gelu_erf_f32, gelu_tanh_f32
-from cuda_kernels.layer_norm import layer_norm_f32
+from cuda_kernels import gelu
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
 from custom_dispatch.replaced import Replaced
+from tests.sample_kernels.rows import row_layer_norm
 from tests.sample_kernels.samples import scale, sum_and_difference
 
 FLOAT = TensorProto.FLOAT
@@ -76,7 +76,12 @@ def norm_nodes(prefix: str = "", epsilon: str = "epsilon", **changes: Any) -> li
 AXES = {"axes": numpy.array([-1])}
 NORM_INPUTS = {"x": SIZES, "weight": [8], "bias": [8]}
 NORM_GRAPH = graph_of(norm_nodes(), NORM_INPUTS | {"epsilon": []}, {"y": SIZES}, AXES)
-NORM = cd.onnx.Pattern(layer_norm_f32, NORM_GRAPH, required=False)
+# Of the size of a pack a thread, which is the least there is to compile.
+gelu_erf_f16, gelu_erf_f32, gelu_tanh_f32 = (
+    gelu.declare(form, dtype, packs=1)
+    for form, dtype in (("erf", "f16"), ("erf", "f32"), ("tanh", "f32"))
+)
+NORM = cd.onnx.Pattern(row_layer_norm, NORM_GRAPH, required=False)
 
 
 def norm_model(inputs: Any = None, constants: Any = None, **changes: Any) -> onnx.ModelProto:
@@ -114,18 +119,18 @@ def test_a_model_with_places_replaced_computes_the_same() -> None:
     )
     patterns = [
         cd.onnx.Pattern(
-            layer_norm_f32,
+            row_layer_norm,
             ["LayerNormalization", node("LayerNormalization", "x weight", "y")],
         ),
         cd.onnx.Pattern(gelu_erf_f32, "Gelu"),
     ]
     module = cd.onnx.compile(model, ["cuda:sm_80", "cpu"], replace=patterns)
-    assert module.kernels == ("layer_norm_f32", "gelu_erf_f32")
+    assert module.kernels == ("row_layer_norm", "gelu_erf_f32")
     assert module.replaced is not None
     assert [(item.kernel, item.place.module, item.scalars) for item in module.replaced] == [
-        ("layer_norm_f32", "a", {"epsilon": 0.25}),
+        ("row_layer_norm", "a", {"epsilon": 0.25}),
         ("gelu_erf_f32", "c", {}),
-        ("layer_norm_f32", "y", {"epsilon": pytest.approx(1e-5)}),
+        ("row_layer_norm", "y", {"epsilon": pytest.approx(1e-5)}),
     ]
     x = RNG.standard_normal((2, 3, 8), "f4")
     (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
@@ -136,7 +141,7 @@ def test_a_graph_is_found_with_its_numbers() -> None:
     report = replaced(norm_model(), NORM)
     (found,) = report
     assert (found.kernel, found.place.module, found.scalars) == (
-        "layer_norm_f32",
+        "row_layer_norm",
         "y",
         {"epsilon": 0.5},
     )
@@ -265,17 +270,17 @@ BRANCH = node(
         ),
         (
             {"inputs": {"weight": [1]}},
-            "Kernel `layer_norm_f32`: `x`.shape[2] and `weight`.shape[0] disagree on dim columns: "
+            "Kernel `row_layer_norm`: `x`.shape[2] and `weight`.shape[0] disagree on dim columns: "
             "8 and 1",
         ),
         (
             {"inputs": {"weight": ["unknown"]}},
-            "Kernel `layer_norm_f32`: nobody knows whether `x`.shape[2] and `weight`.shape[0] "
+            "Kernel `row_layer_norm`: nobody knows whether `x`.shape[2] and `weight`.shape[0] "
             "disagree on dim columns: 8 and unknown",
         ),
         (
             {"inputs": {"weight": ["rows", 8]}},
-            "Kernel `layer_norm_f32`: operand `weight` has shape [0, 0], which is rank 2",
+            "Kernel `row_layer_norm`: operand `weight` has shape [0, 0], which is rank 2",
         ),
     ],
 )  # fmt: skip
@@ -308,7 +313,7 @@ def test_attributes_of_an_operator_are_compared(attributes: Any, reason: str | N
     model = model_of(
         graph_of([made], {"x": [2, 4, 8], "weight": shape, "bias": shape}, {"y": [2, 4, 8]})
     )
-    pattern = cd.onnx.Pattern(layer_norm_f32, "LayerNormalization", required=False)
+    pattern = cd.onnx.Pattern(row_layer_norm, "LayerNormalization", required=False)
     report = replaced(model, pattern)
     assert [miss.reason for miss in report.near_misses] == ([reason] if reason else [])
     assert len(report) == (reason is None)
@@ -450,11 +455,11 @@ def test_numbers_that_a_scalar_would_not_get_are_no_place(
 
 def test_a_pattern_that_is_found_nowhere_says_what_nearly_is() -> None:
     model = norm_model(variance=[node("ReduceSum", "squares axes", "variance")])
-    pattern = cd.onnx.Pattern(layer_norm_f32, model_of(NORM_GRAPH))
+    pattern = cd.onnx.Pattern(row_layer_norm, model_of(NORM_GRAPH))
     with pytest.raises(LinkError) as caught:
         replaced(model, pattern)
     text = str(caught.value)
-    assert text.startswith("No place in the model computes what kernel `layer_norm_f32` replaces.")
+    assert text.startswith("No place in the model computes what kernel `row_layer_norm` replaces.")
     assert "`variance` is ReduceSum, not ReduceMean" in text
 
 
@@ -484,7 +489,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             "LayerNorm",
             [
-                "The pattern of kernel `layer_norm_f32` names the operator 'LayerNorm'.",
+                "The pattern of kernel `row_layer_norm` names the operator 'LayerNorm'.",
                 "  expected: an operator of ONNX",
                 "  next step: correct the name, or give a node or a graph.",
             ],
@@ -492,7 +497,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             3,
             [
-                "The pattern of kernel `layer_norm_f32` is 3.",
+                "The pattern of kernel `row_layer_norm` is 3.",
                 "  expected: the name of an operator of ONNX, or a NodeProto, GraphProto or "
                 "ModelProto",
                 '  next step: write cd.onnx.Pattern(kernel, "LayerNormalization").',
@@ -501,7 +506,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             node("LayerNormalization", "x other", "y"),
             [
-                "The pattern of kernel `layer_norm_f32` has an input `other`.",
+                "The pattern of kernel `row_layer_norm` has an input `other`.",
                 "  expected: those of the kernel: x, weight, bias, epsilon",
                 "  next step: correct the pattern.",
             ],
@@ -509,7 +514,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             node("LayerNormalization", "weight bias", "y"),
             [
-                "The pattern of kernel `layer_norm_f32` has no input `x`.",
+                "The pattern of kernel `row_layer_norm` has no input `x`.",
                 "  expected: the kernel's: x, weight, bias, epsilon",
                 "  next step: correct the pattern.",
             ],
@@ -517,7 +522,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             node("LayerNormalization", "x weight", "y", epsilon=0.5),
             [
-                "The pattern of kernel `layer_norm_f32` says nothing of `epsilon`.",
+                "The pattern of kernel `row_layer_norm` says nothing of `epsilon`.",
                 "  expected: an input of the graph, or an attribute of that name which is not "
                 "given",
                 '  next step: make it one, or fix the scalar: fixed={"epsilon": ...}.',
@@ -526,7 +531,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             node("LayerNormalization", "x weight", "y mean"),
             [
-                "The pattern of kernel `layer_norm_f32` has 2 results.",
+                "The pattern of kernel `row_layer_norm` has 2 results.",
                 "  expected: those of the kernel: y",
                 "  next step: correct the pattern.",
             ],
@@ -534,7 +539,7 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
         (
             [],
             [
-                "The pattern of kernel `layer_norm_f32` has nothing that the kernel computes.",
+                "The pattern of kernel `row_layer_norm` has nothing that the kernel computes.",
                 "  expected: a node or a graph of ONNX",
                 "  next step: correct the pattern.",
             ],
@@ -543,13 +548,13 @@ def test_a_pattern_of_another_version_is_refused_where_it_matters() -> None:
 )
 def test_patterns_that_are_none_are_refused(computes: Any, said: list[str]) -> None:
     with pytest.raises(DeclarationError) as caught:
-        cd.onnx.Pattern(layer_norm_f32, computes)
+        cd.onnx.Pattern(row_layer_norm, computes)
     assert str(caught.value).splitlines() == said
 
 
 def test_a_fixed_scalar_holds_for_its_number_alone() -> None:
     made = node("LayerNormalization", "x weight", "y", epsilon=0.5)
-    pattern = cd.onnx.Pattern(layer_norm_f32, made, fixed={"epsilon": 0.5}, required=False)
+    pattern = cd.onnx.Pattern(row_layer_norm, made, fixed={"epsilon": 0.5}, required=False)
     for epsilon, count in ((0.5, 1), (0.25, 0)):
         one = node("LayerNormalization", "x weight", "y", epsilon=epsilon)
         model = model_of(graph_of([one], {"x": SIZES, "weight": [8]}, {"y": SIZES}))
@@ -558,7 +563,7 @@ def test_a_fixed_scalar_holds_for_its_number_alone() -> None:
 
 def test_what_is_no_pattern_is_refused() -> None:
     with pytest.raises(DeclarationError) as caught:
-        cd.onnx.compile(norm_model(), ["cpu"], replace=[layer_norm_f32])  # type: ignore[list-item]
+        cd.onnx.compile(norm_model(), ["cpu"], replace=[row_layer_norm])  # type: ignore[list-item]
     assert str(caught.value).splitlines()[1:] == [
         "  expected: a cd.onnx.Pattern",
         '  next step: write replace=[cd.onnx.Pattern(kernel, "LayerNormalization")].',

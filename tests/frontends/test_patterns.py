@@ -11,12 +11,12 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.model import parse_model
 from custom_dispatch.frontends.patterns.replace import replace_places
+from tests.sample_kernels.rows import row_norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -214,13 +214,13 @@ func.func @touched(%x: tensor<?xf32>) -> tensor<?xf32> {
 @pytest.fixture(scope="module")
 def replaced() -> cd.CompiledModule:
     """All places, compiled with the kernel in some."""
-    return cd.compile(MODEL, [], ["cpu"], replace=cd.Pattern(rms_norm_f32, NORM))
+    return cd.compile(MODEL, [], ["cpu"], replace=cd.Pattern(row_norm, NORM))
 
 
 def test_every_place_that_computes_the_same_is_replaced(
     stock: Any, replaced: cd.CompiledModule
 ) -> None:
-    assert replaced.kernels == ("rms_norm_f32",)
+    assert replaced.kernels == ("row_norm",)
     assert [item.scalars for item in replaced.replaced] == [
         {"epsilon": epsilon} for epsilon in (1e-5, 0.25, 1e-5, 1e-5)
     ]
@@ -249,14 +249,14 @@ def test_no_place_that_computes_something_else_is_replaced(
 def test_what_is_required_and_found_nowhere_is_an_error_that_lists_near_misses() -> None:
     model = named({"count": MISSES["count"][0]})
     with pytest.raises(LinkError) as caught:
-        cd.compile(model, [], ["cpu"], replace=[cd.Pattern(rms_norm_f32, NORM)])
+        cd.compile(model, [], ["cpu"], replace=[cd.Pattern(row_norm, NORM)])
     text = re.sub(r"line \d+", "line N", str(caught.value))
     assert text == (
-        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
         "  next step: correct the pattern where these places differ:\n"
         "not replaced by  in  at       because\n"
-        "rms_norm_f32     -   line N  a size is 63.0, and in the pattern 64.0"
+        "row_norm         -   line N  a size is 63.0, and in the pattern 64.0"
     )
 
 
@@ -478,8 +478,8 @@ def test_what_is_no_pattern_is_refused() -> None:
     with pytest.raises(DeclarationError, match="replace has 3 in it"):
         cd.compile(EXAMPLE.format(PRODUCT), simple_mul, ["cuda:sm_80"], replace=[3])
     library = cd.build(simple_mul, ["cuda:sm_80"])
-    with pytest.raises(LinkError, match="The library lacks kernel `rms_norm_f32`"):
-        cd.compile(EXAMPLE.format(PRODUCT), library, replace=[cd.Pattern(rms_norm_f32, NORM)])
+    with pytest.raises(LinkError, match="The library lacks kernel `row_norm`"):
+        cd.compile(EXAMPLE.format(PRODUCT), library, replace=[cd.Pattern(row_norm, NORM)])
 
 
 @pytest.mark.parametrize(
@@ -497,6 +497,6 @@ def test_sizes_and_fixed_scalars_are_given_by_name(
 ) -> None:
     for pattern in (cd.torch.Pattern, cd.jax.Pattern):
         with pytest.raises(DeclarationError) as caught:
-            pattern(rms_norm_f32, lambda x, weight, epsilon: x, **options)
-        assert caught.value.found == f"The pattern of kernel `rms_norm_f32` {found}."
+            pattern(row_norm, lambda x, weight, epsilon: x, **options)
+        assert caught.value.found == f"The pattern of kernel `row_norm` {found}."
         assert expected in caught.value.expected

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
+from tests.sample_kernels.rows import row_norm
 
 n = cd.dim("n")
 SHIFT = """
@@ -32,13 +32,13 @@ T, W = "tensor<2x3x8xf32>", "tensor<8xf32>"
 
 
 def normalised(x: Any) -> Any:
-    assert rms_norm_f32.reference is not None
-    return rms_norm_f32.reference(x, WEIGHT, 1e-5)
+    assert row_norm.reference is not None
+    return row_norm.reference(x, WEIGHT, 1e-5)
 
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return cd.build([rms_norm_f32], ["cuda:sm_80"])
+    return cd.build([row_norm], ["cuda:sm_80"])
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def shift(tmp_path_factory: pytest.TempPathFactory) -> cd.Kernel:
 
 
 def custom_call(
-    target: str = "mine.rms_norm_f32",
+    target: str = "mine.row_norm",
     attributes: str = "{mhlo.backend_config = {epsilon = 1.0e-5 : f32}}",
     weight: str = W,
     result: str = T,
@@ -76,7 +76,7 @@ def custom_call(
       }}"""
 
 
-def composite(name: str = "mine.rms_norm_f32", decomposition: str = "rms_norm_f32") -> str:
+def composite(name: str = "mine.row_norm", decomposition: str = "row_norm") -> str:
     return f"""
       func.func @main(%x: {T}, %weight: {W}) -> {T} {{
         %0 = stablehlo.composite "{name}" %x, %weight {{
@@ -99,11 +99,11 @@ def composite(name: str = "mine.rms_norm_f32", decomposition: str = "rms_norm_f3
     ],
 )
 def test_a_custom_call_is_the_kernel(attributes: str) -> None:
-    module = cd.compile(custom_call(attributes=attributes), rms_norm_f32, ["cuda:sm_80", "cpu"])
+    module = cd.compile(custom_call(attributes=attributes), row_norm, ["cuda:sm_80", "cpu"])
     program = cd.load(module, "cpu")
     assert str(program.main.type) == f"({T}, {W}) -> ({T})"
     np.testing.assert_allclose(program.main(X, WEIGHT), 2 * normalised(X), rtol=1e-5)
-    assert module.kernels == ("rms_norm_f32",)
+    assert module.kernels == ("row_norm",)
 
 
 def test_a_call_of_open_sizes_is_checked_before_the_model_runs(library: Library) -> None:
@@ -114,14 +114,14 @@ def test_a_call_of_open_sizes_is_checked_before_the_model_runs(library: Library)
         %eight = stablehlo.constant dense<8> : tensor<1xi32>
         %shape = stablehlo.concatenate %one, %eight, dim = 0
           : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
-        %0 = stablehlo.custom_call @rms_norm_f32(%x, %weight, %shape) {{
+        %0 = stablehlo.custom_call @row_norm(%x, %weight, %shape) {{
           mhlo.backend_config = {{epsilon = 1.0e-5 : f32}},
           indices_of_shape_operands = dense<2> : tensor<1xi64>
         }} : (tensor<?x8xf32>, {W}, tensor<2xi32>) -> tensor<?x8xf32>
         return %0 : tensor<?x8xf32>
       }}"""
-    assert "call @custom_dispatch_unchecked_rms_norm_f32(" in link(source, library, by_path).text
-    program = cd.load(cd.compile(source, rms_norm_f32, ["cpu"]))
+    assert "call @custom_dispatch_unchecked_row_norm(" in link(source, library, by_path).text
+    program = cd.load(cd.compile(source, row_norm, ["cpu"]))
     x = X.reshape(6, 8)
     np.testing.assert_allclose(program.main(x, WEIGHT), normalised(x), rtol=1e-5)
 
@@ -143,31 +143,31 @@ def test_numbers_reach_scalars_as_operands_or_attributes(shift: cd.Kernel) -> No
     np.testing.assert_array_equal(up.view(np.uint8), x + x + np.uint8(250))
 
 
-@pytest.mark.parametrize("decomposition", ["rms_norm_f32", "mine.rms_norm_f32", "impl"])
+@pytest.mark.parametrize("decomposition", ["row_norm", "mine.row_norm", "impl"])
 def test_a_composite_is_the_kernel(decomposition: str, library: Library) -> None:
     source = composite(decomposition=decomposition)
     assert "math.negate" not in link(source, library, by_path).text
-    program = cd.load(cd.compile(source, rms_norm_f32, ["cpu"]))
+    program = cd.load(cd.compile(source, row_norm, ["cpu"]))
     np.testing.assert_allclose(program.main(X, WEIGHT), normalised(X), rtol=1e-5)
 
 
 def test_a_composite_that_no_kernel_is_given_for_is_its_decomposition(shift: cd.Kernel) -> None:
     source = composite("mine.other", "impl").replace(
         f"return %0 : {T}\n      }}\n",
-        f"""%1 = stablehlo.custom_call @rms_norm_f32(%0, %weight) {{
+        f"""%1 = stablehlo.custom_call @row_norm(%0, %weight) {{
           mhlo.backend_config = {{epsilon = 1.0e-5 : f32}}}} : ({T}, {W}) -> {T}
         return %1 : {T}
       }}
 """,
         1,
     )
-    program = cd.load(cd.compile(source, [rms_norm_f32], ["cpu"]))
+    program = cd.load(cd.compile(source, [row_norm], ["cpu"]))
     np.testing.assert_allclose(program.main(X, WEIGHT), normalised(-X), rtol=1e-5)
     nothing = cd.Choice("thing", [shift.with_launch(name="shift_alone")])
     both = source.replace('"mine.other"', '"mine.thing"')
     with pytest.raises(LinkError, match="has the attribute `epsilon`, which `shift_alone` does"):
-        cd.compile(both.replace("mine.thing", "mine.shift_alone"), [rms_norm_f32, nothing], ["cpu"])
-    program = cd.load(cd.compile(both, [rms_norm_f32, nothing], ["cpu"]))
+        cd.compile(both.replace("mine.thing", "mine.shift_alone"), [row_norm, nothing], ["cpu"])
+    program = cd.load(cd.compile(both, [row_norm, nothing], ["cpu"]))
     np.testing.assert_allclose(program.main(X, WEIGHT), normalised(-X), rtol=1e-5)
 
 
@@ -177,11 +177,11 @@ def test_a_composite_that_no_kernel_is_given_for_is_its_decomposition(shift: cd.
         (
             custom_call("mine.other"),
             "The model has a custom call of `mine.other` at model.py:7, which IREE does not know",
-            "a kernel that is given: rms_norm_f32",
+            "a kernel that is given: row_norm",
         ),
         (
             custom_call(attributes="{mhlo.backend_config = {eps = 1.0e-5 : f32}}"),
-            "at model.py:7 has the attribute `eps`, which `rms_norm_f32` does not take",
+            "at model.py:7 has the attribute `eps`, which `row_norm` does not take",
             "attributes named `epsilon`",
         ),
         (
@@ -197,11 +197,11 @@ def test_a_composite_that_no_kernel_is_given_for_is_its_decomposition(shift: cd.
         (
             custom_call(attributes=""),
             "at model.py:7 has no value for `epsilon`",
-            "as `rms_norm_f32` is declared: In(x: f32[..., columns])",
+            "as `row_norm` is declared: In(x: f32[..., columns])",
         ),
         (
             custom_call(weight="tensor<7xf32>"),
-            "at model.py:7 does not fit: Kernel `rms_norm_f32`: the operands disagree on dim col",
+            "at model.py:7 does not fit: Kernel `row_norm`: the operands disagree on dim col",
             "the same columns everywhere",
         ),
         (
@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_refused_with_its_place(
 def test_what_iree_cannot_convert_is_a_sentence(library: Library) -> None:
     source = custom_call().replace("stablehlo.add %0, %0", "stablehlo.cbrt %0") + (
         "\nfunc.func @other(%x: tensor<4xf32>) -> tensor<2xcomplex<f32>> {\n"
-        "  %0 = stablehlo.custom_call @rms_norm_f32(%x, %x) {mhlo.backend_config ="
+        "  %0 = stablehlo.custom_call @row_norm(%x, %x) {mhlo.backend_config ="
         " {epsilon = 1.0 : f32}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<2xcomplex<f32>>\n"
         "  return %0 : tensor<2xcomplex<f32>>\n}"
     )
@@ -247,9 +247,9 @@ dynamic = sys.argv[1] == "True"
 
 def norm(x, weight):
     kind = jax.ShapeDtypeStruct(x.shape, x.dtype)
-    return jax.ffi.ffi_call("mine.rms_norm_f32", kind)(x, weight, epsilon=np.float32(1e-5))
+    return jax.ffi.ffi_call("mine.row_norm", kind)(x, weight, epsilon=np.float32(1e-5))
 
-@functools.partial(jax.lax.composite, name="mine.rms_norm_f32")
+@functools.partial(jax.lax.composite, name="mine.row_norm")
 def normal(x, weight, *, epsilon):
     return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + epsilon) * weight
 
@@ -258,7 +258,7 @@ def model(x, weight):
 
 rows = jax.export.symbolic_shape("rows")[0] if dynamic else 6
 shapes = (jax.ShapeDtypeStruct((rows, 8), np.float32), jax.ShapeDtypeStruct((8,), np.float32))
-unchecked = [jax.export.DisabledSafetyCheck.custom_call("mine.rms_norm_f32")]
+unchecked = [jax.export.DisabledSafetyCheck.custom_call("mine.row_norm")]
 print(jax.export.export(jax.jit(model), disabled_checks=unchecked)(*shapes).mlir_module())
 """
 
@@ -272,7 +272,7 @@ def test_what_jax_exports_is_a_model(dynamic: bool, tmp_path: Path) -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     path = tmp_path / "model.mlir"
     path.write_text(done.stdout)
-    module = cd.compile(path, rms_norm_f32, ["cuda:sm_80", "cpu"])
+    module = cd.compile(path, row_norm, ["cuda:sm_80", "cpu"])
     x = X.reshape(6, 8)
     wanted = normalised(x) if dynamic else normalised(normalised(x))
     np.testing.assert_allclose(cd.load(module, "cpu").main(x, WEIGHT), wanted, rtol=1e-5)

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.importer import export_model, import_program
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
+from tests.sample_kernels.rows import row_norm
 
 n = cd.dim("n")
 
@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
         torch.manual_seed(0)
         self.weight = torch.nn.Parameter(torch.linspace(0.5, 1.5, 33))
         self.out = torch.nn.Linear(33, 17)
-        self.norm = cd.torch.register(rms_norm_f32)
+        self.norm = cd.torch.register(row_norm)
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         z = x * y
@@ -79,7 +79,7 @@ def test_a_model_runs_with_its_kernel(dynamic: bool, tmp_path: Path) -> None:
     shapes = (rows, rows) if dynamic else None
     module = cd.torch.compile(model, (x, y), ["cuda:sm_80", "cpu"], dynamic_shapes=shapes)
     assert module.replaced is None  # nothing was asked for
-    assert module.kernels == ("rms_norm_f32",)
+    assert module.kernels == ("row_norm",)
     program = cd.load(module.save(tmp_path / "model.vmfb"), device="cpu")
     size = "?" if dynamic else 5
     assert str(program.main.type) == (
@@ -97,7 +97,7 @@ def test_a_model_runs_with_its_kernel(dynamic: bool, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return cd.build([simple_mul, rms_norm_f32], ["cuda:sm_80"])
+    return cd.build([simple_mul, row_norm], ["cuda:sm_80"])
 
 
 def linked(model: Any, arguments: Any, library: Library, shapes: Any = None) -> str:
@@ -109,19 +109,19 @@ def test_the_checks_are_made_before_the_model_runs(library: Library) -> None:
     rows = {0: torch.export.Dim("rows")}
     x = torch.randn(5, 33)
     text = linked(Model(), (x, x.clone()), library, (rows, rows))
-    assert "call @custom_dispatch_unchecked_rms_norm_f32(" in text
+    assert "call @custom_dispatch_unchecked_row_norm(" in text
     assert "!torch" not in text
     assert "torch_c" not in text
 
 
 def test_a_look_into_a_table_leaves_the_checks_in_front(library: Library) -> None:
     """It asserts its indices, which would keep everything before it from being dropped."""
-    norm = cd.torch.register(rms_norm_f32)
+    norm = cd.torch.register(row_norm)
     table, weight = torch.rand(9, 33), torch.rand(33)
     model = Calls(lambda i: norm(torch.nn.functional.embedding(i, table), weight, 1e-5))
     rows = {0: torch.export.Dim("rows")}
     text = linked(model, (torch.tensor([1, 2]),), library, ((rows,),))
-    assert "call @custom_dispatch_unchecked_rms_norm_f32(" in text
+    assert "call @custom_dispatch_unchecked_row_norm(" in text
     assert "cf.assert" in text
 
 
@@ -310,10 +310,10 @@ def test_an_operator_of_somebody_else_is_linked_by_its_name() -> None:
 
 def test_operators_that_do_not_fit_are_refused_by_name_and_place() -> None:
     model, a = Calls(elsewhere), torch.randn(8)
-    assert refusal(LinkError, model, a, a.clone(), kernels=rms_norm_f32) == (
+    assert refusal(LinkError, model, a, a.clone(), kernels=row_norm) == (
         "The model calls the operator `elsewhere.simple_mul` at test_torch_compile.py, which IREE "
         "does not know, and no kernel has that name.\n"
-        "  expected: a kernel that is given: rms_norm_f32\n"
+        "  expected: a kernel that is given: row_norm\n"
         "  next step: give the kernel too, or write the model without the operator."
     )
     assert refusal(LinkError, model, a.double(), a, kernels=simple_mul) == (

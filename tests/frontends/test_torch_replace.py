@@ -129,7 +129,7 @@ def test_what_was_replaced_is_data_and_a_table() -> None:
     lines = here.read_text().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if "return self.last(" in text)
     assert [(item.kernel, item.place.module, item.place.source) for item in report] == [
-        ("rms_norm_f32", "norm", f"{here}:{line}"),
+        ("row_norm", "norm", f"{here}:{line}"),
         ("squared_relu_2", "", f"{here}:{line}"),
     ]
     assert report.of("squared_relu_2")[0].operations == (
@@ -138,11 +138,11 @@ def test_what_was_replaced_is_data_and_a_table() -> None:
     assert len(report) == 2
     assert re.sub(r" +", " ", str(report).replace(f"{here}:{line}", "HERE")) == (
         "replaced by in at with\n"
-        "rms_norm_f32 norm HERE epsilon=1e-05\n"
+        "row_norm norm HERE epsilon=1e-05\n"
         "squared_relu_2 - HERE scale=0.5\n"
         "\n"
         "not replaced by in at because\n"
-        "rms_norm_f32 last HERE `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "row_norm last HERE `eps` of aten.rms_norm.default is None, where the pattern has its "
         "scalar `epsilon`"
     )
     from rich.console import Console
@@ -251,15 +251,15 @@ def refusal(kind: type[Exception], call: Callable[[], Any]) -> str:
 def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> None:
     given = (torch.ones(3, 8),)
     assert refusal(LinkError, lambda: replaced(torch.nn.RMSNorm(8), given, NORM)) == (
-        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
         "  next step: correct the pattern where these places differ:\n"
         "not replaced by  in  at  because\n"
-        "rms_norm_f32  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "row_norm  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
         "scalar `epsilon`"
     )
     assert refusal(LinkError, lambda: replaced(torch.nn.Tanh(), given, NORM)) == (
-        "No place in the model computes what kernel `rms_norm_f32` replaces.\n"
+        "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
         "  next step: leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., "
         "required=False)."
@@ -273,7 +273,7 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
         "  expected: a place or a call of a kernel: there is nothing to link\n"
         "  next step: correct the patterns where these places differ:\n"
         "not replaced by  in  at  because\n"
-        "rms_norm_f32  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
+        "row_norm  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
         "scalar `epsilon`"
     )
 

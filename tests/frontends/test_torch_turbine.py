@@ -9,8 +9,8 @@ import torch
 from iree import runtime as rt
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.errors import DeviceError
+from tests.sample_kernels.rows import row_norm
 
 EXPORTED = Path(__file__).parent / "turbine.mlir"
 
@@ -34,7 +34,9 @@ def test_a_module_of_iree_turbine_is_linked_and_takes_its_weights(tmp_path: Path
         rt.parameter_index_add_numpy_ndarray(index, name, value.numpy())
     weights = tmp_path / "weights.irpa"
     index.create_archive_file(str(weights))
-    module = cd.compile(EXPORTED, [rms_norm_f32], ["cuda:sm_80", "cpu"])
+    module = cd.compile(
+        EXPORTED, [row_norm.with_launch(name="rms_norm_f32")], ["cuda:sm_80", "cpu"]
+    )
     path = module.save(tmp_path / "model.vmfb")
     x = torch.randn(5, 8)
     for given in (weights, {"model": weights}):

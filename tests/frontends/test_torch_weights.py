@@ -14,9 +14,9 @@ import torch
 from iree import runtime as rt
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.cli import main
 from custom_dispatch.errors import DeviceError, ModuleFileError, OutputError
+from tests.sample_kernels.rows import row_norm
 
 TOOLS = Path(rt.__file__).parents[1] / "_runtime_libs"
 
@@ -43,7 +43,7 @@ class Model(torch.nn.Module):
         self.register_buffer("signed", (random(80, 64) * 255 - 128).to(torch.int8))
         self.gaps = torch.nn.Parameter(random(64, 128)[:, ::2])
         self.constant = random(64, 64)
-        self.norm = cd.torch.register(rms_norm_f32)
+        self.norm = cd.torch.register(row_norm)
 
     def forward(self, indices: torch.Tensor) -> Any:
         x = self.norm(torch.nn.functional.embedding(indices, self.words), self.scale, 1e-5)
