@@ -3,16 +3,19 @@
 ``python tests/cpu/instruction_coverage.py`` prints it for the corpus of this directory, the
 kernels of the package and of the other tests, and a kernel for each device function that the CUDA
 headers declare, each compiled for sm_80 and sm_90. An instruction counts once for each place where
-it stands in a kernel, calls put in place.
+it stands in a kernel, calls put in place. The tests measure the functions of the headers alone:
+all those kernels are compiled for CPUs, and run there, by tests of their own.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import every_intrinsic
@@ -27,12 +30,14 @@ from custom_dispatch.toolchain.nvrtc import C_HEADERS, PRE_INCLUDED
 ROOT = Path(__file__).parents[2]
 INCLUDE = Path(next(iter(nvidia.cu13.__path__))) / "include"
 PATHS = (INCLUDE, INCLUDE / "cccl", C_HEADERS, ROOT / "cuda_kernels")
-OPTIONS = [
+OPTIONS = (
     "--std=c++17",
     "-default-device",
     f"--pre-include={PRE_INCLUDED}",
     *(f"-I{path}" for path in PATHS),
-]
+)
+CORPUS, SHIPPED = ROOT / "tests/cpu/corpus", ROOT / "cuda_kernels"
+SAMPLES = ROOT / "tests/sample_kernels/samples.cu"
 ARCHS = ("sm_80", "sm_90")
 _FUNCTIONS = re.compile(r"(?m)^(?=[.\w ]*\.(?:entry|func)\b)")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
@@ -116,26 +121,30 @@ def _without(module: Module, entry: Entry, opcode: str, line: int) -> tuple[Modu
     return replace(module, functions=functions), replace(entry, body=body)
 
 
-def sources() -> Iterator[tuple[str, str]]:
-    """Names of files, and their text; functions that NVRTC does not know are left out."""
-    for path in sorted((ROOT / "tests/cpu/corpus").glob("*.cu")):
-        yield path.name, path.read_text()
-    for path in (ROOT / "tests/sample_kernels/samples.cu",):
-        yield path.name, path.read_text()
-    for path in sorted((ROOT / "cuda_kernels").glob("*.cu")):
-        yield path.name, path.read_text()
-    for group in every_intrinsic.GROUPS:
-        yield group, every_intrinsic.source(known(group))
+compiled = functools.cache(compile_cuda)
+"""`known` ends with a compilation that `builds` begins with."""
 
 
-def builds() -> Iterator[tuple[str, str, str]]:
+def kernels() -> Iterator[tuple[str, str]]:
+    """Names of files with kernels, and their text."""
+    yield from ((path.name, path.read_text()) for path in sorted(CORPUS.glob("*.cu")))
+    yield SAMPLES.name, SAMPLES.read_text()
+    yield from ((path.name, path.read_text()) for path in sorted(SHIPPED.glob("*.cu")))
+
+
+def functions() -> Iterator[tuple[str, str]]:
+    """Groups of the headers' functions, and kernels that call those that NVRTC knows."""
+    return ((group, every_intrinsic.source(known(group))) for group in every_intrinsic.GROUPS)
+
+
+def builds(sources: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """What is measured: a name, an architecture, and PTX."""
-    for name, text in sources():
+    for name, text in sources:
         for arch in ARCHS:
-            yield name, arch, compile_cuda(text, arch, OPTIONS)
+            yield name, arch, compiled(text, arch, OPTIONS)
         if name in ("math", "intrinsics"):
-            fast = [*OPTIONS, "--use_fast_math"]
-            yield f"{name}, fast", ARCHS[1], compile_cuda(text, ARCHS[1], fast)
+            fast = (*OPTIONS, "--use_fast_math")
+            yield f"{name}, fast", ARCHS[1], compiled(text, ARCHS[1], fast)
 
 
 def known(group: str) -> list[str]:
@@ -143,7 +152,7 @@ def known(group: str) -> list[str]:
     lines = every_intrinsic.kernels(INCLUDE, group)
     while True:
         try:
-            compile_cuda(every_intrinsic.source(lines), ARCHS[0], OPTIONS)
+            compiled(every_intrinsic.source(lines), ARCHS[0], OPTIONS)
         except CudaError as error:
             found = re.findall(r"kernel\.cu\((\d+)\): (?:catastrophic )?error", str(error))
             wrong = {int(number) - every_intrinsic.first_line() for number in found}
@@ -154,10 +163,10 @@ def known(group: str) -> list[str]:
             return lines
 
 
-def report() -> Coverage:
-    """Measure everything, and print a line for each file and for each opcode not lowered."""
+def report(sources: Iterable[tuple[str, str]]) -> Coverage:
+    """Measure sources, and print a line for each and for each opcode not lowered."""
     total, measured = Coverage(), dict[str, Coverage]()
-    for name, arch, ptx in builds():
+    for name, arch, ptx in builds(sources):
         found, kernels = measure(ptx, measured), ptx.count(".entry")
         refused = sum(found.refused.values())
         print(
@@ -172,4 +181,4 @@ def report() -> Coverage:
 
 
 if __name__ == "__main__":
-    sys.exit(report().total == 0)
+    sys.exit(report(chain(kernels(), functions())).total == 0)
