@@ -52,7 +52,8 @@ class Shipped:
     """Compiled kernels, each called with its reference beside it."""
 
     def __init__(self, kernels: Sequence[cd.Kernel]) -> None:
-        module = cd.compile(None, list(kernels), ["cpu"])
+        # What a call from Python compiles for, too; wide vectors are compiled in half the time.
+        module = cd.compile(None, list(kernels), ["cpu:host"])
         self._program = cd.load(module.bytes, "cpu")
         self._kernels = {kernel.name: kernel for kernel in kernels}
 

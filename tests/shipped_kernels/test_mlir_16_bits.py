@@ -101,7 +101,7 @@ def test_what_comes_out_has_the_epsilon_that_was_written() -> None:
             normed = functional.layer_norm(x, (x.shape[-1],), weight, bias, 1e-12)
             return normed, new_gelu(normed)
 
-    module = cd.compile(text_of(Model(), torch.float16), [], ["cpu"], replace=PATTERNS)
+    module = cd.compile(text_of(Model(), torch.float16), [], ["cpu:host"], replace=PATTERNS)
     assert module.replaced is not None
     assert sorted((item.kernel, dict(item.scalars)) for item in module.replaced) == [
         ("gelu_tanh_f16", {}),
