@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from foreign_arrays import Foreign, aligned
+from sample_kernels.rows import row_norm
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.errors import CallError
 
 n = cd.dim("n")
@@ -24,8 +24,8 @@ WEIGHT = np.linspace(1, 2, 8, dtype=np.float32)
 
 
 def normalised(x: Any) -> Any:
-    assert rms_norm_f32.reference is not None
-    return rms_norm_f32.reference(x, WEIGHT, 1e-5)
+    assert row_norm.reference is not None
+    return row_norm.reference(x, WEIGHT, 1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def increment(tmp_path_factory: pytest.TempPathFactory) -> cd.Kernel:
 
 @pytest.fixture(scope="module")
 def program(increment: cd.Kernel) -> cd.Program:
-    return cd.load(cd.compile(None, [rms_norm_f32, increment], ["cpu"]), "cpu")
+    return cd.load(cd.compile(None, [row_norm, increment], ["cpu"]), "cpu")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -55,13 +55,13 @@ def test_results_have_the_leading_dims_of_the_arguments(
     program: cd.Program, shape: tuple[int, ...]
 ) -> None:
     x = X.reshape(-1)[: int(np.prod(shape))].reshape(shape)
-    for function in (rms_norm_f32.on("cpu"), program.rms_norm_f32):
+    for function in (row_norm.on("cpu"), program.row_norm):
         for _ in range(2):  # the second call finds what the first one checked
             result = function(x, WEIGHT, 1e-5)
             assert result.shape == shape
             np.testing.assert_allclose(result, normalised(x), rtol=1e-5)
-    assert program.rms_norm_f32.submit(x, WEIGHT, 1e-5).result().shape == shape
-    there = program.rms_norm_f32(program.to_device(x), WEIGHT, 1e-5)
+    assert program.row_norm.submit(x, WEIGHT, 1e-5).result().shape == shape
+    there = program.row_norm(program.to_device(x), WEIGHT, 1e-5)
     assert (type(there), there.shape) == (cd.DeviceArray, shape)
     np.testing.assert_allclose(there.to_host(), normalised(x), rtol=1e-5)
 
@@ -82,9 +82,9 @@ def test_results_go_into_arrays_with_leading_dims(program: cd.Program) -> None:
     memory = aligned(48).reshape(2, 3, 8)
     wide = np.zeros((2, 3, 16), np.float32)
     for out in (np.zeros((2, 3, 8), np.float32), Foreign(memory), wide[:, :, ::2]):
-        assert program.rms_norm_f32(X, WEIGHT, 1e-5, out=out) is out
-        assert rms_norm_f32.on("cpu")(X, WEIGHT, 1e-5, out=out) is out
-        assert program.rms_norm_f32.submit(X, WEIGHT, 1e-5, out=out).result() is out
+        assert program.row_norm(X, WEIGHT, 1e-5, out=out) is out
+        assert row_norm.on("cpu")(X, WEIGHT, 1e-5, out=out) is out
+        assert program.row_norm.submit(X, WEIGHT, 1e-5, out=out).result() is out
     for result in (memory, wide[:, :, ::2]):
         np.testing.assert_allclose(result, normalised(X), rtol=1e-5)
     assert not wide[:, :, 1::2].any()
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused(
     program: cd.Program, increment: cd.Kernel, eager: bool
 ) -> None:
     def refusal(name: str, *arguments: Any, out: Any = None) -> str:
-        kernels = {"rms_norm_f32": rms_norm_f32, "increment": increment}
+        kernels = {"row_norm": row_norm, "increment": increment}
         function = kernels[name].on("cpu") if eager else program.function(name)
         with pytest.raises(CallError) as caught:
             function(*arguments, out=out)
@@ -105,22 +105,22 @@ def test_what_does_not_fit_is_refused(
     assert "the operands disagree on their leading dims: those of `y` are [2, 3], and" in message
     assert "those of `by` [3, 2]." in message
     assert "the same ones everywhere: y[..., n], by[...]" in message
-    message = refusal("rms_norm_f32", X[:, :, :7], WEIGHT, 1e-5)
+    message = refusal("row_norm", X[:, :, :7], WEIGHT, 1e-5)
     assert "dim columns: `x`.shape[2] = 7, but `weight`.shape[0] = 8" in message
-    message = refusal("rms_norm_f32", np.float32(1), WEIGHT, 1e-5)
+    message = refusal("row_norm", np.float32(1), WEIGHT, 1e-5)
     assert "rank 0" in message
     assert "rank 1 or more: [..., columns]" in message
     out = np.zeros((3, 2, 8), np.float32)
-    message = refusal("rms_norm_f32", X, WEIGHT, 1e-5, out=out)
-    assert "`out` for `y` of kernel `rms_norm_f32` has shape [3, 2, 8]." in message
+    message = refusal("row_norm", X, WEIGHT, 1e-5, out=out)
+    assert "`out` for `y` of kernel `row_norm` has shape [3, 2, 8]." in message
     assert "[2, 3, columns]: the leading dims of the arguments are [2, 3]" in message
     gaps = np.zeros((3, 2, 8), np.float32).transpose(1, 0, 2)
-    message = refusal("rms_norm_f32", X, WEIGHT, 1e-5, out=gaps)
+    message = refusal("row_norm", X, WEIGHT, 1e-5, out=gaps)
     assert "has gaps between its elements, or another order than that of its dimensions" in message
 
 
 def test_another_librarys_array_with_gaps_is_read(program: cd.Program) -> None:
     memory = aligned(48).reshape(3, 2, 8).transpose(1, 0, 2)
-    result = program.rms_norm_f32(Foreign(memory), WEIGHT, 1e-5)
+    result = program.row_norm(Foreign(memory), WEIGHT, 1e-5)
     assert result.shape == (2, 3, 8)
     np.testing.assert_allclose(result.to_host(), normalised(memory), rtol=1e-5)

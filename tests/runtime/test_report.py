@@ -6,9 +6,10 @@ import io
 import zipfile
 
 import pytest
+from sample_kernels import templates
+from sample_kernels.rows import row_norm
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.ir.usage import KernelUse
@@ -62,11 +63,12 @@ def test_on_a_gpu_the_variant_is_the_one_that_iree_chooses(
 
 
 def test_what_kernels_take_is_what_building_them_told() -> None:
-    library = cd.build(rms_norm_f32, ["cuda:sm_90"])
+    library = cd.build(templates.ALL[0], ["cuda:sm_90"])  # it has shared memory
     module = cd.compile(None, library)
     (built,) = library.report()
     (found,) = report_kernels(ModuleFile(module.bytes).manifest, H200)
     assert found.resources == built.resources
+    assert built.resources.static_shared_bytes
     assert found.occupancy == built.occupancy
     assert found.object is not None
     assert found.object.size_bytes == len(next(library.objects).data)
@@ -81,7 +83,7 @@ def test_parts_and_sizes_are_those_of_the_file(mixed: CompiledModule) -> None:
 
 
 def test_a_fatbin_is_the_object_of_every_target() -> None:
-    module = cd.compile(None, rms_norm_f32, ["cuda:sm_80", "cuda:sm_90"], image="fatbin")
+    module = cd.compile(None, row_norm, ["cuda:sm_80", "cuda:sm_90"], image="fatbin")
     for capability in (80, 90):
         device = Device("cuda", "a GPU", capability)
         (found,) = report_kernels(ModuleFile(module.bytes).manifest, device)
