@@ -78,4 +78,4 @@ def test_plain_mlir() -> None:
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_kernels_agree_with_their_references(example: Path) -> None:
-    assert main(["check", str(example), "--target", "cpu"]) == 0
+    assert main(["check", str(example), "--target", "cpu:host"]) == 0
