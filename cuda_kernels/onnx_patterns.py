@@ -205,7 +205,56 @@ def _attentions() -> Patterns:
     return tuple(found)
 
 
-attention = _attentions()
+def _written_out(scaled: list[NodeProto], *, has_mask: bool, nan: bool = False) -> list[NodeProto]:
+    """Products, a mask that is added, and a softmax; k is transposed."""
+    scores = scaled[-1].output[0] if scaled else "scores"
+    weights = "known" if nan else "weights"
+    return [
+        _node("MatMul", "q k", "scores"),
+        *scaled,
+        *([_node("Add", f"{scores} mask", "masked")] if has_mask else []),
+        _node("Softmax", "masked" if has_mask else scores, "weights", axis=-1),
+        *([_node("IsNaN", "weights", "none")] if nan else []),
+        *([_node("Where", "none zero weights", "known")] if nan else []),
+        _node("MatMul", f"{weights} v", "out"),
+    ]
+
+
+def _attentions_written_out() -> Patterns:
+    """As PyTorch's exporters write it before version 23: of models that do it themselves, and of
+    `scaled_dot_product_attention`, whose queries and keys come with their scales, and where a
+    query that sees nothing has weights of 0.
+    """
+    found = []
+    for dtype, kind in _TYPES.items():
+        for size in _HEADS:
+            plain, masked = (
+                getattr(attentions, f"{prefix}attention_{dtype}_{size}")
+                for prefix in ("", "masked_")
+            )
+            root = {"root": kind(sqrt(size))}
+            forms: tuple[tuple[str, list[NodeProto], bool, dict[str, Any], dict[str, Any]], ...] = (
+                ("scale", [_node("Mul", "scores scale", "scaled")], False, {}, {}),
+                ("", [_node("Div", "scores root", "scaled")], False, root, {"scale": size**-0.5}),
+                ("", [], False, {}, {"scale": 1.0}),
+                ("", [], True, {"zero": kind(0)}, {"scale": 1.0}),
+            )
+            for kernel, mask in ((plain, ""), (plain, "mask"), (masked, "mask")):
+                for scale, scaled, nan, constants, fixed in forms:
+                    nodes = _written_out(scaled, has_mask=bool(mask), nan=nan)
+                    found.append(
+                        cd.onnx.Pattern(
+                            kernel,
+                            _graph(nodes, f"q k v {mask} {scale}", "out", **constants),
+                            fixed={"causal": False, **fixed},
+                            axes={"k": (0, 1, 3, 2)},
+                            required=False,
+                        )
+                    )
+    return tuple(found)
+
+
+attention = _attentions() + _attentions_written_out()
 
 
 def _rotaries() -> Patterns:

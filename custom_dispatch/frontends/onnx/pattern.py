@@ -11,7 +11,12 @@ import onnx
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
-from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel, wrong
+from custom_dispatch.frontends.patterns.pattern import (
+    check_axes,
+    check_fixed,
+    check_kernel,
+    wrong,
+)
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -60,6 +65,9 @@ class Pattern:
         operands may be left out.
     fixed
         Scalars with a value that the graph holds for: {"causal": True}.
+    axes
+        Of operands that the graph has with their axes in another order, that order in terms of the
+        kernel's, as `numpy.transpose` takes it: {"k": (0, 1, 3, 2)}. They are transposed for it.
     required
         Whether it is an error that no place is found.
 
@@ -73,6 +81,7 @@ class Pattern:
     kernel: Kernel
     examples: tuple[Example, ...]
     fixed: Mapping[str, Any] = field(hash=False)
+    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
     required: bool
 
     def __init__(
@@ -81,18 +90,33 @@ class Pattern:
         computes: Computes | Sequence[Computes],
         *,
         fixed: Mapping[str, Any] | None = None,
+        axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
         item, kernel = kernel, check_kernel(kernel)
         object.__setattr__(self, "item", item)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
+        object.__setattr__(self, "axes", _axes(kernel, axes))
         object.__setattr__(self, "required", bool(required))
         several: Iterable[Any] = computes if is_list(computes) else (computes,)
         examples = tuple(_example(kernel, one, self.fixed) for one in several)
         if not examples:
             raise wrong(kernel, "has nothing that the kernel computes", "a node or a graph of ONNX")
         object.__setattr__(self, "examples", examples)
+
+
+def _axes(kernel: Kernel, axes: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
+    found = check_axes(kernel, axes)
+    for operand in kernel.outputs:
+        if operand.name in found:
+            raise wrong(
+                kernel,
+                f"has axes of its result `{operand.name}`",
+                "those of operands",
+                "put a Transpose behind the graph's result.",
+            )
+    return found
 
 
 def _example(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Example:

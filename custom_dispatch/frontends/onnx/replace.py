@@ -8,7 +8,7 @@ first is taken, and of its places the one that comes first in the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +165,11 @@ class _Work:
                     f"`{name}` is {type_name(kind.element)}, and `{operand.name}` {operand.dtype}"
                 )
             shapes[operand.name] = kind.shape
+            order = self._order(match, operand.name)
+            if order is not None:
+                if len(kind.shape) != len(order):
+                    return f"`{name}` has rank {len(kind.shape)}, and `{operand.name}` {len(order)}"
+                shapes[operand.name] = tuple(kind.shape[axis] for axis in order)
         try:
             results = certain_shapes(kernel, shapes)
         except (CallError, DeclarationError) as error:
@@ -217,11 +222,11 @@ class _Work:
     def put(self, chosen: Sequence[_Found]) -> Replaced:
         """Put kernels in places, and say what was done."""
         nodes = self._view.nodes
-        new: dict[Key, onnx.NodeProto] = {}
+        new: dict[Key, list[onnx.NodeProto]] = {}
         replacements = []
         for item in sorted(chosen, key=lambda item: item.match.root):
             match = item.match
-            new[max(self._view.producers[name] for name in match.outputs)] = self._node(match)
+            new[max(self._view.producers[name] for name in match.outputs)] = self._nodes(match)
             name = match.pattern.item.name
             operations = tuple(nodes[key].op_type for key in sorted(match.nodes))
             scalars = {
@@ -232,7 +237,10 @@ class _Work:
         gone = {key for item in chosen for key in item.match.nodes}
         graph = self._model.graph
         kept = [
-            new.get(key, node) for key, node in enumerate(nodes) if key in new or key not in gone
+            node
+            for key, original in enumerate(nodes)
+            if key in new or key not in gone
+            for node in new.get(key, [original])
         ]
         copies = [onnx.NodeProto() for _ in kept]
         for copy, node in zip(copies, kept, strict=True):
@@ -245,7 +253,28 @@ class _Work:
         misses = [miss for (_, key), (_, miss) in self._misses.items() if key not in roots]
         return Replaced(tuple(replacements), tuple(misses))
 
-    def _node(self, match: Match) -> onnx.NodeProto:
+    def _order(self, match: Match, operand: str) -> tuple[int, ...] | None:
+        """What puts an operand's axes into the kernel's order; None for nothing."""
+        axes = match.pattern.axes.get(operand)
+        return None if axes is None else tuple(map(axes.index, range(len(axes))))
+
+    def _nodes(self, match: Match) -> list[onnx.NodeProto]:
+        operands, transposed = dict(match.operands), []
+        for name in match.pattern.axes.keys() & operands.keys():
+            source, order = operands[name], self._order(match, name)
+            operands[name] = f"{match.outputs[0]}/{name}"
+            kind = self._types[source]
+            if kind is None or kind.shape is None or order is None:  # pragma: no cover
+                raise AssertionError(f"`{name}` was compared before")
+            node = onnx.helper.make_node("Transpose", [source], [operands[name]], perm=order)
+            transposed.append(node)
+            sizes = [kind.shape[axis] for axis in order]
+            self._model.graph.value_info.append(
+                onnx.helper.make_tensor_value_info(operands[name], kind.element, sizes)
+            )
+        return [*transposed, self._node(match, operands)]
+
+    def _node(self, match: Match, operands: Mapping[str, str]) -> onnx.NodeProto:
         # Of a choice's kernels, the first says the operator's attributes.
         kernel = kernels_of(match.pattern.item)[0]
         attributes = {
@@ -256,7 +285,7 @@ class _Work:
         }
         return onnx.helper.make_node(
             match.pattern.item.name,
-            [match.operands.get(operand.name, "") for operand in buffers_of(kernel)],
+            [operands.get(operand.name, "") for operand in buffers_of(kernel)],
             match.outputs,
             self._view.nodes[match.root].name,
             domain=DOMAIN,
