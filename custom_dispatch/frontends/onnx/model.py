@@ -20,6 +20,7 @@ import onnx
 from onnx import inliner, version_converter
 
 from custom_dispatch.errors import ModelError
+from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
 from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
 from custom_dispatch.frontends.onnx.node import nodes_of
 from custom_dispatch.kernel.names import shown
@@ -72,6 +73,7 @@ def read_model(
         There is none, or its tensors cannot be read.
     """
     given, directory = _given(source)
+    check_undamaged(given.graph)
     model, weights = _without_large(given, directory, max(inline_bytes, _ALWAYS_INSIDE))
     others = [item for item in given.functions if not is_kernel(item.domain, item.name)]
     del model.functions[:]
@@ -251,7 +253,7 @@ def _raw(tensor: onnx.TensorProto) -> memoryview:
 
 
 def _listed(tensor: onnx.TensorProto) -> memoryview:
-    array = numpy.ascontiguousarray(onnx.numpy_helper.to_array(tensor))
+    array = numpy.ascontiguousarray(array_of(tensor))
     return array.reshape(-1).view(numpy.uint8).data
 
 

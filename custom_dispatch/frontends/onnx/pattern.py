@@ -10,6 +10,7 @@ import numpy
 import onnx
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
 from custom_dispatch.frontends.patterns.pattern import (
     check_axes,
@@ -255,14 +256,14 @@ def attributes_of(node: onnx.NodeProto, version: int | None) -> dict[str, Any]:
     for item in node.attribute:
         value = onnx.helper.get_attribute_value(item)
         if isinstance(value, onnx.TensorProto):
-            value = onnx.numpy_helper.to_array(value).tolist()
+            value = array_of(value).tolist()
         found[item.name] = list(value) if isinstance(value, list | tuple) else value
     return found
 
 
 def constants_of(graph: onnx.GraphProto) -> dict[str, Array]:
     """A graph's constants, by name."""
-    found = {item.name: onnx.numpy_helper.to_array(item) for item in graph.initializer}
+    found = {item.name: array_of(item) for item in graph.initializer}
     for node in graph.node:
         value = constant_of(node)
         if value is not None:
@@ -276,8 +277,7 @@ def constant_of(node: onnx.NodeProto) -> Array | None:
         return None
     value = onnx.helper.get_attribute_value(node.attribute[0])
     if isinstance(value, onnx.TensorProto):
-        array: Array = onnx.numpy_helper.to_array(value)
-        return array
+        return array_of(value)
     if node.attribute[0].name in ("value_float", "value_floats"):
         return numpy.asarray(value, numpy.float32)
     if node.attribute[0].name in ("value_int", "value_ints"):
