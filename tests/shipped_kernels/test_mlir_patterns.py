@@ -217,7 +217,7 @@ def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
         gemm.declare("linear", "f32"), mlir_forms.product("linear", "bik", "f32", bias=True)
     )
     patterns = [linear, *mlir_patterns.layer_norm, *mlir_patterns.attention, *mlir_patterns.softmax]
-    module = cd.compile(text, [], ["cpu"], replace=patterns)
+    module = cd.compile(text, [], ["cpu:host"], replace=patterns)
     assert module.replaced is not None
     assert sorted(item.kernel for item in module.replaced) == [
         "flat_masked_attention_f32_32", "layer_norm_f32", "linear_f32_any", "softmax_f32",
