@@ -119,7 +119,7 @@ class Model(torch.nn.Module):
 
     def __init__(self, choice: cd.Choice) -> None:
         super().__init__()
-        self.scaled = cd.torch.register(choice)
+        self.scaled = cd.torch.register(choice, "dispatches")
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor) -> Any:
         first = self.scaled(x, bias, x)
