@@ -46,6 +46,20 @@ class CustomDispatchError(Exception):
         return _rebuild, (type(self), self.found, self.expected, self.next_step, self.log)
 
 
+_MOST_LINES, _LONGEST_LINE = 40, 400
+
+
+def excerpt(log: str) -> str:
+    """The first 40 lines of another program's message, of 400 characters each, as `log`.
+
+    A location in a message may be a whole stack on one line.
+    """
+    lines = log.splitlines()
+    shown = [line[:_LONGEST_LINE] for line in lines[:_MOST_LINES]]
+    rest = len(lines) - len(shown)
+    return "\n".join([*shown, f"... and {rest} more lines"] if rest else shown)
+
+
 def sentence(phrase: str) -> str:
     """A noun phrase as a sentence begins with it: the first letter is a capital."""
     return phrase[:1].upper() + phrase[1:]

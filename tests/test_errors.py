@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from custom_dispatch import errors
-from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.errors import CustomDispatchError, excerpt
 
 KINDS = [
     kind
@@ -46,3 +46,9 @@ def test_errors_are_also_what_python_programs_expect() -> None:
     assert issubclass(errors.DeclarationError, ValueError)
     assert issubclass(errors.CallError, TypeError)
     assert issubclass(errors.OutputError, OSError)
+
+
+def test_an_excerpt_has_the_first_lines_and_says_how_many_more_there_are() -> None:
+    assert excerpt("one\ntwo") == "one\ntwo"
+    shown = excerpt("\n".join(["x" * 1000] * 43)).splitlines()
+    assert shown == ["x" * 400] * 40 + ["... and 3 more lines"]

@@ -249,7 +249,7 @@ class Frame:
 
     # ---- reading
 
-    def integer(self, operand: Operand, bits: int, *, signed: bool = False) -> str:
+    def integer(self, operand: Operand, bits: int) -> str:
         """An operand's low bits as an integer; a narrower register is extended."""
         b = self.b
         if isinstance(operand, Register):
@@ -258,7 +258,7 @@ class Frame:
                 value = b.cast("ptrtoint", value, POINTER, "i64")
             if operand.negated:
                 value = b.binary("xor", value, b.const(1, width), int_type(width))
-            return b.resize(value, width, bits, signed=signed)
+            return b.resize(value, width, bits)
         if isinstance(operand, Integer):
             return b.const(operand.value, bits)
         if isinstance(operand, Float):

@@ -5,9 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from custom_dispatch.errors import ModelError
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
+
+
+def check_arguments(arguments: object) -> None:
+    """Require the arguments that a model is exported with.
+
+    Raises
+    ------
+    ModelError
+        They are no tuple or list.
+    """
+    if not isinstance(arguments, tuple | list):
+        raise ModelError(
+            f"The model's arguments are given as {shown(arguments)}.",
+            expected="a tuple of them, one for each of a call",
+            next_step="write (x,) for one.",
+        )
 
 
 def argument_names(kernel: Kernel) -> list[str]:

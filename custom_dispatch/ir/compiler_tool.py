@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from custom_dispatch.errors import DeclarationError, ModelError, ToolNotFoundError
+from custom_dispatch.errors import DeclarationError, ModelError, ToolNotFoundError, excerpt
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import file_identity, host_identity, key_of
 
@@ -72,12 +72,15 @@ def compiler_identity(cpu: str) -> bytes | None:
     return None if host is None else key_of("iree", parts, cpu, host)
 
 
+_MOST_SECONDS = 3600.0
+"""An hour: large models take many minutes."""
+
+
 def run_compiler(
     arguments: Sequence[str],
     source: bytes,
     *,
     cwd: Path | None = None,
-    timeout_seconds: float = 3600.0,
 ) -> Completed:
     """Run `iree-compile` with a source on its standard input.
 
@@ -91,13 +94,13 @@ def run_compiler(
     ToolNotFoundError
         The IREE compiler is not installed.
     ToolTimeoutError
-        It ran past the time limit (an hour: large models take many minutes).
+        It ran past `_MOST_SECONDS`.
     """
     return run(
         [find_compiler_tool(), *arguments],
         stdin=source,
         cwd=cwd,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=_MOST_SECONDS,
     )
 
 
@@ -136,7 +139,6 @@ def refusal_of(done: Completed) -> DeclarationError | ModelError:
     )
 
 
-def _first_lines(log: str, limit: int = 40) -> str:
+def _first_lines(log: str) -> str:
     lines = [line for line in log.splitlines() if not line.startswith(_SUBSTITUTED)]
-    rest = len(lines) - limit
-    return "\n".join(lines[:limit] + ([f"... and {rest} more lines"] if rest > 0 else []))
+    return excerpt("\n".join(lines))

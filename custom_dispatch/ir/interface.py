@@ -216,7 +216,7 @@ def _import_tensors(
     inputs: Sequence[Value],
     arguments: Sequence[str],
     wait: str,
-    consumed: Sequence[int | None] = (),
+    consumed: Sequence[int | None],
 ) -> list[str]:
     """The arguments as tensors, whose sizes and types IREE checks; some may be written over."""
     found = []
@@ -288,7 +288,7 @@ def _signal_after(
     wait: str,
     signal: str,
     *,
-    used: int = 0,
+    used: int,
 ) -> None:
     """Signal a fence once every tensor is there; `results` becomes those that are.
 

@@ -16,7 +16,8 @@ import numpy
 from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
+from custom_dispatch.frontends.arguments import check_arguments
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.operations import create, operations_of
@@ -25,9 +26,6 @@ from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
-
-_MOST_LINES = 40
-_LONGEST_LINE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +102,7 @@ def _check_call(function: Any, arguments: Any) -> None:
             expected="a function of JAX",
             next_step="pass the function itself, without calling it.",
         )
-    if not isinstance(arguments, tuple | list):
-        raise ModelError(
-            f"The model's arguments are given as {shown(arguments)}.",
-            expected="a tuple of them, one for each of a call",
-            next_step="write (x,) for one.",
-        )
+    check_arguments(arguments)
 
 
 def _export(
@@ -179,12 +172,10 @@ def _tried(work: Callable[[], Any]) -> Any:
     except CustomDispatchError:
         raise
     except Exception as error:  # any code of the model's runs here
-        lines = f"{type(error).__name__}: {error}".splitlines()[:_MOST_LINES]
         raise ModelError(
             f"JAX cannot export the function{_place_in(error)}.",
             next_step="correct what JAX finds:",
-            # A location in a message may be a whole stack.
-            log="\n".join(line[:_LONGEST_LINE] for line in lines),
+            log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
 
 

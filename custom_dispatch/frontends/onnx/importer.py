@@ -11,7 +11,7 @@ import onnx
 from iree.compiler import ir
 from iree.compiler.extras import onnx_importer
 
-from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
 from custom_dispatch.frontends.onnx.model import Graph, Weight
 from custom_dispatch.frontends.onnx.node import (
@@ -226,7 +226,7 @@ def _inferred(model: onnx.ModelProto, nodes: KernelNodes) -> onnx.ModelProto:
             raise ModelError(
                 "The ONNX model is not valid.",
                 next_step="correct what ONNX's own checks find:",
-                log=_shortened(str(error)),
+                log=excerpt(str(error)),
             ) from error
 
 
@@ -301,10 +301,6 @@ def _result_types(graph: onnx.GraphProto) -> Iterator[str]:
         yield element.name if element else ""
 
 
-def _shortened(log: str, limit: int = 4000) -> str:
-    return log if len(log) <= limit else f"{log[:limit]}\n..."
-
-
 # -- the module
 
 
@@ -323,7 +319,7 @@ def _import(model: onnx.ModelProto) -> ir.Module:
         raise ModelError(
             "IREE's importer does not take the ONNX model.",
             next_step="write the model without what it names:",
-            log=_shortened(f"{type(error).__name__}: {error}"),
+            log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
     return module
 

@@ -9,7 +9,8 @@ import torch
 from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
-from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.errors import LinkError, ModelError, excerpt
+from custom_dispatch.frontends.arguments import check_arguments
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
@@ -67,13 +68,8 @@ def export_model(
             expected="a torch.nn.Module, or what torch.export.export returns",
             next_step="put a function into the `forward` of a module.",
         )
-    elif not isinstance(arguments, tuple | list):
-        raise ModelError(
-            f"The model's arguments are given as {shown(arguments)}.",
-            expected="a tuple of them, one for each of a call",
-            next_step="write (x,) for one.",
-        )
     else:
+        check_arguments(arguments)
         try:
             with quiet_tracing(), assignments_refused():
                 program = torch.export.export(
@@ -203,7 +199,7 @@ def _import(program: torch.export.ExportedProgram, name: str, weights: Weights) 
         raise ModelError(
             "IREE's importer does not take the PyTorch model.",
             next_step="write the model without what it names:",
-            log=_shortened(f"{type(error).__name__}: {error}"),
+            log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
     return importer.module
 
@@ -221,8 +217,3 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     inner = [torch.ops.aten._native_batch_norm_legit.default]
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
     return found if any(operator in found for operator in operators) else {}
-
-
-def _shortened(text: str, limit: int = 40) -> str:
-    lines = text.splitlines()
-    return "\n".join(lines[:limit] + (["..."] if len(lines) > limit else []))

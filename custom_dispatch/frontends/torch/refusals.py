@@ -16,7 +16,7 @@ from iree.compiler.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE_ASM
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from custom_dispatch.errors import CustomDispatchError, ModelError
+from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.graph import place_of, tensor_of
 from custom_dispatch.kernel.names import shown
@@ -24,7 +24,6 @@ from custom_dispatch.kernel.names import shown
 # Training mode: which argument says so. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
 _OWN_FILES = (Path(torch.__file__).parent, Path(__file__).parents[2])
-_LONGEST_LOG = 40
 # PyTorch, torch/export/_trace.py and torch/_export/non_strict_utils.py.
 _ASSIGNED = re.compile(r"The tensor attributes? (self\S*?(?:, self\S*?)*) (?:was|were) assigned")
 # What PyTorch prints by itself, with tracebacks, of errors that are raised as well.
@@ -81,11 +80,11 @@ def export_error(error: Exception) -> ModelError:
             log=own.log,
         )
     if isinstance(error, GuardOnDataDependentSymNode):
-        return _data_dependent(here, "", _shortened(str(error)))
+        return _data_dependent(here, "", excerpt(str(error)))
     return ModelError(
         "PyTorch cannot export the model.",
         next_step="correct what torch.export.export finds:",
-        log=_shortened(str(error)),
+        log=excerpt(str(error)),
     )
 
 
@@ -224,8 +223,3 @@ def _place_in(error: Exception) -> str:
 def _place_of(node: torch.fx.Node) -> str:
     source = place_of(node).source
     return f" at {source}" if source else ""
-
-
-def _shortened(text: str) -> str:
-    lines = text.splitlines()
-    return "\n".join(lines[:_LONGEST_LOG] + (["..."] if len(lines) > _LONGEST_LOG else []))
