@@ -132,12 +132,19 @@ def _masked_of_jax(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
     return jax.nn.dot_product_attention(q, k, v, bias=mask, scale=scale)
 
 
+def _bool_masked_of_jax(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
+    return jax.nn.dot_product_attention(q, k, v, mask=mask, scale=scale)
+
+
+_HIDDEN = -1e30
+"""What is added to a score that a bool hides. Of any score that makes this number, so that where
+everything is hidden all keys weigh the same, as in JAX; f16 has no number so large."""
 _HEADS_LAST = (0, 2, 1, 3)
 """What JAX's own attention has: [batch, length, heads, dim]."""
 
 
 def _attentions_of_jax() -> Patterns:
-    """Without a mask of bools: where it hides everything, JAX's result is the values' mean."""
+    """A mask of bools is made one of numbers."""
     found = []
     for dtype in _TYPES:
         for size in _HEADS:
@@ -163,6 +170,20 @@ def _attentions_of_jax() -> Patterns:
                         (kernel, _causal_of_jax, True, turned),
                         (masked, _masked_of_jax, False, of_masked),
                     )
+                ]
+                if dtype == "f16":
+                    continue
+                found += [
+                    cd.jax.Pattern(
+                        item,
+                        _bool_masked_of_jax,
+                        fixed={"causal": False},
+                        sizes=sizes,
+                        axes=axes,
+                        bools={"mask": _HIDDEN},
+                        required=False,
+                    )
+                    for item, axes in ((masked, of_masked), (kernel, turned))
                 ]
     return tuple(found)
 

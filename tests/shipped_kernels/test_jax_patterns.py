@@ -11,7 +11,8 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels import jax_patterns
+from cuda_kernels import attention, jax_patterns
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.patterns.replace import replace_places
@@ -33,15 +34,22 @@ SOME = [
 def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in pattern.kernel.inputs:
-        if isinstance(item, Buffer) and not (item.name == "mask" and item.optional):
+        is_left_out = item.name == "mask" and item.name not in pattern.bools
+        if isinstance(item, Buffer) and not (is_left_out and item.optional):
             sizes = SIZES | dict(pattern.sizes)
             shape = [sizes[str(s)] if str(s) in sizes else int(str(s)) for s in item.shape]
             found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
+            if item.name in pattern.bools:  # as numbers, and one query sees nothing
+                hidden = (random.random(shape) < 0.5) | (numpy.arange(shape[2])[:, None] == 1)
+                numbers = numpy.where(hidden, pattern.bools[item.name], 0.0)
+                found[item.name] = numbers.astype(item.dtype.to_numpy())
     return found
 
 
 def turned(pattern: cd.jax.Pattern, name: str, array: Any) -> Any:
     """An operand or result as the pattern's function has it."""
+    if name in pattern.bools:
+        return array == 0
     axes = pattern.axes.get(name)
     return array if axes is None else array.transpose(axes)
 
@@ -149,11 +157,60 @@ def test_attention_of_jax_gives_what_jax_does() -> None:
     numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
-def test_a_mask_of_bools_is_left_as_jax_computes_what_sees_nothing() -> None:
+def masked(q: Any, k: Any, fewer: Any, seen: Any, keys: Any) -> Any:
+    """With a mask of bools for each query, with heads of keys for several, with one for all."""
+    x = jax.nn.dot_product_attention(q, k, k, mask=seen)
+    x = jax.nn.dot_product_attention(x, fewer, fewer, mask=seen, scale=0.3)
+    return jax.nn.dot_product_attention(x, k, k, mask=keys)
+
+
+MASKED = ((2, 7, 4, 32), (2, 5, 4, 32), (2, 5, 2, 32), (2, 1, 7, 5), (2, 1, 1, 5))
+
+
+def test_masks_of_bools_are_taken_and_give_the_mean_where_nothing_is_seen() -> None:
+    arrays = [random.normal(size=shape).astype("f4") for shape in MASKED[:3]]
+    masks = [random.random(size=shape) < 0.6 for shape in MASKED[3:]]
+    masks[0][1, 0, 2] = masks[1][1] = False
+    module = cd.jax.compile(masked, (*arrays, *masks), ["cpu"], replace=jax_patterns.attention)
+    assert module.replaced is not None
+    assert Counter(item.kernel for item in module.replaced) == {
+        "masked_attention_f32_32": 2,
+        "attention_f32_32": 1,
+    }
+    got = cd.load(module, "cpu").main(*arrays, *masks)
+    want = masked(*map(jnp.asarray, (*arrays, *masks)))
+    numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("mask", [(2, 4, 7, 5), (1, 1, 7, 5)])
+def test_masks_of_bools_of_each_head_and_of_all_sequences_are_left(mask: tuple[int, ...]) -> None:
     def model(q: Any, k: Any, seen: Any) -> Any:
         return jax.nn.dot_product_attention(q, k, k, mask=seen)
 
-    q, k = (jax.ShapeDtypeStruct((1, 7, 4, 32), jnp.float32) for _ in range(2))
-    seen = jax.ShapeDtypeStruct((1, 1, 7, 7), jnp.bool_)
+    q, k = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in MASKED[:2])
+    seen = jax.ShapeDtypeStruct(mask, jnp.bool_)
     exported = export_function(model, (q, k, seen), "main", 4096)
     assert not list(replace_places(exported.module, jax_patterns.attention, Callees([])))
+
+
+@pytest.mark.parametrize(
+    ("bools", "said"),
+    [
+        ({"scale": 0.0}, "has bools for `scale`"),
+        ({"mask": -1e30}, "has -1e+30 for False of `mask`"),
+        ({"mask": True}, "has True for False of `mask`"),
+        ([1.0], "has the bools [1.0]"),
+    ],
+)
+def test_bools_are_numbers_of_operands(bools: Any, said: str) -> None:
+    def function(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        return jax.nn.dot_product_attention(q, k, v, mask=mask)
+
+    with pytest.raises(DeclarationError) as caught:
+        cd.jax.Pattern(
+            attention.masked_attention_f16_32,
+            function,
+            fixed={"causal": False, "scale": 0.5},
+            bools=bools,
+        )
+    assert said in str(caught.value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.frontends.arguments import arguments_by_name
+from custom_dispatch.frontends.patterns.bools import check_bools
 from custom_dispatch.frontends.patterns.function import (
     Computes,
     check_functions,
@@ -48,6 +49,9 @@ class Pattern:
     axes
         Of operands and results that the functions have with their axes in another order, that order
         as of `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is put.
+    bools
+        Of operands of floats that the functions take as bools, the number for False; True is 0:
+        {"mask": -1e30}.
     required
         Whether it is an error that no place is found.
 
@@ -63,6 +67,7 @@ class Pattern:
     fixed: Mapping[str, Any] = field(hash=False)
     sizes: Mapping[str, int] = field(hash=False)
     axes: Mapping[str, tuple[int, ...]] = field(hash=False)
+    bools: Mapping[str, float] = field(hash=False)
     required: bool
 
     def __init__(
@@ -73,6 +78,7 @@ class Pattern:
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
+        bools: Mapping[str, float] | None = None,
         required: bool = True,
     ) -> None:
         item, kernel = kernel, check_kernel(kernel)
@@ -84,6 +90,7 @@ class Pattern:
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
         object.__setattr__(self, "sizes", check_sizes(kernel, sizes))
         object.__setattr__(self, "axes", check_axes(kernel, axes))
+        object.__setattr__(self, "bools", check_bools(kernel, bools))
         object.__setattr__(self, "required", bool(required))
         for function in functions:
             self.parameters(function)

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.patterns.axes import as_the_kernels, axes_of
+from custom_dispatch.frontends.patterns.bools import number_of_false
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.function import Computes
@@ -245,7 +247,9 @@ class TracedExamples:
     def _spec(self, name: str, sizes: _Sizes) -> jax.ShapeDtypeStruct:
         item = self.pattern.arguments[name]
         assert isinstance(item, Buffer)  # noqa: S101 - the others are numbers
-        return jax.ShapeDtypeStruct(self._shape(item, sizes), item.dtype.to_numpy())
+        is_bool = number_of_false(self.pattern, item.name) is not None
+        dtype = numpy.bool_ if is_bool else item.dtype.to_numpy()
+        return jax.ShapeDtypeStruct(self._shape(item, sizes), dtype)
 
     def _shape(self, item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
         """An operand's or result's, as the function has it."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from iree.compiler import ir, passmanager
 
+from custom_dispatch.frontends.patterns.bools import number_of_false
 from custom_dispatch.frontends.patterns.constants import is_constant, owner_of
 from custom_dispatch.frontends.patterns.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, is_public
@@ -243,15 +244,17 @@ def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> N
     found = builtin_type(kind)
     element = found.element_type if isinstance(found, ir.RankedTensorType) else found
     if isinstance(item, Buffer):
+        is_bool = number_of_false(pattern, item.name) is not None
+        wanted = "i1" if is_bool else item.dtype.mlir
         if (
             not isinstance(found, ir.RankedTensorType)
             or not item.has_rank(found.rank)
-            or str(element) != item.dtype.mlir
+            or str(element) != wanted
         ):
             raise wrong(
                 pattern.kernel,
                 f"has {kind} for `{item.name}`",
-                f"a tensor of {item.dtype.mlir} and of the rank of [{item.declared_shape}]",
+                f"a tensor of {wanted} and of the rank of [{item.declared_shape}]",
             )
         return
     is_number = not isinstance(found, ir.RankedTensorType) or found.rank == 0

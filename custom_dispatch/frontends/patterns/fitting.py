@@ -5,6 +5,7 @@ from __future__ import annotations
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.call_site import CallSite, Fitting
 from custom_dispatch.frontends.patterns.axes import as_the_kernels, axes_of
+from custom_dispatch.frontends.patterns.bools import type_of_operand
 from custom_dispatch.frontends.patterns.sizes import Size, extent_of, is_certain
 from custom_dispatch.frontends.patterns.state import Match
 from custom_dispatch.kernel.buffer import Buffer
@@ -28,7 +29,7 @@ def fitting_of(match: Match) -> Fitting:
     operands = [
         None
         if (value := match.operands.get(item.name)) is None
-        else as_the_kernels(value.type, axes_of(pattern, item.name))
+        else type_of_operand(pattern, item, value)
         for item in kernel.arguments
     ]
     results = [

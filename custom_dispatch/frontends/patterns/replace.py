@@ -24,6 +24,7 @@ from custom_dispatch.frontends.patterns.axes import (
     inverse,
     transpose,
 )
+from custom_dispatch.frontends.patterns.bools import as_numbers, number_of_false
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.fitting import fitting_of
@@ -331,6 +332,9 @@ class _Work:
         given = self._new.get(value, value)
         if axes is not None:
             given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
+        of_false = number_of_false(match.example.pattern, operand.name)
+        if of_false is not None:
+            given = as_numbers(given, operand, of_false)
         return cast(given, kind)
 
     def _number(self, match: Match, scalar: Scalar, kind: ir.Type) -> ir.Value:
