@@ -28,10 +28,12 @@ def check_plot(plot: Path | None) -> None:
         It ends otherwise.
     """
     if plot is not None and plot.suffix != ".svg":
+        # What is a directory, such as `..`, has no name to put a suffix behind.
+        named = plot.with_suffix(".svg") if plot.name.strip(".") else plot / "times.svg"
         raise OutputError(
             f"A chart cannot be written as `{plot}`.",
             expected="a name that ends in .svg: charts are SVG, which browsers show",
-            next_step=f"write --plot {shlex.quote(str(plot.with_suffix('.svg')))}.",
+            next_step=f"write --plot {shlex.quote(str(named))}.",
         )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from custom_dispatch.cli.plot import line_chart
+from custom_dispatch.cli.plot import check_plot, line_chart
+from custom_dispatch.errors import OutputError
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -52,3 +54,13 @@ def test_everything_lies_inside_the_picture() -> None:
 
 def test_one_point_is_a_chart_too() -> None:
     assert _circles(line_chart("t", "x", "y", {"a": [(1.0, 1.0)]}))["a"][0][:2] == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [("p.png", "p.svg"), ("p", "p.svg"), ("", "times.svg"), ("..", "../times.svg")],
+)
+def test_other_names_than_those_of_charts_are_refused(path: str, instead: str) -> None:
+    with pytest.raises(OutputError, match=r"A chart cannot be written as `.+`\.") as caught:
+        check_plot(Path(path))
+    assert caught.value.next_step == f"write --plot {instead}."
