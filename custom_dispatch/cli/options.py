@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,11 +87,23 @@ def repetitions_option(default: int, what: str) -> Callable[[Command], Command]:
     )
 
 
+class _Seconds(click.FloatRange):
+    """A number in a range. click takes NaN for one, which neither is below nor above."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{number} is not in the range {self.min}<=x<={self.max}.", param, ctx)
+        return number
+
+
 def seconds_option(default: float, what: str) -> Callable[[Command], Command]:
     """How long something is timed."""
     return click.option(
         "--seconds",
-        type=click.FloatRange(0.001, 3600),
+        type=_Seconds(0.001, 3600),
         default=default,
         show_default=True,
         help=what,
@@ -101,7 +114,7 @@ def timeout_option(default: float, what: str) -> Callable[[Command], Command]:
     """When something that takes too long is given up."""
     return click.option(
         "--timeout",
-        type=click.FloatRange(0.1, 86400),
+        type=_Seconds(0.1, 86400),
         default=default,
         show_default=True,
         help=what,

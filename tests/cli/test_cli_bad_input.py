@@ -309,3 +309,11 @@ def test_corrupt_object(content: bytes, cli: CommandLine, work: Path) -> None:
 )
 def test_output_that_cannot_be_written(words: tuple[str, ...], cli: CommandLine) -> None:
     cli(*words).refused("next step: choose another")
+
+
+@pytest.mark.parametrize(
+    ("option", "range_"), [("--seconds", "0.001<=x<=3600"), ("--timeout", "0.1<=x<=86400")]
+)
+def test_times_that_are_no_numbers(option: str, range_: str, cli: CommandLine) -> None:
+    for command in ("bench", "tune"):
+        cli(command, "my.py", option, "nan").refused(f"nan is not in the range {range_}.")
