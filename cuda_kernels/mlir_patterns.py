@@ -9,6 +9,7 @@ their own. Each name is a tuple of patterns, none of which has to be found.
   bias, an activation, a residual.
 - Attention is IREE's operation, or written out; heads are part of its batch. A mask that is made
   for a causal one is read as any other.
+- Rotary embeddings are those with halves, and tables that are broadcast to all heads.
 - Norms, activations and softmax are what IREE's conversion of the torch dialect leaves, for any
   number of rows. Models of 16 bits round once an operation; the kernels round the result alone.
 """
@@ -22,6 +23,7 @@ from cuda_kernels import gelu as gelus
 from cuda_kernels import gemm as gemms
 from cuda_kernels import layer_norm as layer_norms
 from cuda_kernels import rms_norm as rms_norms
+from cuda_kernels import rotary as rotaries
 from cuda_kernels import softmax as softmaxes
 from cuda_kernels import swiglu as swiglus
 from cuda_kernels.shared import mlir_attention, mlir_forms
@@ -311,6 +313,14 @@ swiglu = tuple(
     )
     for dtype in _WIDE_LAST
 )
+rotary = tuple(
+    cd.Pattern(
+        rotaries.declare(dtype, apart=True),
+        [mlir_forms.rotary(dim, tables, dtype) for dim in "SML" for tables in "b1"],
+        required=False,
+    )
+    for dtype in _TYPES
+)
 everything = (
     *linear_of_torch,
     *matmul_of_torch,
@@ -323,5 +333,6 @@ everything = (
     *swiglu,
     *gelu,
     *softmax,
+    *rotary,
 )
 """All of them."""

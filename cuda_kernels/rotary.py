@@ -9,6 +9,7 @@ import numpy
 import custom_dispatch as cd
 from cuda_kernels.shared.rows import C_TYPES
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.kernel.expr import Expr
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -25,6 +26,10 @@ def _turned(x: Array, cos: Array, sin: Array) -> Array:
     return result
 
 
+def _turned_by_tables_apart(x: Array, cos: Array, sin: Array) -> Array:
+    return _turned(x, cos[:, 0], sin[:, 0])
+
+
 def _turned_by_position(x: Array, cos: Array, sin: Array) -> Array:
     return _turned(x.swapaxes(1, 2), cos, sin)
 
@@ -39,6 +44,7 @@ def declare(
     *,
     by_position: bool = False,
     size: int | None = None,
+    apart: bool = False,
 ) -> cd.Kernel:
     """The kernel for an element type.
 
@@ -48,17 +54,21 @@ def declare(
         Whether x is [batch, length, heads, dim], as a projection leaves it.
     size
         Of the heads, for a kernel that takes no other: where half of it is a number in a model.
+    apart
+        Whether the tables are [tables, 1, length, dim], as models have them that broadcast them.
     """
     pack = 16 // ELEMENT_TYPES[dtype].bytes
     name = "rotary_by_position" if by_position else "rotary"
+    table: list[Expr | int] = [tables, 1, length, dim] if apart else [tables, length, dim]
+    reference = _turned_by_tables_apart if apart else _turned
     return cd.Kernel(
-        f"{name}_{dtype}" + (f"_{size}" if size else ""),
+        name + ("_apart" if apart else "") + f"_{dtype}" + (f"_{size}" if size else ""),
         source="rotary.cu",
         entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
         operands=[
             cd.In("x", dtype, [batch, *((length, heads) if by_position else (heads, length)), dim]),
-            cd.In("cos", dtype, [tables, length, dim]),
-            cd.In("sin", dtype, [tables, length, dim]),
+            cd.In("cos", dtype, table),
+            cd.In("sin", dtype, table),
             cd.Out("y", dtype, [batch, heads, length, dim]),
             cd.Scalar("heads", "i32", heads),
             cd.Scalar("length", "i32", length),
@@ -72,7 +82,7 @@ def declare(
             batch,
         ),
         requires=[dim == size if size else dim % 2 == 0, batch % tables == 0],
-        reference=_turned_by_position if by_position else _turned,
+        reference=_turned_by_position if by_position else reference,
     )
 
 

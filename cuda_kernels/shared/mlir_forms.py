@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_kernels.shared.mlir_text import Function, Tensor
+from cuda_kernels.shared.mlir_text import KNOWN, Function, Tensor
 
 RANKS = ("ik", "bik", "abik")
 """Dims of rows, and of all that lead; the last is what a norm or a softmax goes over."""
@@ -277,3 +277,39 @@ def _of_each(f: Function, b: Tensor) -> Tensor:
         "b" + b.dims,
         b.dtype,
     )
+
+
+def rotary(dim: str, tables: str, dtype: str) -> str:
+    """`x * cos + rotate_half(x) * sin`, as transformers has it, with tables [.., 1, length, dim].
+
+    Parameters
+    ----------
+    dim
+        The letter of a head's size.
+    tables
+        "b" for tables of each sequence, "1" for one.
+    """
+    half = {"S": "H", "M": "S", "L": "M"}[dim]
+    kinds = [(name, f"{tables}1l{dim}", dtype) for name in ("cos", "sin")]
+    f = Function([("x", f"bhl{dim}", dtype), *kinds])
+    x, cos, sin = f.operands
+    part = Tensor("", f"bhl{half}", dtype)
+
+    def sliced(start: int) -> Tensor:
+        sizes = ", ".join(f.size(letter) for letter in "bhl")
+        text = (
+            f"tensor.extract_slice {x.name}[0, 0, 0, {start}] [{sizes}, {KNOWN[half]}] "
+            f"[1, 1, 1, 1] : {x.type} to {part.type}"
+        )
+        return f.named(text, part.dims, dtype)
+
+    turned = f.generic([sliced(KNOWN[half])], f"%r = arith.negf %0 : {dtype}", part.dims, dtype)
+    lower = sliced(0)
+    both = f.named(
+        f"tensor.concat dim(3) {turned.name}, {lower.name} : ({part.type}, {part.type}) "
+        f"-> {x.type}",
+        x.dims,
+        dtype,
+    )
+    first, second = _product(f, x, cos, x.dims), _product(f, both, sin, x.dims)
+    return f.text(f.generic([first, second], f"%r = arith.addf %0, %1 : {dtype}", x.dims, dtype))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KNOWN = {"1": 1, "S": 32, "M": 64, "L": 128}
-"""Dims that are numbers: of one element, and the sizes of heads that there are kernels for."""
+KNOWN = {"1": 1, "H": 16, "S": 32, "M": 64, "L": 128}
+"""Dims that are numbers: of one element, sizes of heads that there are kernels for, and half."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,17 @@ def other_attribute(mine: ir.Operation, its: ir.Operation, *, loose: bool) -> st
     return ""
 
 
+def other_slice(mine: ir.Operation, its: ir.Operation) -> tuple[str, ...]:
+    """What tells two slices apart, but for their sizes: where they begin, and their strides."""
+    for name in ("static_offsets", "static_strides"):
+        one, other = (list(ir.DenseI64ArrayAttr(op.attributes[name])) for op in (mine, its))
+        is_known = ir.ShapedType.get_dynamic_stride_or_offset() not in (*one, *other)
+        if one != other or not is_known:
+            shown = str(other) if is_known else "computed"
+            return (f"`{name}` of {its.name} is {shown}, and in the pattern {one}",)
+    return ()
+
+
 def _is_default(precision: ir.Attribute) -> bool:
     return all("DEFAULT" in str(item) for item in ir.ArrayAttr(precision))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.patterns.attributes import other_attribute
+from custom_dispatch.frontends.patterns.attributes import other_attribute, other_slice
 from custom_dispatch.frontends.patterns.constants import (
     as_written,
     element_of,
@@ -37,7 +37,7 @@ from custom_dispatch.frontends.patterns.whole import (
     used_elsewhere,
 )
 
-_SIZED = {"tensor.empty", "tensor.expand_shape"}
+_SIZED = {"tensor.empty", "tensor.expand_shape", "tensor.extract_slice"}
 """Their operands and attributes say the sizes that are in the result's type, too."""
 _MOST_STEPS = 20_000
 
@@ -316,6 +316,8 @@ class Matcher:
         for one, other in zip(mine.results, its.results, strict=True):
             if not fits(one.type, other.type, any_sizes=self._loose):
                 return (f"{its.name} gives ", other.type, ", and in the pattern ", one.type)
+        if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
+            return place
         if not sized and (name := other_attribute(mine, its, loose=self._loose)):
             one, other = (op.attributes.get(name, "none") for op in (mine, its))
             return (f"`{name}` of {its.name} is ", other, ", and in the pattern ", one)

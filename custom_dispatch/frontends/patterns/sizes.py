@@ -195,6 +195,12 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
     if op.name == "tensor.expand_shape":
         before = sum(kind.is_dynamic_dim(other) for other in range(axis))
         return size_of(op.operands[1 + before])
+    if op.name == "tensor.extract_slice":
+        static = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
+        offsets = list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+        if len(static) == kind.rank:
+            dynamic = ir.ShapedType.get_dynamic_size()
+            return size_of(op.operands[1 + offsets.count(dynamic) + static[:axis].count(dynamic)])
     if op.name.startswith("linalg.") and len(op.operands) >= len(op.results):
         # Each result has the type and the sizes of its `outs`, which come last.
         index = ir.OpResult(tensor).result_number
