@@ -3,8 +3,9 @@
 Each is for x of f16 or bf16, of any leading dims, and is fastest for few rows of it: a choice of
 kernels for a batch of one, of up to 8, and of any size, 16 rows at a time, and for few or many
 rows of weights.
-`quantise_q4_0`, `quantise_q4_1`, `quantise_int4` and `quantise_fp8` pack weights for them. An
-infinity in x makes NaN or an infinity of a result; which one may differ from the reference.
+`quantise_q4_0`, `quantise_q4_1`, `quantise_int4` and `quantise_fp8` pack weights for them, and
+`groups_of_q4_0` makes groups of GGUF's blocks. An infinity in x makes NaN or an infinity of a
+result; which one may differ from the reference.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from cuda_kernels.shared.quantisation import (
     dequantise_int4,
     dequantise_q4_0,
     dequantise_q4_1,
+    groups_of_q4_0,
     quantise_fp8,
     quantise_int4,
     quantise_q4_0,
@@ -35,6 +37,7 @@ from custom_dispatch.kernel.expr import Expr
 __all__ = [
     "fp8_bf16",
     "fp8_f16",
+    "groups_of_q4_0",
     "quantise_fp8",
     "quantise_int4",
     "quantise_q4_0",
@@ -46,6 +49,8 @@ SHARED_BYTES_SM_80 = 163 * 1024
 """The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
 STEP = 256
 """Elements of k that a warp takes at once."""
+X_OF_SLICE = 576
+"""Bytes of x of a step in shared memory, for one row of it."""
 LARGEST_K = 1 << 27
 """The bytes of a block's 32 or fewer rows of weights are counted with 32 bits."""
 
@@ -101,40 +106,29 @@ class RowShape:
     """How a kernel for one row of x divides the work."""
 
     rows: int
-    """Of weights, in a block."""
+    """Of weights, in a block; a multiple of 4."""
     warps: int
     resident: int
     """Blocks that a multiprocessor has to hold, for the compiler."""
-    stages: int = 0
-    """Steps that a warp has in shared memory at once; none if weights go straight to registers."""
     columns: int = 1
     blocks: int = (1 << 31) - 1
     """Most of a launch: CUDA's limit, since a block has rows once."""
 
-    def arguments(self, *, rolled: bool) -> str:
-        """As template arguments; rolled, loops stay loops."""
-        if not self.stages:
-            return f"{self.rows // 4}, {self.warps}, {self.resident}"
-        numbers = self.rows // 16, self.warps, self.stages, self.resident
-        return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
+    def arguments(self) -> str:
+        """As template arguments."""
+        return f"{self.rows // 4}, {self.warps}, {self.resident}"
 
     def shared_bytes(self, layout: Layout) -> int:
-        """Dynamic shared memory: slots, x in the order of words, and what warps find."""
-        if not self.stages:
+        """Dynamic shared memory: two slots of rows if they lie there, x twice, what warps find."""
+        if layout.apart is None:
             return 0
-        slot = self.rows * layout.stride + 2 * STEP
-        return self.warps * (self.stages * slot + 4 * layout.step + 4 * self.rows)
-
-    def within(self, limit: int, layout: Layout) -> RowShape:
-        """The same with as many warps as shared memory of `limit` bytes has room for."""
-        shape = self
-        while shape.shared_bytes(layout) > limit:
-            shape = replace(shape, warps=shape.warps - 1)
-        return shape
+        piece = self.warps * layout.step
+        row = piece + (layout.apart - piece) % 128
+        return 2 * self.rows * row + self.warps * (2 * X_OF_SLICE + 4 * self.rows)
 
     def for_cpu(self) -> RowShape:
-        """The same with less code, and an odd number of quads where it has one."""
-        return self if self.stages else replace(self, rows=8 if self.rows % 8 == 0 else 12)
+        """The same with less code."""
+        return replace(self, rows=8)
 
 
 FEW_ROWS = 8192
@@ -144,10 +138,9 @@ WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
 TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
-ONE_OF_BLOCKS = RowShape(32, 8, resident=2, stages=2)
-ONE_OF_BLOCKS_TALL = RowShape(32, 4, resident=4, stages=2)
-ONE_OF_GROUPS = RowShape(16, 8, resident=2)
-ONE_OF_GROUPS_TALL = RowShape(28, 4, resident=4)
+ONE = RowShape(16, 8, resident=2)
+ONE_OF_BLOCKS_TALL = RowShape(28, 4, resident=4)
+ONE_OF_GROUPS_TALL = RowShape(16, 2, resident=8)
 """Those that were fastest on an H200: docs/kernels/quantised.md."""
 
 
@@ -172,8 +165,11 @@ class Layout:
     k: Expr
     requires: Sequence[Condition]
     dequantise: Callable[..., Array]
-    one: tuple[RowShape, RowShape]
-    """The shapes for one row of x, and few rows of weights or any number."""
+    one_tall: RowShape
+    """The shape for one row of x and many rows of weights."""
+    apart: int | None
+    """Bytes past a multiple of 128 from row to row of shared memory, where one row of x has weights
+    there."""
     tall_16: Shape
     """The shape for many rows of weights and any number of x."""
 
@@ -194,7 +190,8 @@ def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Ar
         k=blocks * BLOCK,
         requires=[],
         dequantise=dequantise,
-        one=(ONE_OF_BLOCKS, ONE_OF_BLOCKS_TALL),
+        one_tall=ONE_OF_BLOCKS_TALL,
+        apart=64 if size == 18 else 0,
         tall_16=TALL_16 if size == 18 else TALL_16_BY_TWO_NUMBERS,
     )
 
@@ -215,7 +212,8 @@ def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
         k=halves * 2,
         requires=[halves * 2 % (groups * BLOCK) == 0],
         dequantise=dequantise_int4,
-        one=(ONE_OF_GROUPS, ONE_OF_GROUPS_TALL),
+        one_tall=ONE_OF_GROUPS_TALL,
+        apart=None,
         tall_16=TALL_16 if len(numbers) == 1 else TALL_16_BY_TWO_NUMBERS,
     )
 
@@ -239,7 +237,11 @@ def declare_kernel(
 
     def form(of: Shape | RowShape, *, rolled: bool) -> dict[str, Any]:
         suffix = "_row" if of.columns == 1 else ""
-        entry = layout.entry(suffix, C_TYPES[dtype], of.arguments(rolled=rolled))
+        entry = layout.entry(
+            suffix,
+            C_TYPES[dtype],
+            of.arguments() if isinstance(of, RowShape) else of.arguments(rolled=rolled),
+        )
         return {
             "entry": f"cuda_kernels::{entry}",
             "block": 32 * of.warps,
@@ -251,7 +253,7 @@ def declare_kernel(
         }
 
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
-    small = shape.within(SHARED_BYTES_SM_80, layout)
+    small = shape if isinstance(shape, RowShape) else shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
         f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
         source=layout.source,
@@ -283,8 +285,8 @@ def declare_kernel(
 def declare(layout: Layout, dtype: str) -> cd.Choice:
     """The choice for a layout and an element type of x and y."""
     kernels = [
-        declare_kernel(layout, dtype, layout.one[0], n <= FEW_ROWS, form_of_n="_wide"),
-        declare_kernel(layout, dtype, layout.one[1]),
+        declare_kernel(layout, dtype, ONE, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, layout.one_tall),
         declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS, form_of_n="_wide"),
         declare_kernel(layout, dtype, TALL_8),
         declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS, form_of_n="_wide"),

@@ -12,8 +12,8 @@
 // groups, or 0.5 + 4 / group with zeros. x from the L2 cache once for each block.
 
 #include "include/quantised.cuh"
+#include "include/quantised_blocks_row.cuh"
 #include "include/quantised_groups_row.cuh"
-#include "include/quantised_row.cuh"
 
 namespace cuda_kernels {
 
@@ -81,46 +81,16 @@ struct Blocks {
       scale = __half2float(*reinterpret_cast<const __half*>(row + block * kBlock));
     }
   }
-
-  // Of a step's words in a row, the group that word w is of; -1 if none. In Q4_0 the words of a pair of groups are
-  //   d q q | q q q q | q q q q | q q q q | q q d | q q q q | q q q q | q q q q | q q q q
-  __device__ __forceinline__ static int group_of(int w) {
-    if (HasMinimum) return w % 5 == 0 ? -1 : w / 5;
-    return w / 9 * 2 + (w % 9 >= 5);
-  }
-
-  // The lane's 8 elements of a step of x, to 16 bytes for each word: those of the low halves of bytes 0 and 2, of
-  // bytes 1 and 3, and of the high halves.
-  __device__ __forceinline__ static void arrange(unsigned char* to, uint4 x) {
-    const int lane = threadIdx.x % 32, group = lane / 4, second = lane % 2;
-    to += lane & 2 ? 8 : 0;
-    const auto put = [&](int w, unsigned one, unsigned two) {
-      *reinterpret_cast<uint2*>(to + 16 * w) = make_uint2(bytes_of<0x5410>(one, two), bytes_of<0x7632>(one, two));
-    };
-    if constexpr (HasMinimum) {
-      put(5 * group + 1 + 2 * second, x.x, x.y);
-      put(5 * group + 2 + 2 * second, x.z, x.w);
-    } else {
-      // Where a word begins with a scale, what it has of a group begins two elements later, or ends.
-      const bool odd = group % 2 == 1;
-      const unsigned other = __shfl_xor_sync(0xffffffffu, x.w, 1);
-      const int first = group / 2 * 9 + (odd ? 5 : 0) + 2 * second;
-      put(first + (odd ? 0 : 1), odd ? x.x : x.y, odd ? x.y : x.z);
-      put(first + (odd ? 1 : 0), odd ? x.z : second ? other : 0, odd ? x.w : x.x);
-      if (!odd && second) put(first + 2, x.w, 0);
-    }
-  }
 };
 
-template <class T, bool HasMinimum, int Tiles, int Warps, int Stages, int Resident, bool IsRolled>
+template <class T, bool HasMinimum, int Quads, int Warps, int Resident>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks_row(const T* __restrict__ x,
                                                                    const unsigned char* __restrict__ weight,
                                                                    T* __restrict__ y,
                                                                    int batch,
                                                                    int n,
                                                                    int blocks) {
-  const Blocks<HasMinimum, 16 * Tiles> format(weight, n, blocks);
-  product_of_row<decltype(format), T, Tiles, Warps, Stages, IsRolled>(format, x, y, n, blocks * kGroup);
+  product_of_blocks<T, HasMinimum, Warps, Quads>(x, weight, y, n, blocks);
 }
 
 template <class T, bool HasMinimum, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,

@@ -1,192 +1,161 @@
-// y = x W^T for one row of x and weights of 4 bits, to be included by quantised_4bit.cu: #include
-// "include/quantised_row.cuh". The formats of weights are those of that file.
+// What products of one row of x with weights of 4 bits have in common, y = x W^T, to be included by
+// quantised_groups_row.cuh and quantised_blocks_row.cuh.
 //
-// A block has 16 or 32 rows of W, and a warp each Warps-th step of 256 of k, with a ring of its own: no warp waits for
-// another before the last sums, and x, of which a warp needs only its own part, comes with the weights. (x in shared
-// memory for the block is no gain: what is asked for behind the weights in flight waits for them.)
+// A warp takes 256 of k at once, a slice, of quads, 4 rows of W each, and a lane has the 32 weights of one row that
+// share a scale. Two quads are A of tensor cores: its row g is the first or second half of row g / 2 of the first quad,
+// its row g + 8 of the second quad. B has a column for each of the 8 groups of the slice, which has x of it where A has
+// its weights, and zeros elsewhere. So each lane gets the sums of its own weights, which it multiplies by their scales:
 //
-// A step of W as A of tensor cores is the words of memory just as they lie there, scales included, four of a row at a
-// time by ldmatrix:
+//   lane (g, t): rows g / 2 of both quads, group 4 (g % 2) + t    B: column 2 t + g % 2, from lane (2 t + g % 2, t)
 //
-//   a row of Q4_0, bytes   |d d q q|q q q q|q q q q|q q q q|q q d d|q q q q| ...   d: the scale of 32 weights
-//   the lane t that has it |   0   |   1   |   2   |   3   |   0   |   1   | ...   in lanes (g, t), rows g and g + 8
-//
-// B has a column for each of the 8 groups of a step: x where a word is of that group, and zeros elsewhere, so also
-// where it is a scale. What lane (g, t) gets of the product is so of rows g and g + 8, groups 2 t and 2 t + 1, to be
-// multiplied by their scales. Of a word one multiplication takes the low halves of bytes, and one the high halves.
+// Weights become floats by as few instructions as there are, and are too large by a number z, which is 8, or the zero
+// of the group, and 128 more for bf16: sum((q - z) x) = sum(q x) - z sum(x), where sum(x) is a product with A of ones.
 #pragma once
 
 #include "quantised.cuh"
 
 namespace cuda_kernels {
 
-// Begins a copy of 16 bytes that other blocks of this multiprocessor want, too.
-__device__ __forceinline__ void copy_through_l1(unsigned to, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+// Loads in the order of the program, if `there` is not 0; else registers stay as they are.
+// 16 bytes that are needed once:
+__device__ __forceinline__ void load_once(uint4& to, const unsigned char* from, unsigned there) {
+  asm volatile(
+      "{\n.reg .pred is_there;\nsetp.ne.u32 is_there, %5, 0;\n"
+      "@is_there ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "+r"(to.x), "+r"(to.y), "+r"(to.z), "+r"(to.w)
+      : "l"(from), "r"(there));
 }
 
-template <class Format, class T, int Tiles, int Warps, int Stages, bool IsRolled>
-struct RowProduct {
-  using Float = Bare<T>;
-  static constexpr float kTooMuch = Float::kTooMuch + (Format::kHasMinimum ? 0.0f : 8.0f);
-  static constexpr int kRows = 16 * Tiles;
-  static constexpr int kUnits = Format::kBytes / 16;  // four words of a row each
-  static constexpr int kWeightBytes = kRows * Format::kStride;
-  static constexpr int kSlotBytes = kWeightBytes + 2 * kStep;
-  static constexpr int kArrangedBytes = Format::kBytes * 4;  // 16 for each word: its x, as B of two multiplications
-  static constexpr int kWarpBytes = Stages * kSlotBytes + kArrangedBytes;
-  using Sums = float[Tiles][2];
+// 16 bytes that other warps want, too:
+template <class T>
+__device__ __forceinline__ void load_often(uint4& to, const T* from, unsigned there) {
+  asm volatile(
+      "{\n.reg .pred is_there;\nsetp.ne.u32 is_there, %5, 0;\n"
+      "@is_there ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "+r"(to.x), "+r"(to.y), "+r"(to.z), "+r"(to.w)
+      : "l"(from), "r"(there));
+}
 
-  const Format& format;
-  const T* __restrict__ x;
-  int k;
-  bool x_is_aligned;
-  unsigned char* arranged;
-  unsigned in_group;  // bit u: word 4 u + t is of group g
+// A scale or zero:
+template <class T>
+__device__ __forceinline__ void load_number(unsigned short& to, const T* from, unsigned there) {
+  asm volatile("{\n.reg .pred is_there;\nsetp.ne.u32 is_there, %2, 0;\n@is_there ld.global.nc.u16 %0, [%1];\n}"
+               : "+h"(to)
+               : "l"(from), "r"(there));
+}
 
-  __device__ __forceinline__ RowProduct(const Format& of, const T* from, int columns, unsigned char* to)
-      : format(of), x(from), k(columns), x_is_aligned(aligned(from)), arranged(to), in_group(0) {
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+// 16 bytes from any address, as many at once as it allows.
+template <class Unit>
+__device__ __forceinline__ uint4 load_units(const unsigned char* from) {
+  constexpr int count = 16 / sizeof(Unit);
+  Unit units[count];
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) in_group |= static_cast<unsigned>(Format::group_of(4 * u + t) == g) << u;
-  }
+  for (int i = 0; i < count; ++i) units[i] = reinterpret_cast<const Unit*>(from)[i];
+  uint4 bits;
+  memcpy(&bits, units, sizeof(bits));
+  return bits;
+}
+__device__ __forceinline__ uint4 load_bytes(const unsigned char* from) {
+  const auto address = reinterpret_cast<unsigned long long>(from);
+  if (address % 16 == 0) return load_units<uint4>(from);
+  if (address % 2 == 0) return load_units<unsigned short>(from);
+  return load_units<unsigned char>(from);
+}
 
-  __device__ __forceinline__ void fetch(unsigned char* slot, int first_row, int step) const {
-    format.fetch(slot, first_row, step);
-    const int lane = threadIdx.x % 32, at = step * kStep + 8 * lane;
-    unsigned char* const to = slot + kWeightBytes + 16 * lane;
-    if (x_is_aligned) {
-      copy_async(shared_address(to), at < k ? x + at : x, at < k ? 16 : 0);
-    } else {
-      *reinterpret_cast<uint4*>(to) = load_elements(at < k ? x + at : x, at < k ? 8 : 0);
-    }
-  }
+template <class T>
+__device__ __forceinline__ float number_of(unsigned short bits) {
+  T number;
+  memcpy(&number, &bits, sizeof(number));
+  return static_cast<float>(number);
+}
 
-  // Of a step, adds up x for groups 2 t and 2 t + 1, and puts it where words of weights will look for it.
-  __device__ __forceinline__ void arrange(uint4 part, float (&added)[2]) const {
-    const int lane = threadIdx.x % 32, t = lane % 4;
-    float values[8], sum = 0.0f;
-    unpack<T>(part, values);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sum += values[i];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    sum *= 1.0f / Float::kUnit;
-    added[0] = __shfl_sync(0xffffffffu, sum, 8 * t);
-    added[1] = __shfl_sync(0xffffffffu, sum, 8 * t + 4);
-    Format::arrange(arranged, part);
-  }
+// What a lane does in a warp: whose weights it has, and whether x of them is its part of B, as it may be of another.
+struct Role {
+  int row, group;  // of a quad, and of a slice
+  int of_b;        // the group of its part of B
+  bool gives_x, second;
 
-  // Adds what a step comes to. What is past the end of k is zeros in the slot.
-  __device__ __forceinline__ void multiply(const unsigned char* slot, const float (&added)[2], Sums& sums) const {
+  __device__ __forceinline__ Role() {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const unsigned matrices = shared_address(slot) + lane % 16 * Format::kStride + lane / 16 * 16;
-    const unsigned char* const from = arranged + 16 * t;
-    float low[Tiles][4] = {}, high[Tiles][4] = {};
-#pragma unroll(IsRolled ? 1 : (kUnits + 1) / 2)
-    for (int pair = 0; pair < (kUnits + 1) / 2; ++pair) {
-      // Rows 0 to 7 and 8 to 15 of a unit, and of the next; past the last one lies something else that is unused.
-      unsigned words[Tiles][4];
-#pragma unroll
-      for (int i = 0; i < Tiles; ++i) load_matrices(words[i], matrices + 16 * i * Format::kStride + 32 * pair);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int unit = 2 * pair + half;
-        if (unit == kUnits) break;
-        uint4 b = make_uint4(0, 0, 0, 0);
-        if (in_group >> unit & 1) b = *reinterpret_cast<const uint4*>(from + 64 * unit);
-        const unsigned low_b[2] = {b.x, b.y}, high_b[2] = {b.z, b.w};
-#pragma unroll
-        for (int i = 0; i < Tiles; ++i) {
-          unsigned upper[2][2], lower[2][2];
-          Float::expand(words[i][2 * half], upper[0], upper[1]);
-          Float::expand(words[i][2 * half + 1], lower[0], lower[1]);
-          const unsigned low_a[4] = {upper[0][0], lower[0][0], upper[0][1], lower[0][1]};
-          const unsigned high_a[4] = {upper[1][0], lower[1][0], upper[1][1], lower[1][1]};
-          multiply_add(T(), low[i], low_a, low_b);
-          multiply_add(T(), high[i], high_a, high_b);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < Tiles; ++i) {
-#pragma unroll
-      for (int h = 0; h < 4; ++h) {  // of c: rows g and g + 8, groups 2 t and 2 t + 1
-        float scale, minimum = 0.0f;
-        format.scales(T(), slot + (16 * i + g + h / 2 * 8) * Format::kStride, 2 * t + h % 2, scale, minimum);
-        sums[i][h / 2] += scale * (Float::sum(low[i][h], high[i][h]) - kTooMuch * added[h % 2]);
-        if constexpr (Format::kHasMinimum) sums[i][h / 2] += minimum * added[h % 2];
-      }
-    }
+    row = lane / 8, group = lane % 8;
+    of_b = 4 * (g % 2) + t;
+    gives_x = g / 2 == t, second = g % 2 == 1;
   }
 };
 
-template <class Format, class T, int Tiles, int Warps, int Stages, bool IsRolled>
-__device__ __forceinline__ void product_of_row(const Format& format, const T* __restrict__ x, T* __restrict__ y, int n,
-                                               int k) {
-  using Work = RowProduct<Format, T, Tiles, Warps, Stages, IsRolled>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int first_row = blockIdx.x * Work::kRows, steps = (k + kStep - 1) / kStep;
-  unsigned char* const ring = memory + warp * Work::kWarpBytes;
-  float* const found = reinterpret_cast<float*>(memory + Warps * Work::kWarpBytes);
-  const Work work(format, x, k, ring + Stages * Work::kSlotBytes);
+// x of a slice as B wants it, 64 bytes a group; the second half lies in other banks than the first. Twice, so that the
+// next may be written while this one is still read.
+using SlicesOfX = uint4[2][36];
+constexpr int kSliceOfXBytes = 36 * 16;
+__device__ __forceinline__ constexpr int place_of_group(int group) { return 64 * group + group / 4 * 16; }
 
-  // Where everything is aligned and whole, a step is so many bytes after the one before.
-  const bool is_plain =
-      format.alignment % 16 == 0 && work.x_is_aligned && first_row + Work::kRows <= n && k % kStep == 0;
-  const unsigned char* from = format.weights + static_cast<size_t>(first_row) * (k / kStep * Format::kBytes) +
-                              warp * Format::kBytes;
-  const T* of_x = x + warp * kStep + 8 * lane;
-  const unsigned ring_address = shared_address(ring);
-  int coming = warp;
-  const auto fetch = [&](int slot) {
-    if (coming < steps) {
-      if (is_plain) {
-        format.whole.copy(ring_address + slot * Work::kSlotBytes, from);
-        copy_through_l1(ring_address + slot * Work::kSlotBytes + Work::kWeightBytes + 16 * lane, of_x);
-      } else {
-        work.fetch(ring + slot * Work::kSlotBytes, first_row, coming);
-      }
-    }
-    coming += Warps, from += Warps * Format::kBytes, of_x += Warps * kStep;
-    end_group();
-  };
+// A of two multiplications: a word of each of two quads.
+struct Fragments {
+  unsigned low[4], high[4];
+};
+
+template <class T>
+__device__ __forceinline__ Fragments expand_words(unsigned word, unsigned other) {
+  unsigned upper[2][2], lower[2][2];
+  Bare<T>::expand(word, upper[0], upper[1]);
+  Bare<T>::expand(other, lower[0], lower[1]);
+  return {{upper[0][0], lower[0][0], upper[0][1], lower[0][1]}, {upper[1][0], lower[1][0], upper[1][1], lower[1][1]}};
+}
+
+// The sum of x of a lane's own weights, in the units of their sums.
+template <class T>
+__device__ __forceinline__ float sum_of_x(const uint4 (&b)[4], bool second) {
+  const unsigned ones[4] = {Bare<T>::kOnes, Bare<T>::kOnes, Bare<T>::kOnes, Bare<T>::kOnes};
+  float added[4] = {};
 #pragma unroll
-  for (int i = 0; i < Stages - 1; ++i) fetch(i);
-
-  typename Work::Sums sums = {};
-  int slot = 0;
-#pragma unroll 1
-  for (int step = warp; step < steps; step += Warps) {
-    wait_for_groups<Stages - 2>();
-    __syncwarp();
-    const unsigned char* const here = ring + slot * Work::kSlotBytes;
-    const uint4 part = *reinterpret_cast<const uint4*>(here + Work::kWeightBytes + 16 * lane);
-    fetch(slot == 0 ? Stages - 1 : slot - 1);
-    float added[2] = {};
-    work.arrange(part, added);
-    __syncwarp();
-    work.multiply(here, added, sums);
-    slot = slot == Stages - 1 ? 0 : slot + 1;
-    __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    multiply_add(T(), added, ones, {b[i].x, b[i].y});
+    multiply_add(T(), added, ones, {b[i].z, b[i].w});
   }
+  return second ? added[1] : added[0];
+}
 
-#pragma unroll
-  for (int i = 0; i < 2 * Tiles; ++i) {
-    float sum = sums[i / 2][i % 2];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    if (lane % 4 == 0) found[warp * Work::kRows + 8 * i + lane / 4] = sum;
+// The sums of a lane's weights times x, of rows of two quads.
+template <class T>
+struct SumsOfTwo {
+  float low[4] = {}, high[4] = {};
+
+  __device__ __forceinline__ void add(const Fragments& a, uint4 b) {
+    multiply_add(T(), low, a.low, {b.x, b.y});
+    multiply_add(T(), high, a.high, {b.z, b.w});
   }
-  __syncthreads();
-  const int row = threadIdx.x;
-  if (row < Work::kRows && first_row + row < n) {
-    float sum = 0.0f;
+  __device__ __forceinline__ float of(int quad, bool second) const {
+    return second ? Bare<T>::sum(low[2 * quad + 1], high[2 * quad + 1]) : Bare<T>::sum(low[2 * quad], high[2 * quad]);
+  }
+};
+
+// Keeps what a warp's lanes found for the rows of quads, added up: from row `first` of the block on.
+template <int Quads>
+__device__ __forceinline__ void keep_sums(const float (&sums)[Quads], float* found, int first) {
 #pragma unroll
-    for (int w = 0; w < Warps; ++w) sum += found[w * Work::kRows + row];
-    y[first_row + row] = static_cast<T>(Bare<T>::kUnit * sum);
+  for (int q = 0; q < Quads; ++q) {
+    float sum = sums[q];
+#pragma unroll
+    for (int away = 1; away < 8; away *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, away);
+    if (threadIdx.x % 8 == 0) found[first + 4 * q + threadIdx.x % 32 / 8] = sum;
   }
 }
+
+// Writes a block's rows from `first_row` on: what its warps kept, added up. Those before `own_row` another block writes.
+template <class T, int Warps, int Rows>
+__device__ __forceinline__ void write_rows(const float (&found)[Warps][Rows], T* __restrict__ y, int first_row,
+                                           int own_row, int n) {
+  __syncthreads();
+  const int row = threadIdx.x, number = first_row + row;
+  if (row < Rows && number >= own_row && number < n) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) sum += found[w][row];
+    y[number] = static_cast<T>(Bare<T>::kUnit * sum);
+  }
+}
+
+// The first row of a block, of `rows`: the last block has the last ones, of which others may have some as well.
+__device__ __forceinline__ int first_row_of(int own_row, int rows, int n) { return max(min(own_row, n - rows), 0); }
 
 }  // namespace cuda_kernels
