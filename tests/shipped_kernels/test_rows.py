@@ -59,6 +59,13 @@ def test_softmax(softmaxes: Shipped, random: Random, kind: str) -> None:
         softmaxes.check(f"softmax_{kind}", values(random, kind, *size))
 
 
+def test_softmax_in_the_block_that_ships(random: Random) -> None:
+    """As models have it: it is unrolled more, and in no other test."""
+    program = cd.load(cd.compile(None, [softmax.softmax_f32], ["cpu:host"]).bytes, "cpu")
+    x = values(random, "f32", 3, 9001)
+    assert_close(np.asarray(program.softmax_f32(x)), softmax.softmax_f32.reference(x))
+
+
 def test_softmax_of_infinities_and_nan_is_pytorchs(softmaxes: Shipped) -> None:
     torch = pytest.importorskip("torch")
     x = np.zeros((7, 9001), np.float32)
