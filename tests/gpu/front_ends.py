@@ -11,7 +11,6 @@ reference evaluator and by numpy in double precision, on the CPU.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
+from gpu.halves import options
 
 MODEL = Path(__file__).resolve().parents[2] / "examples/plain_mlir/model.mlir"
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
@@ -109,15 +110,11 @@ def run(directory: Path, device: str) -> int:
 
 def main() -> int:
     """Build or run."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("half", choices=("build", "run"))
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
-    options = parser.parse_args()
-    if options.half == "build":
-        build(options.directory)
+    given = options(__doc__)
+    if given.half == "build":
+        build(given.directory)
         return 0
-    return run(options.directory, options.device)
+    return run(given.directory, given.device)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ Everything is in one file: cache and weights, too.
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
 from gpu.each import run_each
+from gpu.halves import options
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 TOLERANCE = 1e-3
@@ -164,15 +164,11 @@ CASES = (
 
 def main() -> int:
     """Build or run."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("half", choices=("build", "run"))
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
-    options = parser.parse_args()
-    if options.half == "build":
-        build(options.directory)
+    given = options(__doc__)
+    if given.half == "build":
+        build(given.directory)
         return 0
-    return run_each(CASES, lambda: (Stored(options.directory, options.device),))
+    return run_each(CASES, lambda: (Stored(given.directory, given.device),))
 
 
 if __name__ == "__main__":

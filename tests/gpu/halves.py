@@ -1,0 +1,22 @@
+"""The options of programs of two halves: one builds anywhere, one runs where the GPU is."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def options(document: str | None) -> argparse.Namespace:
+    """`half`, "build" or "run"; `directory`, between them; `device`, of the second.
+
+    Parameters
+    ----------
+    document
+        The program's own, whose first line is its description.
+    """
+    description = (document or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("half", choices=("build", "run"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    return parser.parse_args()
