@@ -27,8 +27,8 @@ struct Tiles {
   float maxima[kQueries], rescale[kQueries];
 };
 
-// Of the keys that there is room for, `lengths` are there, or all; the queries are the last of these with a causal mask, and
-// without `lengths` the first.
+// Of the keys that there is room for, `lengths` are there, or all; the queries are the last of these with a causal
+// mask, and without `lengths` the first.
 template <class T, int Dim, bool ByPosition>
 __device__ __forceinline__ void attend(const T* __restrict__ q,
                                        const T* __restrict__ k,
@@ -167,7 +167,8 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int keys,
                                                                  int mask_rows,
                                                                  bool mask_is_bool) {
-  attend<T, Dim, ByPosition>(q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys, mask_rows, mask_is_bool, nullptr);
+  attend<T, Dim, ByPosition>(q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys, mask_rows, mask_is_bool,
+                             nullptr);
 }
 
 // As `cached_attention` of attention_decode.cu.

@@ -72,11 +72,13 @@ class Shape:
     """Blocks that a multiprocessor has to hold, for the compiler."""
     blocks: int = 1 << 20
     """Most of a launch: each takes as many tiles as that needs."""
+    rolled: bool = False
+    """Whether loops stay loops."""
 
-    def arguments(self, *, rolled: bool) -> str:
-        """As template arguments; rolled, loops stay loops."""
+    def arguments(self) -> str:
+        """As template arguments."""
         numbers = self.tiles, self.columns, self.warps, self.stages, self.resident, self.team
-        return ", ".join(map(str, numbers)) + (", true" if rolled else ", false")
+        return ", ".join(map(str, numbers)) + (", true" if self.rolled else ", false")
 
     @property
     def rows(self) -> int:
@@ -98,7 +100,7 @@ class Shape:
 
     def for_cpu(self) -> Shape:
         """The same with less code."""
-        return replace(self, tiles=min(self.tiles, 2), team=min(self.team, 2))
+        return replace(self, tiles=min(self.tiles, 2), team=min(self.team, 2), rolled=True)
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,13 @@ class RowShape:
         piece = self.warps * layout.step
         row = piece + (layout.apart - piece) % 128
         return 2 * self.rows * row + self.warps * (2 * X_OF_SLICE + 4 * self.rows)
+
+    def within(self, limit: int, layout: Layout) -> RowShape:
+        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        shape = self
+        while shape.shared_bytes(layout) > limit:
+            shape = replace(shape, warps=shape.warps - 1)
+        return shape
 
     def for_cpu(self) -> RowShape:
         """The same with less code."""
@@ -235,13 +244,9 @@ def declare_kernel(
             result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
         return result
 
-    def form(of: Shape | RowShape, *, rolled: bool) -> dict[str, Any]:
+    def form(of: Shape | RowShape) -> dict[str, Any]:
         suffix = "_row" if of.columns == 1 else ""
-        entry = layout.entry(
-            suffix,
-            C_TYPES[dtype],
-            of.arguments() if isinstance(of, RowShape) else of.arguments(rolled=rolled),
-        )
+        entry = layout.entry(suffix, C_TYPES[dtype], of.arguments())
         return {
             "entry": f"cuda_kernels::{entry}",
             "block": 32 * of.warps,
@@ -253,7 +258,7 @@ def declare_kernel(
         }
 
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
-    small = shape if isinstance(shape, RowShape) else shape.within(SHARED_BYTES_SM_80, layout)
+    small = shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
         f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
         source=layout.source,
@@ -272,13 +277,11 @@ def declare_kernel(
             *requires,
         ],
         implementations={
-            "cuda:sm_80": cd.Implementation(**form(small, rolled=False)),
-            **dict.fromkeys(
-                ("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape, rolled=False))
-            ),
+            "cuda:sm_80": cd.Implementation(**form(small)),
+            **dict.fromkeys(("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape))),
         },
         reference=product,
-        **form(small.for_cpu(), rolled=True),
+        **form(small.for_cpu()),
     )
 
 

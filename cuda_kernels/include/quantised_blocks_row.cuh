@@ -73,7 +73,7 @@ struct BlocksOfRow {
 
 // For any address and number of blocks, as `AnyGroups`.
 template <class T, bool HasMinimum>
-struct AnyBlocks {
+struct AnyBlocks : BlocksOfRow<T, HasMinimum> {
   using Blocks = BlocksOfRow<T, HasMinimum>;
 
   const T* x;
@@ -113,10 +113,6 @@ struct AnyBlocks {
     *reinterpret_cast<uint2*>(bytes + Blocks::place_of_x(0, 0)) = Blocks::arranged(own.x, own.y);
     *reinterpret_cast<uint2*>(bytes + Blocks::place_of_x(1, 0)) = Blocks::arranged(own.z, own.w);
   }
-  __device__ __forceinline__ static float scaled(unsigned short scale, unsigned short minimum, float sum,
-                                                 float of_ones) {
-    return Blocks::scaled(scale, minimum, sum, of_ones);
-  }
 };
 
 // Pieces of a block's rows in shared memory, and x of their slices: bytes.
@@ -150,7 +146,8 @@ struct FiveWords {
   }
 };
 
-// Adds what a lane's weights come to, of a row of each quad; for whole slices, as many as warps or more, and aligned rows.
+// Adds what a lane's weights come to, of a row of each quad; for whole slices, as many as warps or more, and aligned
+// rows.
 template <class T, bool HasMinimum, int Warps, int Quads>
 __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsigned char* __restrict__ weight,
                                            int first_row, int slices, unsigned char* memory,

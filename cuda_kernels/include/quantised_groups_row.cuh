@@ -24,12 +24,25 @@ struct Slice {
   }
 };
 
+// What groups have in common, wherever a lane finds them.
+template <class T, bool HasZeros>
+struct OfGroups {
+  // Puts x in the order of a word's 8 elements: 0 and 4, 2 and 6, then 1 and 5, 3 and 7.
+  __device__ __forceinline__ static void arrange(uint4* to, uint4 own) {
+    const int lane = threadIdx.x % 32;
+    to[lane + lane / 16] = make_uint4(bytes_of<0x5410>(own.x, own.z), bytes_of<0x5410>(own.y, own.w),
+                                      bytes_of<0x7632>(own.x, own.z), bytes_of<0x7632>(own.y, own.w));
+  }
+  __device__ __forceinline__ static float scaled(unsigned short scale, unsigned short zero, float sum, float of_ones) {
+    const float z = HasZeros ? number_of<T>(zero) : 8.0f;
+    return number_of<T>(scale) * (sum - (Bare<T>::kTooMuch + z) * of_ones);
+  }
+};
+
 // Where a lane finds them, where all slices are whole and aligned, and 2 to the `shift` groups of 32 share a scale.
 // `there` is 0 past the last slice.
 template <class T, bool HasZeros>
-struct WholeGroups {
-  static constexpr bool kHasZeros = HasZeros;
-
+struct WholeGroups : OfGroups<T, HasZeros> {
   const T *x, *scales, *zeros, *scale, *zero;
   const unsigned char* weight;
   unsigned words_apart, numbers_apart, part, step;
@@ -67,23 +80,11 @@ struct WholeGroups {
     load_number(scale_to, scale + q * numbers_apart, there);
     if constexpr (HasZeros) load_number(zero_to, zero + q * numbers_apart, there);
   }
-  // Puts x in the order of a word's 8 elements: 0 and 4, 2 and 6, then 1 and 5, 3 and 7.
-  __device__ __forceinline__ static void arrange(uint4* to, uint4 own) {
-    const int lane = threadIdx.x % 32;
-    to[lane + lane / 16] = make_uint4(bytes_of<0x5410>(own.x, own.z), bytes_of<0x5410>(own.y, own.w),
-                                      bytes_of<0x7632>(own.x, own.z), bytes_of<0x7632>(own.y, own.w));
-  }
-  __device__ __forceinline__ static float scaled(unsigned short scale, unsigned short zero, float sum, float of_ones) {
-    const float z = HasZeros ? number_of<T>(zero) : 8.0f;
-    return number_of<T>(scale) * (sum - (Bare<T>::kTooMuch + z) * of_ones);
-  }
 };
 
 // The same for any address, k and size of groups, and for fewer rows than a block has, of which the last is repeated.
 template <class T, bool HasZeros>
-struct AnyGroups {
-  static constexpr bool kHasZeros = HasZeros;
-
+struct AnyGroups : OfGroups<T, HasZeros> {
   const T *x, *scales, *zeros;
   const unsigned char* weight;
   int first_row, n, k, groups, slice, step;
@@ -111,10 +112,6 @@ struct AnyGroups {
     const size_t at = row(q) * groups + (inside ? group() / (k / kGroup / groups) : 0);
     load_number(scale, scales + at, inside);
     if constexpr (HasZeros) load_number(zero, zeros + at, inside);
-  }
-  __device__ __forceinline__ static void arrange(uint4* to, uint4 own) { WholeGroups<T, HasZeros>::arrange(to, own); }
-  __device__ __forceinline__ static float scaled(unsigned short scale, unsigned short zero, float sum, float of_ones) {
-    return WholeGroups<T, HasZeros>::scaled(scale, zero, sum, of_ones);
   }
 };
 

@@ -141,7 +141,8 @@ __device__ __forceinline__ void keep_sums(const float (&sums)[Quads], float* fou
   }
 }
 
-// Writes a block's rows from `first_row` on: what its warps kept, added up. Those before `own_row` another block writes.
+// Writes a block's rows from `first_row` on: what its warps kept, added up. Those before `own_row` another block
+// writes.
 template <class T, int Warps, int Rows>
 __device__ __forceinline__ void write_rows(const float (&found)[Warps][Rows], T* __restrict__ y, int first_row,
                                            int own_row, int n) {
