@@ -3,8 +3,7 @@
 ``python tests/cpu/instruction_coverage.py`` prints it for the corpus of this directory, the
 kernels of the package and of the other tests, and a kernel for each device function that the CUDA
 headers declare, each compiled for sm_80 and sm_90. An instruction counts once for each place where
-it stands in a kernel, calls put in place. The tests measure the functions of the headers alone:
-all those kernels are compiled for CPUs, and run there, by tests of their own.
+it stands in a kernel, calls put in place.
 """
 
 from __future__ import annotations
