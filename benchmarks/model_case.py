@@ -29,6 +29,9 @@ class Case:
     """Of the call's arguments others that mean the same, and are easier for PyTorch."""
     carried: str = ""
     """The case whose weights are carried, and are this one's; empty if they are written anew."""
+    open_sizes: bool = False
+    """Whether `alone` leaves sizes open. Then IREE alone is also measured with the sizes of each
+    call, which it is many times faster at."""
 
 
 def with_kernels(

@@ -256,7 +256,7 @@ def _static_calls(directory: Path) -> dict[str, Arguments]:
     return {STATIC: _calls(directory)[STATIC]}
 
 
-FROM_TORCH = Case(_model, _calls, _from_torch, _alone)
+FROM_TORCH = Case(_model, _calls, _from_torch, _alone, open_sizes=True)
 WITHOUT_PRODUCTS = Case(_model, _calls, _without_products)
 FROM_JAX = Case(_model, _static_calls, _from_jax)
 FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)

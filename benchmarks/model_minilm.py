@@ -129,6 +129,6 @@ def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments], targets: Ta
     return cd.onnx.compile(program.model_proto, targets, replace=everything)
 
 
-FROM_TORCH = Case(_model, _calls, _from_torch, _alone, carried="minilm")
+FROM_TORCH = Case(_model, _calls, _from_torch, _alone, open_sizes=True, carried="minilm")
 WITHOUT_PRODUCTS = Case(_model, _calls, _without_products, carried="minilm")
 FROM_ONNX = Case(_model, _calls, _from_onnx)

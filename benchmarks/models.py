@@ -1,6 +1,8 @@
 """Whole models with kernels put into them, beside the same models by IREE alone and by PyTorch.
 
-Two halves: `build DIRECTORY` on any machine (no GPU), then where PyTorch and transformers are
+With a GPU, `python benchmarks/models.py both DIRECTORY` builds and runs; `--model NAME` takes one.
+Two machines do it by halves: `build DIRECTORY` on any (no GPU), then where PyTorch and transformers
+are
 
     python benchmarks/models.py run DIRECTORY [--device cuda|cpu] [--save FILE]
 
@@ -10,11 +12,13 @@ Two halves: `build DIRECTORY` on any machine (no GPU), then where PyTorch and tr
   and from JAX with kernels by pattern and by name (`model_llama.py`). Its weights are made anew.
 - `llama-decode-1`, `llama-decode-16`: the layer for one new position of each of 1 or 16 sequences,
   with a cache of 4096 positions that is updated in place.
+- `qwen3`, `llama-1b`, `phi-2`, `gpt2`, `bert`, `vit`: whole models of transformers with a mask, at
+  sizes that nothing was tuned for (`model_transformers.py`).
 - `...-without-products`: with the other kernels, and the matrix products those of IREE.
 
-Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; the layer's
-error to PyTorch in f32 is at most 1.2 times that of PyTorch in bf16. Then the time of a call with
-arguments on the device, until its result is there.
+Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; other models'
+relative error (L2) to PyTorch in f32 is at most 1.2 times that of PyTorch in 16 bits. Then the time
+of a call with arguments on the device, until its result is there.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,15 +39,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch
 
 import custom_dispatch as cd
-from benchmarks import model_llama, model_minilm, model_weights
-from benchmarks.model_case import Arguments
+from benchmarks import model_llama, model_minilm, model_transformers, model_weights
+from benchmarks.model_case import Arguments, Case, without_kernels
 from benchmarks.report import quartiles
 
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
+TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
 COSINE_BAR, ERROR_BAR = 0.9999, 1.2
-BUDGET_S, ROUNDS, IN_A_ROW = 4.0, 10, 12
-"""How long each call is timed, about; how often everybody has a turn, at most; and the calls of a
-turn, of which the first two do not count."""
+ROUNDS, IN_A_ROW = 10, 12
+"""How often everybody has a turn, and the calls of a turn, of which the first two do not count."""
+SLOW_S, SLOW_ROUNDS = 0.05, 5
+"""Who takes longer has turns of one call, which count, and fewer of them."""
+ALONE, OPEN = "IREE alone", "IREE alone, open sizes"
+"""IREE without kernels, compiled for the sizes of the call, and for any."""
 MODES = ("default", "reduce-overhead")
 """Of `torch.compile`."""
 CASES = {
@@ -55,6 +63,7 @@ CASES = {
     "llama-without-products": model_llama.WITHOUT_PRODUCTS,
     "llama-jax": model_llama.FROM_JAX,
     "llama-jax-any-length": model_llama.FROM_JAX_OF_ANY_LENGTH,
+    **model_transformers.CASES,
 }
 
 
@@ -79,11 +88,12 @@ def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: b
         about["targets"] = list(targets)
         about["near misses"] = [str(item) for item in getattr(report, "near_misses", ())]
         compiled.save(directory / f"{name}.vmfb")
-        if case.alone is not None and alone:
-            bare = case.alone(module, calls, targets)
+        for what, bare in _alone(case, module, calls, targets) if alone else ():
             if bare.parameters.identity != compiled.parameters.identity:
-                raise RuntimeError("the weights are not the same with kernels and without")
-            (directory / f"{name}.iree.vmfb").write_bytes(bare.bytes)
+                if case.carried or case.open_sizes:
+                    raise RuntimeError("the weights are not the same with kernels and without")
+                about["weights alone"] = model_weights.origins(bare.parameters, module)
+            (directory / _alone_file(name, what)).write_bytes(bare.bytes)
         if not case.carried:
             about["weights"] = model_weights.origins(compiled.parameters, module)
         if case.carried != name:
@@ -97,6 +107,22 @@ def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: b
         )
 
 
+def _alone(
+    case: Case, module: torch.nn.Module, calls: dict[str, Arguments], targets: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
+    """The model by IREE alone, by the call that it is for: empty for all."""
+    if case.alone is None:
+        return
+    yield "", case.alone(module, calls, targets)
+    if case.open_sizes:
+        for what, given in calls.items():
+            yield what, without_kernels(module, given, None, targets)
+
+
+def _alone_file(name: str, call: str) -> str:
+    return f"{name}.iree{'.' if call else ''}{call.replace(' ', '_')}.vmfb"
+
+
 # -- the second half
 
 
@@ -108,20 +134,31 @@ def run(
     for name in names:
         case = CASES[name]
         module = case.make(directory)
-        weights = directory / f"{case.carried or name}.irpa"
+        weights = alone_weights = directory / f"{case.carried or name}.irpa"
         if not case.carried:
             about = json.loads((directory / f"{name}.json").read_text())
             model_weights.write(weights, about["weights"], module)
-        programs = {"ours": cd.load(directory / f"{name}.vmfb", device, parameters=weights)}
-        if (directory / f"{name}.iree.vmfb").exists():
-            alone = cd.load(directory / f"{name}.iree.vmfb", device, parameters=weights)
-            programs["IREE alone"] = alone
+            if "weights alone" in about:
+                alone_weights = directory / f"{name}.iree.irpa"
+                model_weights.write(alone_weights, about["weights alone"], module)
+        ours = cd.load(directory / f"{name}.vmfb", device, parameters=weights)
         module.to(device)
         for what, given in case.calls(directory).items():
             if device == "cpu" and given[0].numel() > 1 << 21:
                 continue
             on_device = tuple(each.to(device) for each in given)
-            right = _check(name, module, programs["ours"], on_device)
+            right = _check(name, module, ours, on_device)
+            programs = {"ours": ours}
+            for column, file in (
+                (OPEN if case.open_sizes else ALONE, _alone_file(name, "")),
+                (ALONE, _alone_file(name, what)),
+            ):
+                if (directory / file).exists():
+                    alone = cd.load(directory / file, device, parameters=alone_weights)
+                    programs[column] = alone
+                    right[f"difference of {column}"] = _difference(
+                        programs[column], module, on_device
+                    )
             rows.append({"model": name, "call": what, **right})
             eased = case.eased(on_device) if case.eased else None
             rows[-1] |= _times(module, programs, on_device, modes, eased)
@@ -139,17 +176,28 @@ def _check(name: str, module: torch.nn.Module, ours: Any, given: Arguments) -> d
             raise RuntimeError(f"the cosine is {cosine}")
         return {"cosine": cosine}
     half = _results(module, given)
-    module.float()
     wide = [each.float() if each.is_floating_point() else each for each in given]
-    wanted = _results(module, wide)
-    module.to(torch.bfloat16)
+    wanted = _results(deepcopy(module).float(), wide)
     errors = []
     for mine, theirs, right in zip(found, half, wanted, strict=True):
-        error, of_torch = ((each.float() - right).abs().max().item() for each in (mine, theirs))
-        if error > ERROR_BAR * of_torch:
+        error, of_torch = (_relative(each, right) for each in (mine, theirs))
+        if not error <= ERROR_BAR * of_torch:
             raise RuntimeError(f"the error is {error}, and PyTorch's {of_torch}")
         errors.append((error, of_torch))
     return {"error": errors[0][0], "error of PyTorch": errors[0][1]}
+
+
+def _relative(found: torch.Tensor, right: torch.Tensor) -> float:
+    """The relative difference, L2."""
+    return float((found.to(right.device).double() - right.double()).norm() / right.double().norm())
+
+
+def _difference(alone: Any, module: torch.nn.Module, given: Arguments) -> float:
+    """How far the first result of IREE alone is from PyTorch's."""
+    found = alone.main(*(each.clone() for each in given))
+    found = torch.from_dlpack(found[0] if isinstance(found, tuple) else found)
+    with torch.no_grad():
+        return _relative(found, module(*(each.clone() for each in given)))
 
 
 def _results(call: Callable[..., Any], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -182,24 +230,25 @@ def _times(
                 variants[name] = _waiting(_compiled(module, arguments, mode), arguments)
             except Exception as error:  # noqa: BLE001 - whatever the model leads its compiler into
                 print(f"{name}: {type(error).__name__}: {str(error)[:400]}", flush=True)
-    for call in variants.values():
-        call()
-    start = time.perf_counter()
-    for call in variants.values():
-        call()
-    affordable = BUDGET_S / (time.perf_counter() - start)
-    in_a_row = max(3, min(IN_A_ROW, int(affordable / 3)))
-    rounds = max(3, min(ROUNDS, int(affordable / in_a_row)))
+    takes = {name: min(_once(call), _once(call)) for name, call in variants.items()}
     times: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(rounds):
+    for turn in range(ROUNDS):
         for name, call in variants.items():
+            if takes[name] > SLOW_S:
+                if turn < SLOW_ROUNDS:
+                    times[name].append(_once(call) * 1e3)
+                continue
             # As a model is called: not after others have let IREE's threads fall asleep.
-            for number in range(in_a_row):
-                start = time.perf_counter()
-                call()
-                if number > 1:
-                    times[name].append((time.perf_counter() - start) * 1e3)
+            turns = [_once(call) * 1e3 for _ in range(IN_A_ROW)]
+            times[name] += turns[2:]
     return {name: quartiles(values) for name, values in times.items()}
+
+
+def _once(call: Callable[[], Any]) -> float:
+    """What one call takes, in seconds."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def _waiting(call: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[], None]:
@@ -260,7 +309,7 @@ def _save(file: Path, device: str, directory: Path, rows: list[dict[str, Any]]) 
 def main() -> int:
     """Build or run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("half", choices=("build", "run"))
+    parser.add_argument("half", choices=("build", "run", "both"))
     parser.add_argument("directory", type=Path)
     parser.add_argument("--model", choices=tuple(CASES), action="append")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
@@ -277,9 +326,10 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="the results' file")
     options = parser.parse_args()
     names = options.model or list(CASES)
-    if options.half == "build":
+    if options.half != "run":
         targets = options.target or TARGETS
         build(options.directory, names, targets, alone=not options.without_alone)
+    if options.half == "build":
         return 0
     modes = [mode for mode in options.torch_compile or MODES if mode != "no"]
     rows = run(options.directory, options.device, names, modes)
