@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from custom_dispatch.cli.demo import demo
 from custom_dispatch.cli.doctor import doctor
 from custom_dispatch.cli.emit import emit
 from custom_dispatch.cli.inspect import inspect
+from custom_dispatch.cli.report import show_error
 from custom_dispatch.cli.run import run
 from custom_dispatch.cli.store import store
 from custom_dispatch.cli.tune import tune
@@ -84,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CustomDispatchError as error:
         return _fail(f"error: {error}", EXIT_INPUT, verbose)
     except click.ClickException as error:
-        error.show()
+        _show_usage_error(error)
         return EXIT_INPUT
     except (KeyboardInterrupt, click.Abort) as stop:
         ended = stop if isinstance(stop, KeyboardInterrupt) else stop.__cause__  # click's way
@@ -140,13 +142,22 @@ def _show_warning(
 ) -> None:
     """Print a warning as a sentence, without the line of code that it came from."""
     if not issubclass(category, DeprecationWarning):
-        click.echo(f"warning: {message}", err=True)
+        show_error(f"warning: {message}", "yellow")
+
+
+def _show_usage_error(error: click.ClickException) -> None:
+    """Print click's own text, which ends with the error."""
+    text = io.StringIO()
+    error.show(text)
+    usage, mark, message = text.getvalue().rstrip("\n").partition("Error: ")
+    click.echo(usage, err=True, nl=False)
+    show_error(mark + message)
 
 
 def _fail(message: str, status: int, verbose: bool) -> int:
     if verbose:
         traceback.print_exc()
-    click.echo(message, err=True)
+    show_error(message)
     return status
 
 

@@ -89,6 +89,7 @@ def bench(
 
     from custom_dispatch.cli.figures import show, write_json, write_plot
     from custom_dispatch.cli.plot import check_plot
+    from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output
 
@@ -123,7 +124,7 @@ def bench(
         click.echo(json_path)
     wrong = [str(item) for found in measured for item in found.agreements if item.problem]
     for text in wrong:
-        click.echo(f"error: `{runs.function.name}` {text}", err=True)
+        show_error(f"error: `{runs.function.name}` {text}")
     return 2 if wrong else 0
 
 

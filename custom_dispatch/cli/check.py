@@ -35,7 +35,7 @@ def check(
     for several sizes, on every device of this machine.
     """
     from custom_dispatch.cli.kernels import load_members
-    from custom_dispatch.cli.report import show_resources, show_table
+    from custom_dispatch.cli.report import show_error, show_resources, show_table
     from custom_dispatch.runtime import devices
     from custom_dispatch.runtime.check import check_kernel
     from custom_dispatch.toolchain.build import build
@@ -70,9 +70,9 @@ def check(
     show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
     failures = sum(not result.passed for result in results)
     if failures:
-        click.echo(f"error: {failures} of {len(results)} comparisons failed", err=True)
+        show_error(f"error: {failures} of {len(results)} comparisons failed")
     if not results:
-        click.echo("error: no kernel declares a reference, so nothing was compared", err=True)
+        show_error("error: no kernel declares a reference, so nothing was compared")
     return 2 if failures or not results else 0
 
 

@@ -1,15 +1,31 @@
-"""Tables on standard output."""
+"""Tables on standard output, and errors on standard error."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from custom_dispatch.tables import bytes_text, plain_lines
-from custom_dispatch.toolchain.kernel_resources import KernelResources
-from custom_dispatch.toolchain.library import Library
+
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.kernel_resources import KernelResources
+    from custom_dispatch.toolchain.library import Library
+
+
+def show_error(message: str, colour: str = "red") -> None:
+    """Print an error's lines to standard error: on a terminal, the first of them is red.
+
+    A terminal without colours says so in TERM, and a user who wants none in NO_COLOR. What is no
+    terminal gets no colours.
+    """
+    first, *rest = message.split("\n")
+    if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        first = click.style(first, fg=colour)
+    click.echo("\n".join([first, *rest]), err=True)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -96,6 +96,7 @@ def tune(
     from secrets import randbelow
 
     from custom_dispatch.cli.plot import check_plot
+    from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import check_output, write_atomically
     from custom_dispatch.kernel.tuning_table import sizes_said
@@ -141,7 +142,7 @@ def tune(
         click.echo(plot)
     without = [item.dims for item in measured.sizes if not item.seconds]
     for dims in without:
-        click.echo(f"error: no kernel could be measured for {sizes_said(dims)}", err=True)
+        show_error(f"error: no kernel could be measured for {sizes_said(dims)}")
     return 2 if without else 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import pty
 import re
 import shutil
 import signal
@@ -41,6 +43,46 @@ def test_an_error_is_all_that_is_printed(work: Path) -> None:
         "error: The module `no.vmfb` does not exist.\n"
         f"  next step: correct the path (it is looked up from `{work}`).\n"
     )
+
+
+def _on_a_terminal(words: list[str], **environment: str) -> str:
+    """What a command prints where standard error is a terminal, which adds a return to lines."""
+    controller, terminal = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with subprocess.Popen(
+        [*COMMAND, *words],
+        stdin=terminal,
+        stdout=subprocess.DEVNULL,
+        stderr=terminal,
+        env={**kept, "TERM": "xterm", **environment},
+    ) as process:
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError):  # the terminal's other end is gone
+            while part := os.read(controller, 65536):
+                text += part
+        os.close(controller)
+    assert process.returncode == 2
+    return text.decode().replace("\r\n", "\n")
+
+
+RED, PLAIN = "\x1b[31m", "\x1b[0m"
+
+
+def test_errors_are_red_on_a_terminal(work: Path) -> None:
+    next_step = f"\n  next step: correct the path (it is looked up from `{work}`).\n"
+    sentence = "error: The module `no.vmfb` does not exist."
+    assert _on_a_terminal(["run", "no.vmfb"]) == f"{RED}{sentence}{PLAIN}{next_step}"
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        assert _on_a_terminal(["run", "no.vmfb"], **{name: value}) == sentence + next_step
+    verbose = _on_a_terminal(["run", "no.vmfb", "--verbose"])
+    assert verbose.startswith("Traceback (most recent call last):")
+    assert verbose.endswith(f"{RED}{sentence}{PLAIN}{next_step}")
+    usage = _on_a_terminal(["run", "--devise", "Error: "])
+    assert usage.startswith("Usage: custom-dispatch run")
+    assert f"\n{RED}Error: No such option" in usage
+    assert PLAIN in usage.splitlines()[-1]
+    assert "\x1b" not in run("run", "--devise").stderr
 
 
 def test_the_program_is_installed() -> None:
