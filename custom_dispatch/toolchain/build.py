@@ -267,12 +267,14 @@ def _build(work: _Work) -> Object:
     try:
         return work.source.build(work.plan, work.target, for_cpu=work.for_cpu)
     except SourceError as error:
-        if not work.for_cpu or not error.log:
+        # Where an error says what was expected, the architecture is not what is wrong.
+        if not work.for_cpu or not error.log or error.expected:
             raise
         raise SourceError(
             f"{error.found.rstrip('.')}, whose PTX the target cpu runs.",
-            next_step="correct the source where the message points; if it needs a later "
-            "architecture, add a plain CUDA target that has it, such as cuda:sm_90:",
+            expected=f"code for {work.target.symbol}; where it needs a later architecture, a "
+            "plain CUDA target besides cpu that has it, such as cuda:sm_90",
+            next_step=error.next_step,
             log=error.log,
         ) from error
 

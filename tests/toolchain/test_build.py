@@ -85,8 +85,22 @@ def test_a_source_for_one_chip_says_that_the_cpu_cannot_have_it(
         cd.build(kernel, ["cuda:sm_90a", "cpu"])
     assert "does not compile for sm_80" in caught.value.found
     assert "whose PTX the target cpu runs" in caught.value.found
-    assert "add a plain CUDA target that has it, such as cuda:sm_90" in caught.value.next_step
+    assert "a plain CUDA target besides cpu that has it, such as cuda:sm_90" in str(caught.value)
+    assert caught.value.next_step == "correct the source where the compiler's message points:"
     assert "for Hopper" in caught.value.log
+
+
+def test_next_steps_are_the_same_for_the_cpu(declare: Declare, write: Write) -> None:
+    header = declare(source=write("header.cu", "#include <absent.h>\n" + HOPPER))
+    name = declare(source=write("name.cu", SCALE), entry="absent<1>")
+    for kernel, said in ((header, "give its directory: include_dirs="), (name, "correct entry=")):
+        errors = []
+        for target in ("cuda:sm_80", "cpu"):
+            with pytest.raises(SourceError) as caught:
+                cd.build(kernel, target)
+            errors.append(str(caught.value))
+        assert said in errors[0]
+        assert errors[0] == errors[1]
 
 
 def count_compilations(monkeypatch: pytest.MonkeyPatch) -> list[compilers.CompileRequest]:
