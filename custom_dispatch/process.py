@@ -122,6 +122,11 @@ class Started:
         _running.discard(self._process)
         return Completed(self._process.returncode, b"", stderr.decode("utf-8", "replace"))
 
+    def take_stderr(self) -> str:
+        """What it wrote to standard error up to its last answer, and was not taken yet."""
+        said, self._stderr = self._stderr, b""
+        return said.decode("utf-8", "replace")
+
     def _exchange(self, message: bytes, latest: float) -> bytes | None:
         """Write and read at once, whatever the program does first; None where it has ended."""
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
@@ -155,6 +160,11 @@ class Started:
                     if not found:
                         return None
                     if len(answer) >= 8 and len(answer) - 8 >= int.from_bytes(answer[:8], "little"):
+                        while select.select([stderr], [], [], 0)[0]:
+                            found = os.read(stderr.fileno(), _READ_BYTES)
+                            self._stderr += found
+                            if not found:
+                                break
                         return bytes(answer[8:])
 
     def _too_slow(self, timeout_seconds: float) -> ToolTimeoutError:

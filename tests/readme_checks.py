@@ -86,6 +86,20 @@ class Bench:
         self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
         cd.load(cd.compile(None, self.kernel(), [target]), device="cuda")
 
+    def wild(self) -> None:
+        """Time a kernel that writes to where no memory is."""
+        from custom_dispatch.cli import group
+
+        self.source("wild.cu", COPY.replace("y[i] =", "y[i + (1LL << 40)] ="))
+        (self.root / "wild.py").write_text(
+            "import custom_dispatch as cd\n"
+            'copy = cd.Kernel("copy", source="wild.cu", block=64, grid=1,\n'
+            '    operands=[cd.In("x", "f32", [8]), cd.Out("y", "f32", [8]), '
+            'cd.Scalar("count", "i32", 8)])\n'
+        )
+        words = ["bench", str(self.root / "wild.py"), "--device", "cpu"]
+        group.main(words, standalone_mode=False)
+
     def without_room(self) -> None:
         """Build where no file may have more than 1 KiB, as on a full disk."""
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -137,6 +151,7 @@ ROWS |= {
         source=bench.source("pair.cu", PAIR.replace("float a, b;", "float a; int b;")),
         operands=[X, cd.Struct("pair", b="i32", a="f32"), Y, cd.Scalar("count", "i64", n)],
     ),
+    "A kernel that faults on the CPU, in `check`, `bench` and `tune`": lambda bench: bench.wild(),
     "No room for temporary files": lambda bench: bench.without_room(),
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)

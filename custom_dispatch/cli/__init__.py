@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     verbose = "--verbose" in words
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = show_warning
             status = group.main(words, prog_name="custom-dispatch", standalone_mode=False)
     except CustomDispatchError as error:
         return _fail(f"error: {error}", EXIT_INPUT, verbose)
@@ -137,9 +137,7 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
     raise _EndedError(number)
 
 
-def _show_warning(
-    message: Warning | str, category: type[Warning], *_: object, **__: object
-) -> None:
+def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of code that it came from."""
     if not issubclass(category, DeprecationWarning):
         show_error(f"warning: {message}", "yellow")

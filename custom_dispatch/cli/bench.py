@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.bench import Bench, Measurement
     from custom_dispatch.runtime.bench_inputs import BenchInputs
-
-_EXIT_TIMEOUT = 2
+    from custom_dispatch.runtime.child import Answer
 
 
 @click.command(short_help="Time a function of a .vmfb, or a kernel.")
@@ -85,13 +82,12 @@ def bench(
     """
     from secrets import randbelow
 
-    import numpy
-
     from custom_dispatch.cli.figures import show, write_json, write_plot
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.files import check_output
+    from custom_dispatch.files import check_output, temporary_directory
+    from custom_dispatch.runtime.bench import Subject, read_measurement
 
     dims = parse_sizes(sizes)
     check_plot(plot)
@@ -99,22 +95,20 @@ def bench(
         if path is not None:
             check_output(path)
     chosen_seed = randbelow(2**31) if seed is None else seed
-    with _time_limit(timeout):
-        runs = _open(subject, function, name, device, compiler, include_dirs)
-        generator = numpy.random.default_rng(chosen_seed)
-        measured: list[Measurement] = []
+    content, asked = _open(subject, function, name, device, compiler, include_dirs)
+    asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
+    asked |= {"repetitions": repetitions, "seconds": seconds}
+    measured: list[Measurement] = []
+    with temporary_directory() as directory, _Asked(asked, timeout) as ask:
+        path = directory / "module.vmfb"
+        path.write_bytes(content)
+        runs = Subject(**ask(open=str(path)))
         for index, values in enumerate(dims):
-            inputs = _inputs(runs, values, texts, generator)
-            with progress(f"timing {' '.join(f'{k}={v}' for k, v in values.items())}"):
-                measured.append(
-                    runs.measure(
-                        inputs,
-                        repetitions=repetitions,
-                        budget_s=seconds,
-                        # A reference in numpy may take minutes: the smallest size stands for all.
-                        reference=index == 0,
-                    )
-                )
+            said = " ".join(f"{name}={size}" for name, size in values.items())
+            with progress(f"timing {said}"):
+                # A reference in numpy may take minutes: the smallest size stands for all.
+                found = ask(measure=values, reference=index == 0)
+            measured.append(read_measurement(found))
     show(runs, measured)
     if plot is not None:
         write_plot(plot, runs, dims, measured)
@@ -124,32 +118,41 @@ def bench(
         click.echo(json_path)
     wrong = [str(item) for found in measured for item in found.agreements if item.problem]
     for text in wrong:
-        show_error(f"error: `{runs.function.name}` {text}")
+        show_error(f"error: `{runs.function}` {text}")
     return 2 if wrong else 0
 
 
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """End the process when this takes longer: nothing else ends a kernel that hangs."""
+class _Asked:
+    """Asks the process that measures (`child.py`), until the benchmark's time is over."""
 
-    def give_up() -> None:
-        sys.stdout.flush()
-        sys.stderr.write(
-            f"error: The benchmark did not end within {seconds:g} seconds.\n"
-            "  expected: a kernel that comes to its end, for these sizes\n"
-            "  next step: give smaller --dims or more --timeout; the target cpu:checked finds "
-            "threads that wait for ones that never come.\n"
+    def __init__(self, asked: Mapping[str, Any], seconds: float) -> None:
+        from custom_dispatch.runtime.child import Child
+
+        self._seconds, self._latest = seconds, time.monotonic() + seconds
+        self._what = f"the benchmark of `{asked['function'] or asked['subject']}`"
+        self._child = Child("custom_dispatch.cli.child", json.dumps(asked), shown=True)
+
+    def __enter__(self) -> _Asked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+
+    def __call__(self, **question: Any) -> Answer:
+        from custom_dispatch.errors import KernelError
+        from custom_dispatch.runtime.child import ChildEndedError
+
+        try:
+            return self._child.ask(max(self._latest - time.monotonic(), 0.1), **question)
+        except ChildEndedError as error:
+            if time.monotonic() < self._latest:
+                raise error.of(self._what) from None
+        raise KernelError(
+            f"The benchmark did not end within {self._seconds:g} seconds.",
+            expected="a kernel that comes to its end, for these sizes",
+            next_step="give smaller --dims or more --timeout; the target cpu:checked finds "
+            "threads that wait for ones that never come.",
         )
-        sys.stderr.flush()
-        os._exit(_EXIT_TIMEOUT)
-
-    timer = threading.Timer(seconds, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _open(
@@ -159,10 +162,10 @@ def _open(
     device: str,
     compiler: str,
     include_dirs: tuple[Path, ...],
-) -> Bench:
+) -> tuple[bytes, dict[str, Any]]:
+    """The module, and what its function is opened with."""
     from custom_dispatch.errors import CallError, ModuleFileError
     from custom_dispatch.files import read_bytes
-    from custom_dispatch.runtime.bench import Bench
 
     path = Path(subject)
     if path.suffix == ".vmfb":
@@ -173,7 +176,8 @@ def _open(
                 next_step=f"write --function {name}.",
             )
         content = read_bytes(path, "The module", ModuleFileError)
-        return Bench(content, f"`{path.name}`", function, device)
+        asked = {"label": f"`{path.name}`", "function": function, "device": device}
+        return content, asked | {"reason": "", "kernel": ""}
     if function is not None:
         raise CallError(
             f"--function is given for the kernels of `{subject}`.",
@@ -184,7 +188,8 @@ def _open(
     kind, reason = device_for(device)
     with progress(f"building {kernel.name}"):
         content = _compile(kernel, kind, compiler, include_dirs)
-    return Bench(content, f"`{subject}`", kernel.name, kind, kernel, reason=reason)
+    asked = {"label": f"`{subject}`", "function": kernel.name, "device": kind}
+    return content, asked | {"reason": reason, "kernel": kernel.name}
 
 
 def device_for(wanted: str) -> tuple[str, str]:
@@ -234,9 +239,10 @@ def _compile(kernel: Kernel, kind: str, compiler: str, include_dirs: tuple[Path,
     ).bytes
 
 
-def _inputs(
-    runs: Bench, dims: dict[str, int], texts: tuple[str, ...], generator: Any
+def inputs_for(
+    runs: Bench, dims: dict[str, int], texts: Sequence[str], generator: Any
 ) -> BenchInputs:
+    """What the function is called with: what --input gives, else random values."""
     from custom_dispatch.errors import CallError
     from custom_dispatch.runtime.bench_inputs import (
         given_inputs,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,12 @@ from custom_dispatch.cli.options import (
     optional_target_option,
     progress,
     split_targets,
+    timeout_option,
 )
 
 if TYPE_CHECKING:
+    from custom_dispatch.errors import KernelError
+    from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.check import CheckResult
     from custom_dispatch.toolchain.library import Library
 
@@ -25,19 +30,22 @@ if TYPE_CHECKING:
 @optional_target_option
 @compiler_option
 @include_option
+@timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
 def check(
     kernels: tuple[str, ...],
     targets: tuple[str, ...],
     compiler: str,
     include_dirs: tuple[Path, ...],
+    timeout: float,
 ) -> int:
     """Build KERNELS for each target and validate them; then compare them with their references,
-    for several sizes, on every device of this machine.
+    for several sizes, on every device of this machine, in a process of its own: a kernel that hangs
+    or faults is a result, too.
     """
     from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.cli.report import show_error, show_resources, show_table
+    from custom_dispatch.files import temporary_directory
     from custom_dispatch.runtime import devices
-    from custom_dispatch.runtime.check import check_kernel
     from custom_dispatch.toolchain.build import build
 
     declared = load_members(kernels)
@@ -49,31 +57,86 @@ def check(
     show_resources(library)
     results: list[CheckResult] = []
     rows = []
-    for kernel in declared:
-        if kernel.reference is None:
-            click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
-            continue
-        for device in dict.fromkeys(device.kind for device in devices()):
-            with progress(f"checking {kernel.name} on {device}"):
-                found = list(check_kernel(kernel, device, compiler=compiler))
-            skipped = [result for result in found if result.skipped]
-            if skipped:
-                rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
+    with temporary_directory() as directory, _Checker(kernels, timeout, directory) as checker:
+        for place, kernel in enumerate(declared):
+            if kernel.reference is None:
+                click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
                 continue
-            results += found
-            failed = [result for result in found if not result.passed]
-            sizes = ", ".join(_sizes(result) for result in failed or found)
-            largest = max(result.largest_difference for result in found)
-            verdict = failed[0].problem if failed else "agrees"
-            rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
+            for device in dict.fromkeys(device.kind for device in devices()):
+                with progress(f"checking {kernel.name} on {device}"):
+                    found = list(checker.check(place, kernel, device, compiler, include_dirs))
+                skipped = [result for result in found if result.skipped]
+                if skipped:
+                    rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
+                    continue
+                results += found
+                failed = [result for result in found if not result.passed]
+                sizes = ", ".join(_sizes(result) for result in failed or found)
+                largest = max(result.largest_difference for result in found)
+                verdict = failed[0].problem if failed else "agrees"
+                rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
+        ended = checker.ended
     click.echo()
     show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
+    for error in ended:
+        show_error(f"error: {error}")
     failures = sum(not result.passed for result in results)
     if failures:
         show_error(f"error: {failures} of {len(results)} comparisons failed")
     if not results:
         show_error("error: no kernel declares a reference, so nothing was compared")
     return 2 if failures or not results else 0
+
+
+class _Checker:
+    """Has kernels compared in a process (`child.py`), and in another one when that ends."""
+
+    def __init__(self, kernels: tuple[str, ...], timeout: float, directory: Path) -> None:
+        from custom_dispatch.runtime.child import Child
+
+        asked = json.dumps({"command": "check", "kernels": kernels})
+        self._child = Child("custom_dispatch.cli.child", asked, shown=True)
+        self._timeout, self._module = timeout, directory / "module.vmfb"
+        self.ended: list[KernelError] = []
+        """What ended the process."""
+
+    def __enter__(self) -> _Checker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+
+    def check(
+        self,
+        place: int,
+        kernel: Kernel,
+        device: str,
+        compiler: str,
+        include_dirs: tuple[Path, ...],
+    ) -> Iterator[CheckResult]:
+        """Compare a kernel for several sizes, up to the first that ends the process."""
+        from custom_dispatch.errors import CustomDispatchError, UnsupportedInstructionError
+        from custom_dispatch.runtime.check import CheckResult, checked_sizes
+        from custom_dispatch.runtime.child import START_S, ChildEndedError
+        from custom_dispatch.runtime.eager import module_for
+
+        dims: Mapping[str, int] = {}
+        try:
+            sizes = checked_sizes(kernel)
+            module = module_for(kernel, device, compiler=compiler, include_dirs=include_dirs)
+            self._module.write_bytes(module.bytes)
+            self._child.ask(START_S, open=place, device=device, module=str(self._module))
+            for dims in sizes:
+                yield CheckResult(**self._child.ask(self._timeout, check=dims))
+        except ChildEndedError as error:
+            result = CheckResult(kernel.name, device, dims, str(error), 0.0)
+            yield result
+            where = f" for {_sizes(result)}" if dims else ""
+            self.ended.append(error.of(f"kernel `{kernel.name}` on {device}{where}"))
+        except CustomDispatchError as error:
+            may_fall_back = isinstance(error, UnsupportedInstructionError) and kernel.fallback
+            problem, skipped = ("", error.found) if may_fall_back else (error.found, "")
+            yield CheckResult(kernel.name, device, dims, problem, 0.0, skipped)
 
 
 def _compile_for_cpu(library: Library) -> None:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.bench import Bench, Measurement
+    from custom_dispatch.runtime.bench import Measurement, Subject
     from custom_dispatch.runtime.timing import Timing
 
 
-def show(runs: Bench, measured: list[Measurement]) -> None:
+def show(subject: Subject, measured: list[Measurement]) -> None:
     """Print them as a table."""
     from custom_dispatch.cli.report import show_table
 
-    click.echo(f"{runs.function.name}{runs.function.type}")
-    click.echo(f"on {runs.device} ({runs.reason})")
+    click.echo(f"{subject.function}{subject.type}")
+    click.echo(f"on {subject.device} ({subject.reason})")
     rows = []
     for found in measured:
         what = " ".join(f"{name}={size}" for name, size in found.dims.items())
@@ -41,12 +41,12 @@ def show(runs: Bench, measured: list[Measurement]) -> None:
     columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel")
     show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
     click.echo("Times are medians, with the quartiles beside them.")
-    dispatches = runs.dispatches
+    dispatches = subject.dispatches
     if dispatches is not None and dispatches > 1:
         each = measured[-1].invoke.median_s / dispatches
         click.echo(f"{dispatches} dispatches: {_seconds(each)} each, the call included.")
-    if runs.native_note:
-        click.echo(runs.native_note)
+    if subject.native_note:
+        click.echo(subject.native_note)
     least = min(measured, key=lambda found: found.invoke.median_s)
     over = least.call.median_s - least.invoke.median_s
     click.echo(f"Of the shortest call, this package takes {_seconds(max(over, 0.0))}.")
@@ -76,7 +76,7 @@ def _rate(value: float | None, unit: str) -> str:
 
 
 def write_plot(
-    path: Path, runs: Bench, dims: list[dict[str, int]], measured: list[Measurement]
+    path: Path, subject: Subject, dims: list[dict[str, int]], measured: list[Measurement]
 ) -> None:
     """Write a chart: microseconds by the first size that differs."""
     from custom_dispatch.cli.plot import line_chart
@@ -103,11 +103,11 @@ def write_plot(
         for name, kind in kinds.items()
         if getattr(measured[0], kind) is not None
     }
-    title = f"{runs.function.name} on {runs.device.name}"
+    title = f"{subject.function} on {subject.device_name}"
     write_atomically(path, line_chart(title, label, "microseconds", series).encode())
 
 
-def write_json(path: Path, runs: Bench, measured: list[Measurement], seed: int) -> None:
+def write_json(path: Path, subject: Subject, measured: list[Measurement], seed: int) -> None:
     """Write all of them, with what they were measured by and on."""
     from dataclasses import asdict
     from importlib.metadata import version
@@ -118,14 +118,14 @@ def write_json(path: Path, runs: Bench, measured: list[Measurement], seed: int) 
         "about": {
             "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
             "date": time.strftime("%Y-%m-%d"),
-            "function": runs.function.name,
-            "type": str(runs.function.type),
-            "device": str(runs.device),
-            "variant": runs.variant,
+            "function": subject.function,
+            "type": subject.type,
+            "device": subject.device,
+            "variant": subject.variant,
             "python": platform.python_version(),
             "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
             "seed": seed,
-            "note": runs.native_note,
+            "note": subject.native_note,
         },
         "measurements": [
             {

@@ -96,6 +96,33 @@ class Measurement:
         return self.flops and self.flops / max(self.best.median_s, 1e-9)
 
 
+def read_measurement(values: Mapping[str, Any]) -> Measurement:
+    """A measurement that `dataclasses.asdict` made plain."""
+    read = dict(values)
+    for name in ("call", "invoke", "native", "kernel"):
+        read[name] = read[name] and Timing(**read[name])
+    read["agreements"] = tuple(Agreement(**item) for item in read["agreements"])
+    return Measurement(**read | {"shapes": tuple(read["shapes"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured, and on what."""
+
+    function: str
+    type: str
+    device: str
+    device_name: str
+    reason: str
+    """Why it is this device."""
+    variant: str
+    """The target whose code IREE chooses; empty where the module does not say."""
+    dispatches: int | None
+    """Launches of a call, at least: of kernels, and of code that IREE generated."""
+    native_note: str
+    """Why there is no native launch; empty if there is."""
+
+
 class Bench:
     """A function of a module on a device, to be measured for several inputs.
 
@@ -226,18 +253,21 @@ class Bench:
         )
 
     @property
-    def variant(self) -> str:
-        """The target whose code IREE chooses; empty where the module does not say."""
-        manifest = self.program.manifest
-        if manifest is None:
-            return ""
-        return str(manifest.target_on(self.device.compute_capability) or "")
-
-    @property
-    def dispatches(self) -> int | None:
-        """Launches of a call, at least: of kernels, and of code that IREE generated."""
+    def subject(self) -> Subject:
+        """What this measures."""
+        manifest, name = self.program.manifest, self.function.name
         reports = {item.name: item for item in self.program.report().functions}
-        return reports[self.function.name].dispatches
+        capability = self.device.compute_capability
+        return Subject(
+            name,
+            str(self.function.type),
+            str(self.device),
+            self.device.name,
+            self.reason,
+            "" if manifest is None else str(manifest.target_on(capability) or ""),
+            reports[name].dispatches,
+            self.native_note,
+        )
 
     @property
     def capability(self) -> int:

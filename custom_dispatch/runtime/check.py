@@ -72,6 +72,19 @@ def check_kernel(
     Raises
     ------
     DeclarationError
+        As for `checked_sizes`.
+    """
+    generator = numpy.random.default_rng(seed)
+    for dims in checked_sizes(kernel):
+        yield check_once(kernel, device, dims, generator, compiler=compiler)
+
+
+def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
+    """The sizes for which a kernel is compared.
+
+    Raises
+    ------
+    DeclarationError
         The kernel declares no reference, or requires what none of the sizes fits.
     """
     if kernel.reference is None:
@@ -80,7 +93,6 @@ def check_kernel(
             expected="reference=, a function that computes the same with numpy",
             next_step="declare one to have the kernel checked.",
         )
-    generator = numpy.random.default_rng(seed)
     checked = [dims for size in SIZES if (dims := _dims_for(kernel, size)) is not None]
     if not checked and kernel.requires:
         raise DeclarationError(
@@ -90,8 +102,15 @@ def check_kernel(
             f"{_MULTIPLES[-1]}: {', '.join(map(str, SIZES))}",
             next_step="call it with sizes of your own, and compare.",
         )
-    for dims in checked:
-        yield _check_once(kernel, device, compiler, dims, generator)
+    if not checked:
+        raise DeclarationError(
+            f"Kernel `{kernel.name}` is not checked: it cannot be called with any of the sizes that "
+            "are tried.",
+            expected=f"shapes and a grid for some of {', '.join(map(str, SIZES))}, and at most "
+            f"{_MOST_ELEMENTS} elements in all",
+            next_step="call it with sizes of your own, and compare.",
+        )
+    return checked
 
 
 def _dims_for(kernel: Kernel, size: int) -> dict[str, int] | None:
@@ -132,13 +151,15 @@ def _elements(kernel: Kernel, dims: dict[str, int]) -> int:
     return sum(prod(evaluate(size, dims) for size in buffer.shape) for buffer in buffers)
 
 
-def _check_once(
+def check_once(
     kernel: Kernel,
     device: str,
-    compiler: str,
     dims: dict[str, int],
     generator: numpy.random.Generator,
+    *,
+    compiler: str = "auto",
 ) -> CheckResult:
+    """Run a kernel for some sizes and compare it with its reference; see `check_kernel`."""
     problem, difference = "", 0.0
     try:
         arguments = [random_value(operand, dims, generator) for operand in kernel.inputs]

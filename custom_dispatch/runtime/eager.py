@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -35,6 +36,9 @@ from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
 from custom_dispatch.runtime.reference import run_reference
+
+if TYPE_CHECKING:
+    from custom_dispatch.compiled import CompiledModule
 
 _lock = threading.Lock()
 # A kernel, the device, the compiler, and whether the store is used.
@@ -334,19 +338,40 @@ def _function(key: _Key) -> Function:
 
 
 def _build(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
+    return _loaded(kernel, kind, module_for(kernel, kind, compiler=compiler, store=store))
+
+
+def module_for(
+    kernel: Kernel,
+    kind: str,
+    *,
+    compiler: str = "auto",
+    include_dirs: Sequence[Path] = (),
+    store: bool = True,
+) -> CompiledModule:
+    """What a call of a kernel runs on a device of this machine: "cuda", "cpu" or "cpu:checked"."""
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
     target = target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
-    module = compile_module(
+    return compile_module(
         None,
         kernel,
         [target],
         compiler=compiler,
+        include_dirs=include_dirs,
         store=store,
         # On the CPU, what takes longer to compile would gain nothing.
         asynchronous=kind == "cuda",
     )
+
+
+def keep(kernel: Kernel, kind: str, module: bytes) -> None:
+    """Let calls of a kernel run a module that `module_for` compiled elsewhere."""
+    _functions[kernel, kind, "auto", True] = _loaded(kernel, kind, module)
+
+
+def _loaded(kernel: Kernel, kind: str, module: CompiledModule | bytes) -> Function:
     program = load(module, device="cuda" if kind == "cuda" else "cpu")
     return program.function(kernel.name)
 

@@ -1,9 +1,6 @@
-"""The process that launches the kernels which `tune.py` asks for.
+"""What the process answers (`child.py`) that launches the kernels which `tune.py` asks for.
 
-    python -m custom_dispatch.runtime.tune_child REQUEST.json
-
-Questions come one after another on standard input, answers go to standard output, both JSON behind
-its length in eight bytes:
+The questions:
 
 - `{"open": DIMS, "reference": PATH}`: the inputs for these sizes are made.
 - `{"check": INDEX}`: a kernel runs once, and its results are compared with the reference's, or, if
@@ -16,12 +13,9 @@ What is wrong is `{"problem": TEXT}`. After `"lost"` the device is of no use to 
 from __future__ import annotations
 
 import json
-import os
-import struct
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import numpy
 
@@ -131,31 +125,6 @@ class Service:
         return {"problem": difference(kernel, got, self._wanted, self._of)}
 
 
-def answers_apart() -> BinaryIO:
-    """Where answers go, when standard output has become standard error.
-
-    What a library prints is no answer, nor what a kernel does: the driver writes the texts of
-    `printf` to file descriptor 1.
-    """
-    answers = os.fdopen(os.dup(1), "wb")
-    sys.stdout.flush()
-    os.dup2(2, 1)
-    return answers
-
-
-def main(request: Path) -> int:
-    """Answer until there are no more questions; the exit status."""
-    answers = answers_apart()
-    service = Service(json.loads(request.read_text()))
-    while True:
-        head = sys.stdin.buffer.read(8)
-        if len(head) < 8:
-            return 0
-        (size,) = struct.unpack("<Q", head)
-        found = json.dumps(service.answer(json.loads(sys.stdin.buffer.read(size)))).encode()
-        answers.write(struct.pack("<Q", len(found)) + found)
-        answers.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+def answers(request: str) -> Callable[[Mapping[str, Any]], Answer]:
+    """What answers the questions about the kernels of a file."""
+    return Service(json.loads(Path(request).read_text())).answer

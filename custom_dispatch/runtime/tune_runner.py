@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from custom_dispatch.errors import CallError, DeclarationError, ToolTimeoutError
+from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.kernel.binding import grids_for
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.evaluation import for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Result
-from custom_dispatch.process import Started, start
+from custom_dispatch.runtime.child import START_S, Child, ChildEndedError
 
 Dims = Mapping[str, int]
-Answer = Mapping[str, Any]
 
 _NONE = "takes no time that could be measured"
-_START_S = 120.0
-"""For imports, the GPU's context and the inputs of one of the sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +59,6 @@ class Candidate:
     problem: str = ""
 
 
-class _EndedError(Exception):
-    """The process ended, or its device is of no use: what it was asked for last is to blame."""
-
-
 class Runner:
     """Measures candidates for one set of sizes after another.
 
@@ -81,8 +72,8 @@ class Runner:
         self, candidates: Sequence[Candidate], target: Target, effort: Effort, directory: Path
     ) -> None:
         self._candidates, self._effort = candidates, effort
-        self._request = directory / "request.json"
-        self._process: Started | None = None
+        request = directory / "request.json"
+        self._child = Child("custom_dispatch.runtime.tune_child", str(request))
         self._right: set[int] = set()
         kernels = []
         for index, item in enumerate(candidates):
@@ -98,13 +89,11 @@ class Runner:
             "seed": effort.seed,
             "scalars": dict(effort.scalars),
         }
-        self._request.write_text(json.dumps(asked))
+        request.write_text(json.dumps(asked))
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.end()
-            self._process = None
+        self._child.close()
 
     def measure(self, dims: Dims, reference: Path | None) -> tuple[Result, ...]:
         """Every candidate for some sizes.
@@ -131,7 +120,7 @@ class Runner:
                 self._right.update(left)
             try:
                 seconds = self._time(left)
-            except _EndedError:
+            except ChildEndedError:
                 for index in left:
                     self._time_alone(index, dims, reference, problems, seconds)
             break
@@ -145,8 +134,8 @@ class Runner:
     ) -> bool:
         """Run each once; whether the process is still there."""
         try:
-            opened = self._ask(_START_S, open=dict(dims), reference=str(reference or ""))
-        except _EndedError as error:
+            opened = self._child.ask(START_S, open=dict(dims), reference=str(reference or ""))
+        except ChildEndedError as error:
             problems.update(dict.fromkeys(indices, str(error)))
             return False
         if problem := opened.get("problem"):
@@ -154,9 +143,9 @@ class Runner:
             return True
         for index in indices:
             try:
-                if problem := self._ask(self._effort.timeout_s, check=index)["problem"]:
+                if problem := self._child.ask(self._effort.timeout_s, check=index)["problem"]:
                     problems[index] = problem
-            except _EndedError as error:
+            except ChildEndedError as error:
                 problems[index] = str(error)
                 return False
         return True
@@ -164,9 +153,9 @@ class Runner:
     def _time(self, indices: Sequence[int]) -> dict[int, float]:
         if not indices:
             return {}
-        answer = self._ask(self._effort.timeout_s * len(indices), time=list(indices))
+        answer = self._child.ask(self._effort.timeout_s * len(indices), time=list(indices))
         if "problem" in answer:
-            raise _EndedError(answer["problem"])
+            raise ChildEndedError(answer["problem"])
         found = {int(index): float(value) for index, value in answer["seconds"].items()}
         return {index: value for index, value in found.items() if 0 < value < math.inf}
 
@@ -183,27 +172,8 @@ class Runner:
             return
         try:
             seconds |= self._time([index])
-        except _EndedError as error:
+        except ChildEndedError as error:
             problems[index] = str(error)
-
-    def _ask(self, timeout_s: float, **question: Any) -> Answer:
-        if self._process is None:
-            module = "custom_dispatch.runtime.tune_child"
-            self._process = start([sys.executable, "-m", module, str(self._request)])
-        try:
-            answer = self._process.ask(json.dumps(question).encode(), timeout_seconds=timeout_s)
-        except ToolTimeoutError:
-            self._process = None
-            raise _EndedError(f"did not end within {timeout_s:g} seconds") from None
-        if isinstance(answer, bytes):
-            found: Answer = json.loads(answer)
-            if found.get("lost"):
-                self.close()
-                raise _EndedError(found["problem"])
-            return found
-        self._process = None
-        lines = answer.stderr.strip().splitlines() or ["it said nothing"]
-        raise _EndedError(f"its process ended with status {answer.returncode}: {lines[-1]}")
 
 
 def not_taken(kernel: Kernel, dims: Dims) -> str:

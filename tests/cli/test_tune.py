@@ -302,7 +302,7 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_what_a_kernel_prints_is_no_answer() -> None:
     """The driver writes what `printf` says to file descriptor 1, whatever `sys.stdout` is."""
     program = (
-        "import os; from custom_dispatch.runtime.tune_child import answers_apart\n"
+        "import os; from custom_dispatch.runtime.child import answers_apart\n"
         "answers = answers_apart(); os.write(1, b'noise'); print('more', flush=True)\n"
         "answers.write(b'answer'); answers.flush()"
     )
@@ -332,7 +332,7 @@ def test_an_interrupt_leaves_the_table_as_it_was(
     assert len(started) == 2
     after = {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()}
     assert after == before
-    assert started[0]._process is None  # it was ended
+    assert started[0]._child._process is None  # it was ended
 
 
 def test_a_choice_with_anothers_table_names_that_choice(

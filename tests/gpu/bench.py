@@ -80,7 +80,8 @@ def run(directory: Path, seed: int = 0) -> list[tuple[str, bool, str]]:
                 agreed = all(item.equal for item in measured.agreements)
                 times = (measured.call, measured.invoke, measured.native, measured.kernel)
                 micro = " / ".join(f"{item.median_s * 1e6:.1f}" for item in times)
-                about = f"{bench.variant}: {micro} us; {'; '.join(map(str, measured.agreements))}"
+                variant = bench.subject.variant
+                about = f"{variant}: {micro} us; {'; '.join(map(str, measured.agreements))}"
                 row = (f"{module}.{name}", agreed and bool(measured.agreements), about)
             rows.append(row)
             print("ok  " if row[1] else "FAIL", f"{row[0]:44} {row[2]}", flush=True)

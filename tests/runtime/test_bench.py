@@ -87,7 +87,7 @@ def test_a_models_function_says_why_there_is_no_native_launch(mixed: CompiledMod
     bench.device = H200
     note = bench._find_image()
     assert "`mixed_invocation` is more than one kernel (simple_mul, simple_mul_inplace)" in note
-    assert bench.variant == "cuda:sm_90"
+    assert bench.subject.variant == "cuda:sm_90"
 
 
 def test_a_foreign_modules_function_is_measured_without_rates() -> None:
@@ -101,4 +101,4 @@ def test_a_foreign_modules_function_is_measured_without_rates() -> None:
     found = bench.measure(inputs, repetitions=2, budget_s=0.1, reference=True)
     assert (found.bytes_per_second, found.flops_per_second, found.agreements) == (None, None, ())
     assert found.shapes == ("8xf32",)
-    assert bench.dispatches is None
+    assert bench.subject.dispatches is None

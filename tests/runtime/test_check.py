@@ -79,3 +79,16 @@ def test_sizes_with_too_many_elements_are_passed_over() -> None:
     results = list(check_kernel(kernel, "cpu"))
     assert [result.dims["a"] for result in results] == [0, 1, 7, 64]
     assert [result for result in results if not result.passed] == []
+
+
+def test_a_kernel_that_no_size_fits_says_so() -> None:
+    kernel = cd.Kernel(
+        "large",
+        source="large.cu",
+        operands=[cd.In("x", "f32", [1 << 26]), cd.Out("y", "f32", [1 << 26])],
+        block=64,
+        grid=1 << 20,
+        reference=lambda x: x,
+    )
+    with pytest.raises(cd.CustomDispatchError, match="cannot be called with any of the sizes"):
+        list(check_kernel(kernel, "cpu"))
