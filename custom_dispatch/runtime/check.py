@@ -104,8 +104,8 @@ def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
         )
     if not checked:
         raise DeclarationError(
-            f"Kernel `{kernel.name}` is not checked: it cannot be called with any of the sizes that "
-            "are tried.",
+            f"Kernel `{kernel.name}` is not checked: it cannot be called with any of the sizes "
+            "that are tried.",
             expected=f"shapes and a grid for some of {', '.join(map(str, SIZES))}, and at most "
             f"{_MOST_ELEMENTS} elements in all",
             next_step="call it with sizes of your own, and compare.",
