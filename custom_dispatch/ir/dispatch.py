@@ -9,7 +9,9 @@
   (EmplaceAllocations passes over dispatches with tied operands).
 - Without `--iree-input-demote-f64-to-f32=false` the compiler turns every f64 of a model into f32,
   and the kernel would read garbage. So f64 buffers are handed over as i64: a cast between them
-  fits only where the model still has f64, and compiling fails where it has not.
+  fits only where the model still has f64, and compiling fails where it has not. IREE computes what
+  has one element on the host or in a dispatch (FormScalarDispatches), which this cast cannot be
+  part of; so such a tensor is cast with a size that the compiler does not know.
 """
 
 from __future__ import annotations
@@ -76,10 +78,7 @@ class Dispatch:
                 continue  # an Out, which is a result of the dispatch
             tensor = self.tensors[operand.name]
             carried = _carried(tensor.type)
-            value = tensor.value
-            if carried != tensor.type:
-                value = block.pure(f"tensor.bitcast {value} : {tensor.type} to {carried}")
-            values[operand.name] = value
+            values[operand.name] = _cast(block, tensor, tensor.value, (tensor.type, carried))
             types.append(carried + tensor.dynamic)
         words = [self.words[constant.operand.name][constant.index] for constant in self._constants]
         if words and len(self.tensors) == len(self.kernel.scratches):
@@ -98,15 +97,29 @@ class Dispatch:
             f"({comma(types)}) -> ({returned})"
         )
         return [
-            name
-            if _carried(result.type) == result.type
-            else block.pure(f"tensor.bitcast {name} : {_carried(result.type)} to {result.type}")
+            _cast(block, result, name, (_carried(result.type), result.type))
             for name, result in zip(names, results, strict=True)
         ]
 
     @property
     def _constants(self) -> tuple[Constant, ...]:
         return self.kernel.abi.constants
+
+
+def _cast(block: Emitter, tensor: Tensor, value: str, types: tuple[str, str]) -> str:
+    """A value of a tensor's sizes with other elements of the same bits."""
+    before, after = types
+    if before == after:
+        return value
+    if any(size != 1 for size in tensor.sizes):
+        return block.pure(f"tensor.bitcast {value} : {before} to {after}")
+    size = block.pure(f"util.optimization_barrier {block.index(1)} : index", "one")
+    flat, flat_after = (
+        f"tensor<?x{kind.rpartition('x')[2].removeprefix('tensor<')}" for kind in types
+    )
+    value = block.pure(f"flow.tensor.reshape {value} : {before} -> {flat}{{{size}}}")
+    value = block.pure(f"tensor.bitcast {value} : {flat} to {flat_after}")
+    return block.pure(f"flow.tensor.reshape {value} : {flat_after}{{{size}}} -> {after}")
 
 
 def _carried(kind: str) -> str:

@@ -204,3 +204,56 @@ def test_the_cpu_needs_one_constant_for_the_grid(tmp_path: Path) -> None:
         "Kernel `large` has scalars and structs of 64 words of 32 bits and the target cpu."
     )
     assert "at most 63" in caught.value.expected
+
+
+def test_a_buffer_of_one_f64_is_as_any_other(tmp_path: Path) -> None:
+    """IREE takes what has one element apart; also known in a model only, and as a constant."""
+    source = tmp_path / "one.cu"
+    source.write_text(
+        '#define KERNEL(name) extern "C" __global__ void name(const double* x, double* y, double* z'
+        ") { if (threadIdx.x == 0) { z[0] = x[0] + 2 * y[0]; y[0] += 1; } }\n"
+        "KERNEL(zero) KERNEL(one) KERNEL(two) KERNEL(some)\n"
+    )
+    n = cd.dim("n")
+    shapes: dict[str, list[Any]] = {"zero": [], "one": [1], "two": [1, 1], "some": [n]}
+    kernels = [
+        cd.Kernel(
+            name,
+            source=source,
+            operands=[
+                cd.In("x", "f64", shape),
+                cd.InOut("y", "f64", shape),
+                cd.Out("z", "f64", shape),
+            ],
+            block=32,
+            grid=1,
+        )
+        for name, shape in shapes.items()
+    ]
+    types = {"zero": "tensor<f64>", "one": "tensor<1xf64>", "two": "tensor<1x1xf64>"}
+    types["some"] = "tensor<1xf64>"
+    lines = []
+    for name, kind in types.items():
+        lines += [
+            f"func.func private @{name}({kind}, {kind}) -> ({kind}, {kind})",
+            f"func.func @twice_{name}(%x: {kind}, %y: {kind}) -> ({kind}, {kind}) {{",
+            f"  %c = arith.constant dense<8.0> : {kind}",
+            f"  %a:2 = call @{name}(%c, %y) : ({kind}, {kind}) -> ({kind}, {kind})",
+            f"  %s = arith.addf %a#1, %x : {kind}",
+            f"  %b:2 = call @{name}(%s, %a#0) : ({kind}, {kind}) -> ({kind}, {kind})",
+            f"  return %b#0, %b#1 : {kind}, {kind}",
+            "}",
+        ]
+    module = cd.compile("\n".join(lines), kernels, ["cuda:sm_80", "cpu"])
+    program = cd.load(module.save(tmp_path / "one.vmfb"), device="cpu")
+    for name in types:
+        shape = () if name == "zero" else (1, 1) if name == "two" else (1,)
+        found = program.function(f"twice_{name}")(np.full(shape, 0.1), np.full(shape, 3.0))
+        assert [item.tolist() for item in found] == [
+            np.full(shape, 5.0).tolist(),
+            np.full(shape, 14.0 + 0.1 + 8.0).tolist(),
+        ]
+    emitted = cd.emit(kernels[1:2], ["cuda:sm_80"], output=tmp_path / "one.mlir")
+    flags = [word for word in emitted.command if word.startswith("--") and "demote" not in word]
+    with pytest.raises(cd.CustomDispatchError, match="tensor.bitcast"):
+        compile_mlir(emitted.path.read_bytes(), flags)
