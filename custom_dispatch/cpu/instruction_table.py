@@ -155,12 +155,10 @@ def lowering_of(instruction: Instruction) -> Lowering | None:
 def _lowering_of(opcode: str) -> Lowering | None:
     parts = opcode_parts(opcode)
     base, type_name = parts[0], parts[-1]
-    if base in ("add", "min", "max") and parts[1:2] in (("s16x2",), ("u16x2",)):
+    if base in ("add", "min", "max") and type_name in ("s16x2", "u16x2"):
         return lower_pairs
     if base in VIDEO:
         return lower_video
-    if opcode in ("min.s32.relu", "max.s32.relu"):  # as the headers write it
-        return lower_min_max
     if not _is_well_formed(parts):
         return None
     if base in _BY_BASE:

@@ -22,7 +22,7 @@ VIDEO: Final = frozenset(
 
 def lower_pairs(frame: Frame, instruction: Instruction) -> None:
     """`add`, `min` and `max` of ``.s16x2`` and ``.u16x2``."""
-    base, type_name, *modifiers = instruction.parts
+    base, *modifiers, type_name = instruction.parts
     known = frozenset({"relu"}) if type_name == "s16x2" and base != "add" else frozenset[str]()
     frame.check_modifiers(instruction, tuple(modifiers), known)
     d, a, c = frame.operands(instruction, 3)

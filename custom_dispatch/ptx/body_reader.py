@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from custom_dispatch.ptx.declarations import at_variable, read_type, read_variables
 from custom_dispatch.ptx.lexer import Kind
+from custom_dispatch.ptx.modifiers import in_order
 from custom_dispatch.ptx.module import (
     BranchTargets,
     Instruction,
@@ -189,7 +190,7 @@ class BodyReader:
             self._unresolved.append((len(self._statements), self._scope))
         self._statements.append(
             Instruction(
-                opcode=opcode,
+                opcode=in_order(opcode),
                 operands=tuple(operands),
                 predicate=predicate,
                 line=line,

@@ -154,7 +154,7 @@ class Instruction:
     Attributes
     ----------
     opcode
-        As written: ``"ld.global.nc.f32"``.
+        With its modifiers in the ISA's order: ``"ld.global.nc.f32"``.
     operands
         In the order written, destination first.
     predicate

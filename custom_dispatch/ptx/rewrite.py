@@ -194,7 +194,7 @@ class _EntryRewriter:
             return self._through_register(instruction) if self._taken else None
         if _takes_address(instruction):
             text = self._renamed(instruction, named[0], self._copy(named[0]))
-            return _in_local_space(text, instruction)
+            return _in_local_space(text)
         address = instruction.operands[1] if len(instruction.operands) == 2 else None
         direct = (
             isinstance(address, Address)
@@ -293,9 +293,9 @@ class _EntryRewriter:
             for operand in instruction.operands
         )
         if base == "ld" and by_register:
-            return _in_local_space(text, instruction)
+            return _in_local_space(text)
         if base in ("cvta", "isspacep"):
-            return _in_local_space(text, instruction)
+            return _in_local_space(text)
         return None  # parameters of a call
 
     def _check_addresses(self) -> None:
@@ -370,9 +370,8 @@ def _takes_address(instruction: Instruction) -> bool:
     return instruction.opcode in _MOVES or (parts[0] == "cvta" and parts[1] in _PARAMETER_SPACES)
 
 
-def _in_local_space(text: str, instruction: Instruction) -> str:
-    parts = ("local" if part in _PARAMETER_SPACES else part for part in instruction.parts)
-    return text.replace(instruction.opcode, ".".join(parts), 1)
+def _in_local_space(text: str) -> str:
+    return re.sub(rf"\.(?:{'|'.join(_PARAMETER_SPACES)})(?![\w:])", ".local", text, count=1)
 
 
 def _as_written(register: Register) -> str:

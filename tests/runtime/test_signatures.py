@@ -255,5 +255,5 @@ def test_a_buffer_of_one_f64_is_as_any_other(tmp_path: Path) -> None:
         ]
     emitted = cd.emit(kernels[1:2], ["cuda:sm_80"], output=tmp_path / "one.mlir")
     flags = [word for word in emitted.command if word.startswith("--") and "demote" not in word]
-    with pytest.raises(cd.CustomDispatchError, match="tensor.bitcast"):
+    with pytest.raises(cd.CustomDispatchError, match=r"tensor\.bitcast"):
         compile_mlir(emitted.path.read_bytes(), flags)
