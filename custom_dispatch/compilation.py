@@ -17,7 +17,7 @@ from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import check_form, write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, files_of, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, several, shown
@@ -320,7 +320,7 @@ def emit(
     DeclarationError
         The form cannot hold the targets.
     OutputError
-        A file cannot be written.
+        A file cannot be written, or is one of the kernels' or the model's.
     CustomDispatchError
         As for `compile`.
     """
@@ -328,8 +328,11 @@ def emit(
     check_switch(embed, "embed")
     check_switch(store, "store")
     path = as_path(output, "The .mlir file", OutputError)
-    check_output(path)
+    model = [Path(into)] if isinstance(into, str | os.PathLike) else []
     into, members = _members(into, kernels)
+    given = members.kernels if isinstance(members, Library) else several(members) or [members]
+    named = files_of([item for item in given if isinstance(item, Kernel | Choice)])
+    check_output(path, [*model, *named])
     library = _library(members, targets, store, options)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.errors import OutputError
-from custom_dispatch.files import write_atomically, write_together
+from custom_dispatch.files import check_output, is_file, write_atomically, write_together
 from custom_dispatch.kernel.names import as_path
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.parameters import SUFFIX, Parameters
@@ -40,9 +41,11 @@ class CompiledModule:
         Raises
         ------
         OutputError
-            It cannot be written, or a weight was changed since the model was compiled.
+            It cannot be written, a weight was changed since the model was compiled, or there is a
+            file of that name that is neither a module nor called `.vmfb`.
         """
         file = as_path(path, "The module's file", OutputError)
+        check_module_output(file)
         if self.parameters is None:
             write_atomically(file, self.bytes)
             return file
@@ -56,6 +59,34 @@ class CompiledModule:
         # Weights first: whoever loads in between finds weights that the old module refuses.
         write_together({beside: self.parameters.write_to, file: lambda out: out.write(self.bytes)})
         return file
+
+
+_MODULES = (0, b"PK\x03\x04"), (4, b"IREE")
+"""What modules begin with: a zip archive, or the flatbuffer alone."""
+
+
+def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuse names for a module under which there is something else; see `check_output`.
+
+    Raises
+    ------
+    OutputError
+        There is.
+    """
+    check_output(path, inputs)
+    if path.suffix == ".vmfb" or not is_file(path):
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError:
+        return  # to write will tell
+    if head and not any(head[at:].startswith(mark) for at, mark in _MODULES):
+        raise OutputError(
+            f"`{path}` would be written over, and it is no module.",
+            expected="the name of a new file, or of a module that is to be replaced",
+            next_step=f"name it `{path.stem}.vmfb`, or remove the file first.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +15,8 @@ SCRATCH_SUFFIX = ".tmp"
 """How a file that is being written is named, until it takes its name."""
 _ROOM_BYTES = 1 << 18
 """What has to fit into the temporary directory for a failure to be none of the disk's."""
+_CODE = {".py", ".pyi", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc"}
+"""Endings of source code, which is no output of this package. Headers are found by compilers."""
 _MAKE_ROOM = "make room there, or set TMPDIR to a directory that has some."
 
 
@@ -180,20 +182,42 @@ def _write_beside(path: Path, write: Callable[[BinaryIO], object], mode: int) ->
     return Path(temporary)
 
 
-def check_output(path: Path) -> None:
-    """Refuse a directory as an output file, before work is done or other files are written.
+def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuse what is no place for an output, before work is done or other files are written.
+
+    Parameters
+    ----------
+    inputs
+        Files that are read, under whatever name: also by a link.
 
     Raises
     ------
     OutputError
-        It is one.
+        It is a directory, one of the inputs, or source code.
     """
+    if is_file(path):
+        read = next((item for item in inputs if _is_same(path, item)), None)
+        if read is not None or Path(os.path.realpath(path)).suffix.lower() in _CODE:
+            known = "source code" if read is None else "what is read"
+            also = "" if read in (None, path) else f": `{read}`"
+            raise OutputError(
+                f"`{path}` would be written over, and it is {known}{also}.",
+                expected="the name of a new file, or of an output that is to be replaced",
+                next_step="choose another name.",
+            )
     if is_directory(path):
         raise OutputError(
             f"`{path}` cannot be written: it is a directory.",
             expected="the name of a file",
             next_step="choose another name.",
         )
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):  # it is not there, or no name
+        return False
 
 
 def make_directory(directory: Path) -> None:

@@ -153,6 +153,12 @@ ROWS |= {
     ),
     "A kernel that faults on the CPU, in `check`, `bench` and `tune`": lambda bench: bench.wild(),
     "No room for temporary files": lambda bench: bench.without_room(),
+    "An output that is also read, by whatever name": lambda bench: cd.emit(
+        bench.kernel(),
+        "cuda:sm_80",
+        output=bench.source("model.mlir", TWICE),
+        into=bench.root / "model.mlir",
+    ),
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from custom_dispatch.cli.options import (
+    check_outputs,
     compiler_option,
     device_option,
     include_option,
@@ -86,16 +87,16 @@ def bench(
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.files import check_output, temporary_directory
+    from custom_dispatch.files import temporary_directory
     from custom_dispatch.runtime.bench import Subject, read_measurement
 
     dims = parse_sizes(sizes)
     check_plot(plot)
-    for path in (plot, json_path):
-        if path is not None:
-            check_output(path)
+    given = [Path(text[1:]) for text in texts if text.startswith("@")]
+    check_outputs(plot, json_path, inputs=[Path(subject), *given])
     chosen_seed = randbelow(2**31) if seed is None else seed
-    content, asked = _open(subject, function, name, device, compiler, include_dirs)
+    outputs = (plot, json_path)
+    content, asked = _open(subject, function, name, device, compiler, include_dirs, outputs)
     asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
     asked |= {"repetitions": repetitions, "seconds": seconds}
     measured: list[Measurement] = []
@@ -162,10 +163,12 @@ def _open(
     device: str,
     compiler: str,
     include_dirs: tuple[Path, ...],
+    outputs: tuple[Path | None, ...],
 ) -> tuple[bytes, dict[str, Any]]:
     """The module, and what its function is opened with."""
     from custom_dispatch.errors import CallError, ModuleFileError
     from custom_dispatch.files import read_bytes
+    from custom_dispatch.kernel.choice import files_of
 
     path = Path(subject)
     if path.suffix == ".vmfb":
@@ -185,6 +188,7 @@ def _open(
             next_step=f"write --kernel {function}.",
         )
     kernel = _kernel(subject, name)
+    check_outputs(*outputs, inputs=files_of([kernel]))
     kind, reason = device_for(device)
     with progress(f"building {kernel.name}"):
         content = _compile(kernel, kind, compiler, include_dirs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from custom_dispatch.cli.options import (
+    check_outputs,
     compiler_option,
     image_option,
     include_option,
@@ -69,6 +70,8 @@ def compile_command(
     """
     from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.cli.patterns import load_patterns
+    from custom_dispatch.compiled import check_module_output
+    from custom_dispatch.kernel.choice import files_of
 
     if not kernels and not replace:
         raise click.UsageError("Missing option '--kernels' / '-k' or '--replace' / '-r'.")
@@ -76,6 +79,10 @@ def compile_command(
     kinds = ("cd.onnx.Pattern",) if is_onnx else ("cd.Pattern", "cd.jax.Pattern")
     declared = load_kernels(kernels)
     patterns = load_patterns(replace, kinds)
+    read = [model, *files_of([*declared, *(pattern.item for pattern in patterns)])]
+    read += objects.glob("*") if objects is not None else ()
+    check_outputs(output, output.with_suffix(SUFFIX) if is_onnx else None, inputs=read)
+    check_module_output(output)
     options: BuildOptions = {
         "compiler": compiler,
         "objects": objects,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from custom_dispatch.cli.options import (
+    check_outputs,
     compiler_option,
     image_option,
     include_option,
@@ -55,8 +56,11 @@ def emit(
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
     from custom_dispatch.cli.kernels import load_kernels, with_members
     from custom_dispatch.compilation import emit as emit_module
+    from custom_dispatch.kernel.choice import files_of
 
     declared = load_kernels(kernels)
+    objects_there = objects.glob("*") if objects is not None else ()
+    check_outputs(output, inputs=[into, *objects_there, *files_of(declared)])
     with progress("building and writing"):
         emitted = emit_module(
             declared if into is not None else with_members(declared),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import click
@@ -126,6 +127,29 @@ def plot_option(what: str) -> Callable[[Command], Command]:
     return click.option(
         "--plot", type=click.Path(path_type=Path), help=f"Write a chart (.svg) of {what}."
     )
+
+
+def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse to write over what the command reads, and over Python that it has imported.
+
+    Raises
+    ------
+    OutputError
+        An output is one of these, or no place for a file.
+    """
+    import sys
+
+    from custom_dispatch.files import check_output
+
+    imported = [Path(file) for item in [*sys.modules.values()] if (file := _file_of(item))]
+    read = [*filter(None, inputs), *imported]
+    for output in filter(None, outputs):
+        check_output(output, read)
+
+
+def _file_of(module: object) -> str | None:
+    file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+    return file if isinstance(file, str) else None
 
 
 def split_targets(targets: tuple[str, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from custom_dispatch.cli.options import (
+    check_outputs,
     compiler_option,
     device_option,
     include_option,
@@ -98,7 +99,8 @@ def tune(
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.files import check_output, write_atomically
+    from custom_dispatch.files import write_atomically
+    from custom_dispatch.kernel.choice import files_of
     from custom_dispatch.kernel.tuning_table import sizes_said
     from custom_dispatch.runtime.tune import tune as measure
     from custom_dispatch.runtime.tune_runner import Effort
@@ -111,9 +113,10 @@ def tune(
         return 0
     path = _table(choice, table)
     check_plot(plot)
-    for output in (path, plot):
-        if output is not None:
-            check_output(output)
+    read = [file for file in files_of([choice]) if file != choice.tuning]
+    read += objects.glob("*") if objects is not None else ()
+    check_outputs(path, plot, inputs=read)
+    check_outputs(plot, inputs=[path])
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table

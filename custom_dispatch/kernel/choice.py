@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -337,6 +337,19 @@ def kernels_of(item: Callee) -> tuple[Kernel, ...]:
     if isinstance(item, Family):
         return (item.example,)
     return item.kernels if isinstance(item, Choice) else (item,)
+
+
+def files_of(items: Iterable[Callee]) -> list[Path]:
+    """The files that declarations name: sources, objects, and tables of what was measured."""
+    found: list[Path | None] = []
+    for item in items:
+        for kernel in kernels_of(item):
+            forms = [kernel, *(form for _, form in kernel.variants)]
+            found += [form.source for form in forms]
+            found += [path for form in forms for _, path in form.objects]
+        if isinstance(item, Choice):
+            found.append(item.tuning)
+    return [path for path in found if path is not None]
 
 
 def statics_of(item: Callee) -> tuple[Static, ...]:

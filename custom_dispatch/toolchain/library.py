@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import OutputError
-from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.files import check_output
+from custom_dispatch.kernel.choice import Choice, files_of
 from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -124,7 +125,7 @@ class Library:
         Raises
         ------
         OutputError
-            The directory cannot be made or written.
+            The directory cannot be made or written, or a file there is one of the kernels'.
         """
         if not isinstance(directory, str | Path) or "\0" in str(directory):
             raise OutputError(
@@ -134,8 +135,10 @@ class Library:
             )
         on_cpu = [unit.cpu_ptx for unit in self.units if unit.cpu_ptx is not None]
         names = {unit.name for unit in self.units}
-        apart = [item for item in on_cpu if item.name not in names]
-        return tuple(item.write(Path(directory)) for item in (*self.objects, *apart))
+        written = (*self.objects, *(item for item in on_cpu if item.name not in names))
+        for item in written:
+            check_output(Path(directory, item.file_name), files_of(self.kernels))
+        return tuple(item.write(Path(directory)) for item in written)
 
 
 def _report(kernel: Kernel, item: Object, resources: KernelResources) -> KernelReport:
