@@ -32,7 +32,7 @@
 #
 # nvcc is looked for once, in this order:
 #   1. the cache variable CUDA_NVCC_EXECUTABLE, where given
-#   2. the PyPI wheels (pip install 'custom-dispatch[nvcc]') of the first of these Pythons that has them:
+#   2. the PyPI wheels (CUSTOM_DISPATCH_NVCC_WHEELS, below) of the first of these Pythons that has them:
 #      Python3_EXECUTABLE, the active virtual environment, .venv beside the top CMakeLists.txt, python3 on PATH
 #   3. CUDA_HOME, CUDA_PATH, PATH, and CUSTOM_DISPATCH_TOOLKIT (/usr/local/cuda)
 #
@@ -42,6 +42,9 @@ include_guard(GLOBAL)
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.25)
 
+# Those of this project's extra `nvcc`, so that they can be had without it.
+set(CUSTOM_DISPATCH_NVCC_WHEELS "nvidia-cuda-cccl==13.0.85 nvidia-cuda-crt==13.0.88 nvidia-cuda-nvcc==13.0.88 \
+nvidia-cuda-runtime==13.0.96 nvidia-nvvm==13.0.88")
 set(CUSTOM_DISPATCH_TOOLKIT "/usr/local/cuda" CACHE PATH "The CUDA toolkit that is used when there is no other")
 
 function(custom_dispatch_add_ptx target)
@@ -235,7 +238,7 @@ function(_custom_dispatch_find_nvcc result)
       "${CUSTOM_DISPATCH_TOOLKIT}")
     list(JOIN places "\n  " places)
     message(FATAL_ERROR "nvcc was not found. These places were searched:\n  ${places}\n"
-      "Install it from PyPI (pip install 'custom-dispatch[nvcc]') into one of these Pythons, name a Python with "
+      "Install it from PyPI (pip install ${CUSTOM_DISPATCH_NVCC_WHEELS}) into one of these Pythons, name a Python with "
       "-DPython3_EXECUTABLE=..., or name nvcc with -DCUDA_NVCC_EXECUTABLE=...")
   endif()
   set(CUSTOM_DISPATCH_NVCC "${found}" CACHE INTERNAL "The nvcc that was found")
@@ -272,7 +275,7 @@ function(_custom_dispatch_check_nvcc nvcc)
         "${log}\nInstall g++ (apt install g++), or name a compiler in the environment variable NVCC_CCBIN.")
     elseif(NOT status EQUAL 0)
       message(FATAL_ERROR "${nvcc} cannot compile an empty source:\n${log}\n"
-        "Install it again (pip install --force-reinstall 'custom-dispatch[nvcc]').")
+        "Install it again (pip install --force-reinstall ${CUSTOM_DISPATCH_NVCC_WHEELS}).")
     endif()
     execute_process(COMMAND "${nvcc}" --list-gpu-arch OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
     string(REPLACE "compute_" "" known "${known}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
+from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.choice import Callee, Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
@@ -22,7 +23,7 @@ if importlib.util.find_spec("jax") is None:
     raise ToolNotFoundError(
         "JAX is not installed in this Python environment.",
         expected="the package jax, which `cd.jax` is for",
-        next_step="pip install 'custom-dispatch[jax]'.",
+        next_step=install_step("jax"),
     )
 
 from custom_dispatch.compilation import compile as compile_module

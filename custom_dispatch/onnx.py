@@ -20,13 +20,14 @@ from custom_dispatch.errors import (
     ModelError,
     ToolNotFoundError,
 )
+from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("onnx") is None:
     raise ToolNotFoundError(
         "ONNX is not installed in this Python environment.",
         expected="the package onnx, which `cd.onnx` is for",
-        next_step="pip install 'custom-dispatch[onnx]'.",
+        next_step=install_step("onnx"),
     )
 
 from custom_dispatch.compilation import compile as compile_module

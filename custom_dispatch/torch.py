@@ -16,13 +16,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ModelError, ToolNotFoundError
+from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("torch") is None:
     raise ToolNotFoundError(
         "PyTorch is not installed in this Python environment.",
         expected="the package torch, which `cd.torch` is for",
-        next_step="pip install 'custom-dispatch[torch]'.",
+        next_step=install_step("torch"),
     )
 
 from custom_dispatch.compilation import compile as compile_module

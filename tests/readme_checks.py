@@ -162,6 +162,12 @@ ROWS |= {
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),
+    "PTX of a later CUDA release than ptxas": lambda bench: bench.given(
+        bench.ptx("sm_80").replace(".version 9.0", ".version 99.0")
+    ),
+    "A compiler that is none": lambda bench: bench.kernel().on("cpu", compiler="gcc")(
+        numpy.zeros(4, numpy.float32)
+    ),
     "PTX for another GPU": lambda bench: bench.given(bench.ptx("sm_90")),
     "No object for the GPU that is here": lambda bench: bench.load_on_gpu(
         "cuda:sm_90", 80, (13, 0)

@@ -16,6 +16,7 @@ import click
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.files import exists, is_directory, is_file
+from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
@@ -182,9 +183,9 @@ def _cannot_import(name: str, error: BaseException) -> DeclarationError:
     todo = "correct the file"
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         package = error.name.partition(".")[0]
+        todo = f"install the package that holds `{package}`, or correct the file"
         if package in _EXTRAS:
-            package = f"'custom-dispatch[{package}]'"
-        todo = f"install it (pip install {package}), or correct the file"
+            todo = f"install it ({install_command(package)}), or correct the file"
     return DeclarationError(
         f"`{name}` cannot be imported: {type(error).__name__}: {_message(error)}{_place(error)}.",
         next_step=f"{todo}; --verbose shows the whole traceback.",

@@ -38,7 +38,7 @@ compiler_option = click.option(
     type=click.Choice(["auto", "nvrtc", "nvcc"]),
     default="auto",
     show_default=True,
-    help="What compiles the sources; auto is NVRTC where installed.",
+    help="What compiles the sources; auto is NVRTC, and nvcc for those with code for the host.",
 )
 objects_option = click.option(
     "--objects",

@@ -247,9 +247,11 @@ class Choice:
         """
         return launch(BoundKernel(self, "auto"), arguments, keywords)
 
-    def on(self, device: str = "auto", *, store: bool = True) -> BoundKernel:
+    def on(
+        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
+    ) -> BoundKernel:
         """The same choice, to be called on a device: as of a kernel."""
-        return BoundKernel(self, device, store)
+        return BoundKernel(self, device, compiler, store)
 
     def __repr__(self) -> str:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"

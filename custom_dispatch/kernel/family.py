@@ -180,9 +180,11 @@ class Family:
         """
         return launch(BoundKernel(self, "auto"), arguments, keywords)
 
-    def on(self, device: str = "auto", *, store: bool = True) -> BoundKernel:
+    def on(
+        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
+    ) -> BoundKernel:
         """The same family, to be called on a device: as of a kernel."""
-        return BoundKernel(self, device, store)
+        return BoundKernel(self, device, compiler, store)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{item.name}: {item.kind}" for item in self.statics)

@@ -263,17 +263,21 @@ class Kernel:
         """
         return launch(BoundKernel(self, "auto"), arguments, keywords)
 
-    def on(self, device: str = "auto", *, store: bool = True) -> BoundKernel:
+    def on(
+        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
+    ) -> BoundKernel:
         """The same kernel, to be called on a device of the caller's choice.
 
         Parameters
         ----------
         device
             "auto" for the best there is, "cuda", "cpu", or "cpu:checked", which finds mistakes.
+        compiler
+            What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
         store
             Whether to take from the store what was compiled before, and to keep there what is new.
         """
-        return BoundKernel(self, device, store)
+        return BoundKernel(self, device, compiler, store)
 
     def with_launch(
         self,

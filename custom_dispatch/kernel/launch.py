@@ -37,6 +37,8 @@ class BoundKernel:
 
     kernel: Callee
     device: str
+    compiler: str = "auto"
+    """What compiles its source, as of `cd.build`."""
     store: bool = True
     """Whether to take from the store what was compiled before, and to keep there what is new."""
 

@@ -36,6 +36,7 @@ from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
 from custom_dispatch.runtime.reference import run_reference
+from custom_dispatch.toolchain.compiler import check_compiler_name
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -63,6 +64,7 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
     """Run a kernel, or that of a choice or a family which a call wants; see `call`."""
     kernel = bound.kernel
     check_device_name(bound.device, of_kernel=True)
+    check_compiler_name(bound.compiler)
     if isinstance(kernel, Family):
         values, arguments, keywords = kernel.split(arguments, keywords)
         kernel = kernel.kernel(**values)
@@ -70,7 +72,14 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         from custom_dispatch.runtime.eager_choice import choose
 
         kernel = choose(kernel, arguments, keywords, bound.device)
-    return call(kernel, bound.device, arguments, keywords, store=bound.store)
+    return call(
+        kernel,
+        bound.device,
+        arguments,
+        keywords,
+        compiler=bound.compiler,
+        store=bound.store,
+    )
 
 
 def call(

@@ -19,6 +19,7 @@ from custom_dispatch.kernel.names import check_switch, several
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
+from custom_dispatch.toolchain.compiler import check_compiler_name
 from custom_dispatch.toolchain.form import check_form
 from custom_dispatch.toolchain.library import Library, Unit, UnitSource
 from custom_dispatch.toolchain.object import Object
@@ -77,7 +78,8 @@ def build(
         "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or "cpu:checked" by
         itself, for which sources are compiled with line numbers.
     compiler
-        "nvrtc", "nvcc", or "auto": NVRTC where installed.
+        "nvrtc", "nvcc", or "auto": NVRTC where installed, and nvcc for each source that NVRTC
+        does not take, such as one with code for the host.
     objects
         A directory of objects built elsewhere, named NAME_sm_XX.ptx (.cubin, .fatbin) after the
         source, as this project's CMake function writes them. Nothing is compiled then.
@@ -116,6 +118,7 @@ def build(
     stored = StoredBuild(open_store() if check_switch(store, "store") else None)
     check_switch(fail_on_spill, "fail_on_spill")
     directories = check_include_dirs(include_dirs)
+    check_compiler_name(compiler)
     with_lines = any(target.checked for target in wanted)
     cpu = next((target for target in wanted if not target.is_cuda), None)
     from_source = FromSources(stored, form, compiler, directories, with_lines=with_lines)

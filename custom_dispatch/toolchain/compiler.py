@@ -10,7 +10,8 @@ from typing import Protocol
 
 from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
-from custom_dispatch.kernel.names import is_one_of, shown
+from custom_dispatch.installation import install_step
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.helper import Elsewhere
@@ -19,9 +20,6 @@ from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
 from custom_dispatch.toolchain.struct_fields import StructFields
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
-
-INSTALL_HINT = "pip install 'custom-dispatch[cuda]' (in a clone: pip install -e '.[cuda]')."
-"""The next step where no compiler is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +112,10 @@ class Compiler(Protocol):
 
 
 def find_compiler(name: str = "auto") -> Compiler:
-    """The compiler of that name; "auto" is NVRTC where installed, else nvcc.
+    """The compiler of that name; "auto" is NVRTC where installed, with nvcc for what it refuses.
 
-    NVRTC comes first because it needs no host compiler and is several times faster.
+    NVRTC comes first because it needs no host compiler and is several times faster. It takes no
+    code for the host.
 
     Raises
     ------
@@ -126,16 +125,30 @@ def find_compiler(name: str = "auto") -> Compiler:
         The compiler is not installed; every place searched is listed.
     """
     # Loaded here: each imports this module, and NVRTC's is wanted only where used.
+    from custom_dispatch.toolchain.fallback import NvrtcElseNvcc
     from custom_dispatch.toolchain.nvcc import Nvcc
     from custom_dispatch.toolchain.nvrtc import Nvrtc
 
-    match name if is_one_of(name, COMPILER_NAMES) else None:
+    match check_compiler_name(name):
         case "nvrtc":
             return Nvrtc.find()
         case "nvcc":
             return Nvcc.find()
-        case "auto":
-            return Nvrtc.find() if find_nvrtc().found is not None else Nvcc.find()
+        case _:
+            found = find_nvrtc().found
+            return Nvcc.find() if found is None else NvrtcElseNvcc(Nvrtc(found))
+
+
+def check_compiler_name(name: object) -> str:
+    """Refuse what is no compiler's name.
+
+    Raises
+    ------
+    DeclarationError
+        No compiler has that name.
+    """
+    if isinstance(name, str) and name in COMPILER_NAMES:
+        return name
     raise DeclarationError(
         f"{shown(name)} is not a compiler.",
         expected=" or ".join((", ".join(COMPILER_NAMES[:-1]), COMPILER_NAMES[-1])),
@@ -251,7 +264,7 @@ def _no_header(
         f"`{includer.name}` includes `{header}`, which was not found ({compiler}, "
         f"{request.source.name}).",
         expected="it in one of these places:\n" + "\n".join(f"    {place}" for place in searched),
-        next_step=INSTALL_HINT if headers.found is None else f"{hint}.",
+        next_step=install_step("cuda") if headers.found is None else f"{hint}.",
         log=log,
     )
 

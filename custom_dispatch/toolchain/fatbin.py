@@ -12,7 +12,6 @@ from custom_dispatch.process import run
 from custom_dispatch.toolchain.image import describe_image
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.ptxas import NVCC_HINT
 
 # fatbinary's words for the kinds.
 _KINDS = {"ptx": "ptx", "cubin": "elf"}
@@ -41,7 +40,7 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
             expected="PTX or a cubin for at least one architecture",
             next_step="name a CUDA target.",
         )
-    tool = find_tool("fatbinary").require(NVCC_HINT)
+    tool = find_tool("fatbinary").require("nvcc")
     with temporary_directory() as directory:
         arguments = []
         for arch, data in images:

@@ -22,6 +22,9 @@ class Form:
     """"ptx", "cubin", or "fatbin": one object with PTX and machine code for every CUDA target."""
     ptx_version: tuple[int, int] | None = None
     """The PTX ISA version that it is to say it needs; None for the compiler's own."""
+    lowers: bool = False
+    """Whether PTX of a later release than ptxas may become PTX of that: what was compiled here, by
+    a compiler that pip mixed with another ptxas."""
 
 
 def check_form(image: str, ptx_version: str | None) -> Form:

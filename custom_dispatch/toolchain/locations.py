@@ -23,6 +23,7 @@ from pathlib import Path
 
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.files import is_directory, is_file
+from custom_dispatch.installation import install_step
 
 # The directory that NVIDIA's CUDA 13 wheels share inside the namespace package `nvidia`.
 WHEEL_DIRECTORY = "cu13"
@@ -42,8 +43,13 @@ class Search:
     rejected: tuple[tuple[str, str], ...]
     """(place, reason) for each place looked at before, in order."""
 
-    def require(self, next_step: str) -> Path:
+    def require(self, extra: str) -> Path:
         """The path found.
+
+        Parameters
+        ----------
+        extra
+            The extra of this package that brings it: "cuda", "nvcc".
 
         Raises
         ------
@@ -56,7 +62,7 @@ class Search:
             f"{self.what} was not found.",
             expected="it in one of these places:\n"
             + "\n".join(f"    {place}: {reason}" for place, reason in self.rejected),
-            next_step=next_step,
+            next_step=install_step(extra),
         )
 
 

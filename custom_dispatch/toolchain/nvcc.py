@@ -16,10 +16,11 @@ from custom_dispatch.errors import (
     ToolNotFoundError,
 )
 from custom_dispatch.files import check_room, temporary_directory
+from custom_dispatch.installation import install_step
+from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.process import run
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
-    INSTALL_HINT,
     CompiledPtx,
     CompileRequest,
     check_include_dirs,
@@ -41,6 +42,12 @@ from custom_dispatch.toolchain.options import (
     option_values,
 )
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
+from custom_dispatch.toolchain.releases import (
+    NO_CCCL_CHECK,
+    headers_release,
+    nvvm_version,
+    release,
+)
 
 STANDARD = Option("--std", "c++17")
 """The C++ standard of both compilers unless a kernel's options name another."""
@@ -61,6 +68,8 @@ _MADE_BY = re.compile(rb"// Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.
 _BAD_OPTION = re.compile(
     r"nvcc fatal\s*: ((?:Unknown option|Value .* is not defined|.*incompatible).*)"
 )
+_WITH_TRAILER = "source"  # a directory for the source with a question behind it
+_OTHER_HEADERS = "CUDA compiler and CUDA toolkit headers are incompatible"
 _NO_HOST_COMPILER = re.compile(
     r"Failed to preprocess host compiler|cannot execute .cc1plus|unsupported GNU version"
 )
@@ -83,7 +92,7 @@ class Nvcc:
         ToolNotFoundError
             It is not installed, or does not run.
         """
-        path = find_tool("nvcc").require(INSTALL_HINT)
+        path = find_tool("nvcc").require("cuda")
         return cls(path, tool_version(path))
 
     def identity(self, request: CompileRequest) -> bytes:
@@ -122,6 +131,7 @@ class Nvcc:
         _refuse_shell_characters(request)
         check_include_dirs(request)
         _require_host_compiler(options)
+        self._check_parts(nvvm_version(self.path))
         label = f"nvcc {self.version.rpartition('.')[0]}"
 
         read: set[str] = set()
@@ -169,7 +179,7 @@ class Nvcc:
             output = directory / "out.ptx"
             trailer = write_trailer(question.described, question.named, question.fields)
             arguments += (
-                _with_trailer(request.source, trailer, directory / "source")
+                _with_trailer(request.source, trailer, directory / _WITH_TRAILER)
                 if trailer
                 else [source_name(request.source)]
             )
@@ -179,21 +189,28 @@ class Nvcc:
             log = (completed.stderr + completed.stdout.decode("utf-8", "replace")).strip()
             if completed.returncode != 0:
                 check_room(directory)
+                copied = str(directory / _WITH_TRAILER / request.source.name)
+                log = log.replace(copied, source_name(request.source))
                 self._check_failure(request, label, log)
                 ended = completed.returncode < 0  # by an interrupt, or for want of memory
-                return Outcome(None, log, is_final=ended)
+                plain = all(cpp_name(entry).is_identifier for entry in question.named)
+                return Outcome(None, log, is_final=ended or (plain and TRAILER_NAME not in log))
             ptx = output.read_bytes()
             found = read_dependencies(headers.read_bytes())
             made = (TRAILER_NAME, f"{directory}/")
             read.update(path for path in found if not path.startswith(made))
-        self._check_parts(ptx)
+        made_by = _MADE_BY.search(ptx, 0, 1000)
+        self._check_parts(None if made_by is None else made_by[1].decode())
         return Outcome(ptx, log)
 
     def _arguments(self, request: CompileRequest, options: tuple[Option, ...]) -> list[str]:
         standard = [] if any(option.name == "--std" for option in options) else [str(STANDARD)]
         include = [f"-I{path}" for path in request.include_dirs]
         fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
-        return [*fixed, *standard, *for_nvcc(options), *include]
+        # The headers of another release do compile; those who know better may undefine it.
+        mixed = headers_release(self.path) not in (None, release(self.version))
+        macro = [f"-D{NO_CCCL_CHECK}"] if mixed else []
+        return [*fixed, *standard, *macro, *for_nvcc(options), *include]
 
     def _check_failure(self, request: CompileRequest, label: str, log: str) -> None:
         """Raise the error of a failure that is not the source's."""
@@ -204,20 +221,27 @@ class Nvcc:
                 f"nvcc refuses the options {' '.join(request.options)}: {bad[1].strip()}.",
                 next_step="correct the kernel's options.",
             )
+        if _OTHER_HEADERS in log:
+            raise ToolNotFoundError(
+                f"nvcc {self.version} does not compile `{request.source.name}` with the CUDA "
+                f"headers of {headers_release(self.path)}: CCCL refuses them.",
+                expected=f"nvidia-cuda-runtime {release(self.version)}, or nvidia-cuda-cccl 13.2 "
+                "or later",
+                next_step=install_step("nvcc"),
+            )
         if _NO_HOST_COMPILER.search(log):
             raise _no_host_compiler("the one found does not work for nvcc", log)
 
-    def _check_parts(self, ptx: bytes) -> None:
+    def _check_parts(self, nvvm: str | None) -> None:
         # nvidia-nvvm is a package of its own, and pip may pair nvcc 13.0 with the newest of it,
-        # whose PTX needs a newer driver than the one that this CUDA release promises.
-        made_by = _MADE_BY.search(ptx, 0, 1000)
-        if made_by is None or made_by[1].decode() == self.version:
+        # whose PTX this release's ptxas does not take, nor the driver that it promises.
+        if nvvm is None or release(nvvm) == release(self.version):
             return
         raise ToolNotFoundError(
-            f"nvcc {self.version} at `{self.path}` is paired with the compiler proper of "
-            f"{made_by[1].decode()}, whose PTX may need a newer driver.",
-            expected=f"nvidia-nvvm {self.version}",
-            next_step="pip install 'custom-dispatch[nvcc]', which pins all parts together.",
+            f"nvcc {self.version} at `{self.path}` is paired with the compiler proper of {nvvm}, "
+            "which makes PTX of another release.",
+            expected=f"nvidia-nvvm {release(self.version)}",
+            next_step=install_step("nvcc"),
         )
 
 
@@ -260,7 +284,7 @@ def tool_version(path: Path) -> str:
     if completed.returncode != 0 or match is None:
         raise ToolNotFoundError(
             f"`{path} --version` does not print a CUDA version.",
-            next_step="reinstall it, or pip install 'custom-dispatch[cuda]'.",
+            next_step=f"reinstall it, or {install_step('cuda')}",
             log=completed.stderr,
         )
     return match[1]
@@ -301,6 +325,7 @@ def _require_host_compiler(options: tuple[Option, ...]) -> None:
 def _no_host_compiler(why: str, log: str = "") -> ToolNotFoundError:
     return ToolNotFoundError(
         f"nvcc needs a host C++ compiler to preprocess sources, and {why}.",
-        next_step="install g++ (apt install g++), or use --compiler nvrtc, which needs none.",
+        next_step="install g++ (apt install g++); sources without code for the host compile with "
+        "--compiler nvrtc, which needs none.",
         log=log,
     )

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
+from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
-    INSTALL_HINT,
     CompiledPtx,
     CompileRequest,
     check_include_dirs,
@@ -43,7 +43,10 @@ from custom_dispatch.toolchain.question import Outcome, Question, compile_entrie
 C_HEADERS = Path(__file__).parent / "nvrtc_include"
 PRE_INCLUDED = "custom_dispatch_c_names.h"
 # Names of its own, which NVRTC 13.0 looks for in the working directory all the same.
-_LOOKED_FOR = ("__nv_nvrtc_builtin_header.h", "__nv_name_map")
+LOOKED_FOR = ("__nv_nvrtc_builtin_header.h", "__nv_name_map")
+
+# A header that is missing, and a function of the host: what no question brings about.
+_NEVER_THE_QUESTIONS = ("catastrophic error", "in JIT mode")
 
 _VERSION = re.compile(rb"release [\d.]+, V(\d+\.\d+\.\d+)")
 
@@ -64,7 +67,7 @@ class Nvrtc:
         ToolNotFoundError
             The library or its Python binding is not installed.
         """
-        return cls(find_nvrtc().require(INSTALL_HINT))
+        return cls(find_nvrtc().require("cuda"))
 
     @property
     def version(self) -> str:
@@ -88,7 +91,7 @@ class Nvrtc:
         return SearchPath(
             (*option_directories(declared), *map(str, (*request.include_dirs, *cuda, C_HEADERS))),
             trees=tuple(map(str, cuda[:1])),
-            forced=(PRE_INCLUDED, *option_values(declared, "--pre-include"), *_LOOKED_FOR),
+            forced=(PRE_INCLUDED, *option_values(declared, "--pre-include"), *LOOKED_FOR),
             macros=option_macros(declared),
         )
 
@@ -162,8 +165,9 @@ class Nvrtc:
         if found.status != "NVRTC_SUCCESS":
             # A template fails in the source as well, where it is instantiated for the question.
             plain = all(cpp_name(entry).is_identifier for entry in question.named)
-            asked_for = any(name in found.log for name in (TRAILER_NAME, *_LOOKED_FOR))
-            return Outcome(None, found.log or found.status, is_final=plain and not asked_for)
+            final = plain or any(words in found.log for words in _NEVER_THE_QUESTIONS)
+            asked_for = any(name in found.log for name in (TRAILER_NAME, *LOOKED_FOR))
+            return Outcome(None, found.log or found.status, is_final=final and not asked_for)
         return Outcome(found.ptx, found.log, found.symbols)
 
     def _identity(self) -> bytes:
@@ -224,7 +228,7 @@ def _checked(answer: tuple[Any, ...]) -> Any:
 
 @cache
 def _library() -> Any:
-    library = find_nvrtc().require(INSTALL_HINT)
+    library = find_nvrtc().require("cuda")
     try:
         # Loaded from here on, so that the binding, which has a search of its own, takes the one
         # that `doctor` shows. NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
@@ -236,7 +240,7 @@ def _library() -> Any:
     except (ImportError, OSError, RuntimeError) as problem:
         raise ToolNotFoundError(
             f"NVRTC at `{library}` cannot be loaded: {str(problem).strip() or problem!r}",
-            next_step=INSTALL_HINT,
+            next_step=install_step("cuda"),
         ) from problem
     return nvrtc
 

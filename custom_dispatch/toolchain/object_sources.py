@@ -60,7 +60,7 @@ class FromSources:
         with_lines: bool,
     ) -> None:
         self._stored = stored
-        self._form = form
+        self._form = replace(form, lowers=True)
         self._name = compiler
         self._with_lines = with_lines
         self._compiler: Compiler | None = None

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError, PtxError
 from custom_dispatch.files import temporary_directory
+from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.compiler import unsupported_arch
 from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.form import with_version
 from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.nvcc import tool_version
-
-NVCC_HINT = "pip install 'custom-dispatch[nvcc]', which brings ptxas and fatbinary as well."
+from custom_dispatch.toolchain.releases import release
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,18 @@ class Assembly:
     """One for each `.entry`, in ptxas' order."""
     log: str
     """Warnings and performance advice; usually empty."""
+    ptx: bytes
+    """What was assembled."""
 
 
-def assemble(ptx: bytes, arch: Arch) -> Assembly:
+def assemble(ptx: bytes, arch: Arch, *, lowers: bool = False) -> Assembly:
     """Assemble PTX for one architecture.
+
+    Parameters
+    ----------
+    lowers
+        Whether PTX of a later CUDA release may be taken for PTX of ptxas' own, which is then the
+        judge of whether it is.
 
     Raises
     ------
@@ -48,7 +57,7 @@ def assemble(ptx: bytes, arch: Arch) -> Assembly:
     ToolTimeoutError
         ptxas ran past its time limit.
     """
-    ptxas = find_tool("ptxas").require(NVCC_HINT)
+    ptxas = find_tool("ptxas").require("nvcc")
     with temporary_directory() as directory:
         # Names without a directory, so that ptxas' messages hold no temporary path.
         (directory / "kernel.ptx").write_bytes(ptx.rstrip(b"\0"))
@@ -58,10 +67,31 @@ def assemble(ptx: bytes, arch: Arch) -> Assembly:
         # ptxas says most on stdout, some on stderr.
         log = completed.stdout.decode("utf-8", "replace") + completed.stderr
         if completed.returncode != 0:
+            later = _LATER.search(log) if lowers else None
+            if later is not None:
+                return _assemble_lowered(ptx, arch, ptxas, later)
             raise _failure(ptx, arch, ptxas, log)
         cubin = (directory / "kernel.cubin").read_bytes()
         # Here, where a cubin that was cut short is the disk's fault.
-        return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log))
+        return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log), ptx)
+
+
+_LATER = re.compile(r"Unsupported \.version (\S+); current version is '(\d+)\.(\d+)'", re.ASCII)
+
+
+def _assemble_lowered(ptx: bytes, arch: Arch, ptxas: Path, later: re.Match[str]) -> Assembly:
+    known = int(later[2]), int(later[3])
+    try:
+        return assemble(with_version(ptx, known), arch)
+    except PtxError as error:
+        version = tool_version(ptxas)
+        raise PtxError(
+            f"The PTX is of a later CUDA release (version {later[1]}) than ptxas {version}, which "
+            f"reads up to {known[0]}.{known[1]}, and as such PTX it does not assemble for {arch}.",
+            expected=f"a compiler and a ptxas of one release; nvidia-cuda-nvrtc {release(version)}",
+            next_step=f"correct the source where ptxas' message points, or {install_step('cuda')}",
+            log=error.log,
+        ) from error
 
 
 def _with_constants(
@@ -158,8 +188,8 @@ def _failure(ptx: bytes, arch: Arch, ptxas: Path, log: str) -> CustomDispatchErr
     if "Unsupported .version" in log:
         return PtxError(
             f"The PTX is of a later CUDA release than ptxas {tool_version(ptxas)}.",
-            next_step="compile it with the compiler of the same release: "
-            "pip install 'custom-dispatch[cuda]'.",
+            next_step="compile it with nvcc or NVRTC of that release, or give the version that "
+            "ptxas knows as ptx_version=, or --ptx-version on the command line:",
             log=log,
         )
     later = max((Arch(int(number)) for number in _NEEDS.findall(log)), default=arch)

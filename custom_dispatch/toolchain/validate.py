@@ -68,7 +68,7 @@ def validate(
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":
-        form = Form() if for_cpu else form
+        form = Form(lowers=form.lowers) if for_cpu else form
         return _validate_ptx(item, kernels, label, form, reading, for_cpu=for_cpu)
     for kernel in kernels:
         if not kernel.abi.is_irees:
@@ -161,7 +161,8 @@ def _validate_ptx(
     data = item.data
     with naming(kernels[0], label):
         if form.ptx_version is None:
-            assembly = assemble(data, arch)
+            assembly = assemble(data, arch, lowers=form.lowers)
+            data = assembly.ptx
         else:
             data = with_version(data, form.ptx_version)
             assembly = _assemble_as(data, arch, form.ptx_version)

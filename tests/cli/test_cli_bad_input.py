@@ -106,7 +106,7 @@ def test_kernels_file_that_misses_a_module(cli: CommandLine, work: Path) -> None
     cli("build", "my.py", *BUILD).refused(
         "No module named 'no_such_module'",
         "my.py, line 1",
-        "next step: install it (pip install no_such_module), or correct the file",
+        "next step: install the package that holds `no_such_module`, or correct the file",
     )
 
 
@@ -125,9 +125,7 @@ def test_patterns_of_a_framework_that_is_not_installed(
         "-o",
         "o.vmfb",
     )
-    cli(*words).refused(
-        "jax_patterns.py, line", "install it (pip install 'custom-dispatch[jax]'), or correct"
-    )
+    cli(*words).refused("jax_patterns.py, line", "install it (pip install -e '.[jax]'), or correct")
 
 
 def test_kernels_file_without_kernels(cli: CommandLine, work: Path) -> None:

@@ -214,5 +214,5 @@ def test_jax_that_is_not_there_is_named() -> None:
     assert done.stdout.splitlines() == [
         "JAX is not installed in this Python environment.",
         "  expected: the package jax, which `cd.jax` is for",
-        "  next step: pip install 'custom-dispatch[jax]'.",
+        "  next step: pip install -e '.[jax]' (in the clone).",
     ], done.stderr

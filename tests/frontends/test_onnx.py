@@ -88,7 +88,7 @@ def test_onnx_that_is_not_there_is_named() -> None:
     assert done.stdout.splitlines() == [
         "ONNX is not installed in this Python environment.",
         "  expected: the package onnx, which `cd.onnx` is for",
-        "  next step: pip install 'custom-dispatch[onnx]'.",
+        "  next step: pip install -e '.[onnx]' (in the clone).",
     ], done.stderr
 
 

@@ -97,7 +97,7 @@ def test_without_torch_a_sentence_says_what_to_install() -> None:
     assert done.stdout.splitlines() == [
         "PyTorch is not installed in this Python environment.",
         "  expected: the package torch, which `cd.torch` is for",
-        "  next step: pip install 'custom-dispatch[torch]'.",
+        "  next step: pip install -e '.[torch]' (in the clone).",
     ], done.stderr
 
 

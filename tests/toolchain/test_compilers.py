@@ -14,6 +14,7 @@ from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
 from custom_dispatch.errors import DeclarationError, SourceError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain import Compiler, CompileRequest, Search, find_compiler
+from custom_dispatch.toolchain.fallback import NvrtcElseNvcc
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
 from custom_dispatch.toolchain.ptxas import assemble
@@ -51,7 +52,7 @@ def test_both_compilers_make_the_same_parameters(write: Write) -> None:
 
 
 def test_auto_prefers_nvrtc_and_falls_back_to_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(find_compiler(), Nvrtc)
+    assert isinstance(find_compiler(), NvrtcElseNvcc)
     monkeypatch.setattr("custom_dispatch.toolchain.locations._has_bindings", lambda: False)
     assert isinstance(find_compiler(), Nvcc)
 
@@ -364,7 +365,8 @@ def test_nvcc_without_a_host_compiler_offers_nvrtc(
         nvcc.compile(CompileRequest(write("k.cu"), SM_90))
     assert str(caught.value) == (
         "nvcc needs a host C++ compiler to preprocess sources, and there is no gcc on PATH.\n"
-        "  next step: install g++ (apt install g++), or use --compiler nvrtc, which needs none."
+        "  next step: install g++ (apt install g++); sources without code for the host compile "
+        "with --compiler nvrtc, which needs none."
     )
 
 
@@ -395,7 +397,8 @@ def test_nvcc_paired_with_another_releases_cicc_is_refused(write: Write) -> None
     with pytest.raises(ToolNotFoundError) as caught:
         nvcc.compile(CompileRequest(write("k.cu"), SM_90))
     assert "is paired with the compiler proper of 13.0.88" in caught.value.found
-    assert caught.value.expected == "nvidia-nvvm 13.5.37"
+    assert caught.value.expected == "nvidia-nvvm 13.5"
+    assert caught.value.next_step == "pip install -e '.[nvcc]' (in the clone)."
 
 
 def test_compiling_in_threads_gives_each_its_own_result(compiler: Compiler, write: Write) -> None:

@@ -81,7 +81,7 @@ def test_a_missing_nvcc_lists_every_place_with_its_reason(
         "    CUDA_PATH=/nonexistent: has no bin/nvcc\n"
         "    PATH: has no nvcc\n"
         f"    {tmp_path / 'usr-local-cuda'}: has no bin/nvcc\n"
-        "  next step: pip install 'custom-dispatch[cuda]' (in a clone: pip install -e '.[cuda]')."
+        "  next step: pip install -e '.[cuda]' (in the clone)."
     )
 
 
@@ -175,7 +175,7 @@ def test_a_library_that_does_not_load_is_a_sentence(write: Write) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.startswith(f"NVRTC at `{root}/lib/libnvrtc.so.13` cannot be loaded: ")
-    assert "next step: pip install 'custom-dispatch[cuda]'" in result.stdout
+    assert "next step: pip install -e '.[cuda]' (in the clone).\n" in result.stdout
 
 
 def test_importing_the_toolchain_loads_neither_cuda_nor_iree() -> None:

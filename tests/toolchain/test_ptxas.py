@@ -172,4 +172,4 @@ def test_a_missing_ptxas_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(locations, "_places", lambda: iter(()))
     with pytest.raises(ToolNotFoundError) as caught:
         assemble(b"", SM_90)
-    assert caught.value.next_step.startswith("pip install 'custom-dispatch[nvcc]'")
+    assert caught.value.next_step == "pip install -e '.[nvcc]' (in the clone)."

@@ -286,7 +286,7 @@ def test_what_does_not_compile_is_not_kept(declare: Declare, write: Write, count
     for _ in range(2):
         with pytest.raises(SourceError):
             cd.build(kernel, "cuda:sm_80")
-    assert counts["compiled"] == 2
+    assert counts["compiled"] == 4  # NVRTC and nvcc, which may know a macro `oops`
 
 
 def test_what_nvcc_made_is_kept_by_the_headers_that_it_names(

@@ -1,0 +1,61 @@
+"""How what is missing is installed: commands that are possible where this package was installed.
+
+The package is on no index, so no command names it as if it were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+_NAME = "custom-dispatch"
+_OPTIONAL = re.compile(r"(?P<what>[^;]*?)\s*; *extra == ['\"](?P<extra>[\w-]+)['\"]")
+_OWN_EXTRA = re.compile(_NAME + r"\[([\w-]+)\]")
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, or brings its parts back to releases that go together.
+
+    In a clone pip resolves the extra again. Where the package came from a wheel or an archive, the
+    command names what the extra stands for.
+
+    Parameters
+    ----------
+    extra
+        One of pyproject.toml's: "cuda", "nvcc", "torch", "jax", "onnx".
+    """
+    from importlib import metadata  # slow to load, and wanted by errors alone
+
+    try:
+        own = metadata.distribution(_NAME)
+    except metadata.PackageNotFoundError:  # a clone on the path
+        return f"pip install -e '.[{extra}]'"
+    if _is_editable(own):
+        return f"pip install -e '.[{extra}]'"
+    return f"pip install {' '.join(map(repr, _parts(own.requires or [], extra)))}"
+
+
+def install_step(extra: str) -> str:
+    """The same as a next step."""
+    command = install_command(extra)
+    return f"{command} (in the clone)." if " -e " in command else f"{command}."
+
+
+def _is_editable(own: metadata.Distribution) -> bool:
+    origin = json.loads(own.read_text("direct_url.json") or "{}")
+    return bool(origin.get("dir_info", {}).get("editable"))
+
+
+def _parts(requirements: list[str], extra: str) -> list[str]:
+    found: list[str] = []
+    for requirement in requirements:
+        match = _OPTIONAL.fullmatch(requirement)
+        if match is None or match["extra"] != extra:
+            continue
+        ours = _OWN_EXTRA.fullmatch(match["what"])
+        found += [match["what"]] if ours is None else _parts(requirements, ours[1])
+    return found

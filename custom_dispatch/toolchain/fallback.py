@@ -1,0 +1,105 @@
+"""NVRTC, and nvcc for the sources that NVRTC cannot take: what the compiler "auto" is.
+
+NVRTC knows no code for the host: neither its headers nor its functions, and so no `main` and no
+launch. Of what fails with it, nvcc is the judge, unless each of NVRTC's errors is one that code for
+the host does not cause. nvcc takes seconds, so mistakes of these kinds are told without it.
+
+A result is kept by what both compilers are and read, so that a source which NVRTC did not take is
+not given to it again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from custom_dispatch.errors import (
+    CustomDispatchError,
+    DeclarationError,
+    SourceError,
+    ToolNotFoundError,
+)
+from custom_dispatch.store import key_of
+from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
+from custom_dispatch.toolchain.descriptor import TRAILER_NAME
+from custom_dispatch.toolchain.helper import Elsewhere
+from custom_dispatch.toolchain.includes import SearchPath
+from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.nvcc import Nvcc
+from custom_dispatch.toolchain.nvrtc import LOOKED_FOR, Nvrtc
+
+_ERROR = re.compile(
+    r"^(?P<file>[^\n]*)\(\d+\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)$",
+    re.MULTILINE,
+)
+# What stays a mistake whatever is declared elsewhere. A name that is not known is no such mistake:
+# a header of the host, or gcc itself, may declare it.
+_MISTAKE = re.compile(
+    r"expected an? |expression must |a value of type |too (?:few|many) arguments |"
+    r"unrecognized token|missing closing quote|return value type "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NvrtcElseNvcc:
+    """NVRTC, and nvcc for what NVRTC cannot take, as a `Compiler`."""
+
+    nvrtc: Nvrtc
+    name: str = "auto"
+
+    @property
+    def version(self) -> str:
+        """NVRTC's."""
+        return self.nvrtc.version
+
+    def identity(self, request: CompileRequest) -> bytes:
+        """Both compilers; see `Compiler.identity`. No program is started to find it out."""
+        path = find_tool("nvcc").found
+        nvcc = path and Nvcc(path, version="").identity(request)
+        return key_of(self.name, self.nvrtc.identity(request), nvcc)
+
+    def search_path(self, request: CompileRequest) -> SearchPath:
+        """NVRTC's, and where nvcc looks first; see `Compiler.search_path`."""
+        first = Nvcc(Path(), version="").search_path(request).directories
+        return replace(self.nvrtc.search_path(request), before_host=first)
+
+    def libraries(self) -> tuple[Path, ...]:
+        """NVRTC's; see `Compiler.libraries`."""
+        return self.nvrtc.libraries()
+
+    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
+        """Compile to PTX; see `Compiler.compile`."""
+        try:
+            return self.nvrtc.compile(request, elsewhere)
+        except (DeclarationError, SourceError, ToolNotFoundError) as error:
+            if not _may_be_for_the_host(error):
+                raise
+            refusal = error
+        try:
+            return Nvcc.find().compile(request)
+        except CustomDispatchError as error:
+            if not isinstance(refusal, SourceError):
+                raise refusal from None
+            if isinstance(error, SourceError) and error.log:
+                # All that NVRTC said of the source itself is in it as well, without the rest.
+                raise error from None
+            raise SourceError(
+                f"{refusal.found} NVRTC takes no code for the host; nvcc does, and cannot be used: "
+                f"{error.found}",
+                expected=error.expected,
+                next_step=error.next_step,
+                log=refusal.log,
+            ) from error
+
+
+def _may_be_for_the_host(error: CustomDispatchError) -> bool:
+    """Whether nvcc may take what NVRTC refused with this error."""
+    if not isinstance(error, SourceError):  # an option, an architecture, or NVRTC itself
+        return True
+    # NVRTC gives no list where it was ended. A name that the source has not, no compiler finds.
+    ours = (TRAILER_NAME, *LOOKED_FOR)
+    return any(
+        not found["file"].endswith(ours) and _MISTAKE.match(found["text"]) is None
+        for found in _ERROR.finditer(error.log)
+    )
