@@ -2,12 +2,14 @@
 
     python benchmarks/kernel_pages.py
 
-prints every line that a page should have, and has not; it needs no GPU. The tables of
+prints every line that a page should have, and has not, and every picture that is not that of the
+tables in cuda_kernels; it needs no GPU. With --pictures it draws these. The tables of
 docs/kernels/limits.md are written by `limits_page.py`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import statistics
@@ -19,9 +21,18 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import limits_page
+from custom_dispatch.cli.landscape import landscape
+from custom_dispatch.cli.plot import picture
+from custom_dispatch.kernel.tuning_table import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, RESULTS = "docs/kernels", "benchmarks/results"
+PICTURES = {
+    "gemm_linear": "linear_bf16",
+    "attention_64": "attention_bf16_64",
+    "attention_128": "attention_bf16_128",
+}
+"""The choice whose table a picture shows, by the name of both."""
 Row = dict[str, Any]
 
 
@@ -75,8 +86,34 @@ def quantised(eights: bool) -> Iterator[str]:
         yield f"| {title} | {' | '.join(texts)} |"
 
 
+def _about(name: str) -> str:
+    """What a picture says that it is of."""
+    table = ROOT / "cuda_kernels" / f"{name}.tuning.json"
+    return f"{table.name}, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
+
+
+def draw() -> None:
+    """Draw every picture, as `custom-dispatch tune --plot` does."""
+    for name, choice in PICTURES.items():
+        table = ROOT / "cuda_kernels" / f"{name}.tuning.json"
+        (measured,) = read_table(table.read_text(encoding="utf-8"), table.name, choice).measured
+        kernels = measured.ranked([result.kernel for result in measured.sizes[0].results], {})
+        title = f"{choice} on {measured.device}, {measured.target}"
+        chart = landscape(title, kernels, measured.sizes)
+        (ROOT / PAGES / f"{name}.svg").write_bytes(picture(chart, ".svg", _about(name)))
+
+
+def stale() -> list[str]:
+    """Pictures that are of other tables than there are."""
+    return [
+        f"{PAGES}/{name}.svg: is not of {_about(name)}"
+        for name in PICTURES
+        if _about(name) not in (ROOT / PAGES / f"{name}.svg").read_text(encoding="utf-8")
+    ]
+
+
 def missing() -> list[str]:
-    """Lines that a page has not, each after its page."""
+    """Lines that a page has not, each after its page, and pictures that are stale."""
     found = []
     for page, lines in (
         ("gemm.md", products()),
@@ -88,11 +125,13 @@ def missing() -> list[str]:
     ):
         there = set((ROOT / PAGES / page).read_text(encoding="utf-8").splitlines())
         found += [f"{PAGES}/{page}: {line}" for line in lines if line not in there]
-    return found
+    return found + stale()
 
 
 def main() -> int:
     """Print them; 1 if there are any."""
+    if sys.argv[1:] == ["--pictures"]:
+        draw()
     lines = missing()
     print("\n".join(lines) or "Every figure is that of the results.")
     return int(bool(lines))

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
+from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.toolchain.ptxas import assemble
@@ -320,3 +321,8 @@ def _both(bench: Bench) -> None:
     module = cd.compile(TWICE, bench.kernel(), ["cuda:sm_80", "cpu"])
     program = cd.load(module, device="cpu")
     assert program.twice(numpy.ones(3, numpy.float32)).tolist() == [2, 2, 2]
+
+
+@row("A chart under a name that is none of a chart")
+def _chart(_: Bench) -> None:
+    check_plot(Path("times.jpg"))

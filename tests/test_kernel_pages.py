@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from benchmarks import kernel_pages
@@ -21,3 +24,23 @@ def test_a_figure_of_another_run_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     (line,) = kernel_pages.missing()
     assert line.startswith("docs/kernels/gemm.md: ")
     assert f" {found[0]['us']:.1f} |" in line
+
+
+def test_a_picture_of_another_table_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And what is drawn anew is that of the tables, with a mark for each of the sizes."""
+    for name in kernel_pages.PICTURES:
+        text = (kernel_pages.ROOT / f"cuda_kernels/{name}.tuning.json").read_text()
+        (tmp_path / "cuda_kernels").mkdir(exist_ok=True)
+        (tmp_path / f"cuda_kernels/{name}.tuning.json").write_text(text + "\n")
+    shutil.copytree(kernel_pages.ROOT / kernel_pages.PAGES, tmp_path / kernel_pages.PAGES)
+    monkeypatch.setattr(kernel_pages, "ROOT", tmp_path)
+    assert [line.partition(":")[0] for line in kernel_pages.stale()] == [
+        f"docs/kernels/{name}.svg" for name in kernel_pages.PICTURES
+    ]
+    kernel_pages.draw()
+    assert kernel_pages.stale() == []
+    drawn = (tmp_path / kernel_pages.PAGES / "gemm_linear.svg").read_text()
+    for said in ("n=28672", "linear_bf16_wide_pair", "the best", "not measured", ">8192<"):
+        assert said in drawn

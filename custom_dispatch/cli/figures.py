@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,17 @@ def show(subject: Subject, measured: list[Measurement]) -> None:
                 _time(found.invoke),
                 _time(found.native),
                 _time(found.kernel),
+                _time(found.copy),
                 _rate(found.bytes_per_second, "B/s"),
                 _rate(found.flops_per_second, "FLOP/s"),
-                "; ".join(map(str, found.agreements)) or "not compared",
+                "; ".join(map(str, found.agreements)) or f"not compared: {found.why_not_compared}",
             )
         )
-    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel")
+    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel", "a copy")
     show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
     click.echo("Times are medians, with the quartiles beside them.")
+    if any(found.copy for found in measured):
+        click.echo("A copy moves as many bytes as the kernel must.")
     dispatches = subject.dispatches
     if dispatches is not None and dispatches > 1:
         each = measured[-1].invoke.median_s / dispatches
@@ -78,33 +82,51 @@ def _rate(value: float | None, unit: str) -> str:
 def write_plot(
     path: Path, subject: Subject, dims: list[dict[str, int]], measured: list[Measurement]
 ) -> None:
-    """Write a chart: microseconds by the first size that differs."""
-    from custom_dispatch.cli.plot import line_chart
+    """Write a chart: times by the size that differs, or by the first."""
+    from custom_dispatch.cli.plot import Line, Point, line_chart, picture
     from custom_dispatch.files import write_atomically
 
-    swept = [name for name in dims[0] if len({values[name] for values in dims}) > 1]
-    names = swept or list(dims[0])[:1]
-    label = names[0] if names else "bytes of arguments"
-    places = [
-        max(values[names[0]], 1) if names else max(found.argument_bytes, 1)
-        for values, found in zip(dims, measured, strict=True)
-    ]
-    kinds = {
-        "a call": "call",
-        "IREE alone": "invoke",
-        "CUDA driver": "native",
-        "kernel": "kernel",
-    }
-    series = {
-        name: [
-            (float(place), getattr(found, kind).median_s * 1e6)
-            for place, found in zip(places, measured, strict=True)
+    dims = [{**found.dims, **given} for found, given in zip(measured, dims, strict=True)]
+    swept = next((name for name in dims[0] if len({values[name] for values in dims}) > 1), None)
+    swept = swept or next(iter(dims[0]), None)
+    lines = []
+    for name, kind in _KINDS.items():
+        timed = [(index, getattr(found, kind)) for index, found in enumerate(measured)]
+        points = [
+            Point(
+                measured[index].argument_bytes if swept is None else dims[index][swept],
+                timing.median_s,
+                timing.low_s,
+                timing.high_s,
+            )
+            for index, timing in timed
+            if timing is not None
         ]
-        for name, kind in kinds.items()
-        if getattr(measured[0], kind) is not None
-    }
+        if points:
+            lines.append(Line(name, points, is_bound=kind == "copy"))
     title = f"{subject.function} on {subject.device_name}"
-    write_atomically(path, line_chart(title, label, "microseconds", series).encode())
+    about = [*_equal_sizes({k: v for k, v in dims[0].items() if k != swept}), _BANDS]
+    chart = line_chart(title, "; ".join(about), swept or "bytes of arguments", lines)
+    write_atomically(path, picture(chart, path.suffix, f"{title}; {'; '.join(about)}"))
+
+
+_KINDS = {
+    "a call": "call",
+    "IREE alone": "invoke",
+    "CUDA driver": "native",
+    "kernel": "kernel",
+    "a copy of as many bytes": "copy",
+}
+"""What is timed, as `Measurement` calls it."""
+_BANDS = "medians, and the range between the quartiles"
+
+
+def _equal_sizes(dims: Mapping[str, int]) -> list[str]:
+    """Sizes as text, those that are equal together: m = n = 256."""
+    names: dict[int, list[str]] = {}
+    for name, size in dims.items():
+        names.setdefault(size, []).append(name)
+    return [" = ".join([*equal, str(size)]) for size, equal in names.items()]
 
 
 def write_json(path: Path, subject: Subject, measured: list[Measurement], seed: int) -> None:

@@ -125,7 +125,7 @@ def timeout_option(default: float, what: str) -> Callable[[Command], Command]:
 def plot_option(what: str) -> Callable[[Command], Command]:
     """A file for a chart."""
     return click.option(
-        "--plot", type=click.Path(path_type=Path), help=f"Write a chart (.svg) of {what}."
+        "--plot", type=click.Path(path_type=Path), help=f"Write a chart (.svg or .png) of {what}."
     )
 
 

@@ -319,9 +319,11 @@ def _show_best(measured: Measured) -> None:
 
 def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:
     from custom_dispatch.cli.landscape import landscape
+    from custom_dispatch.cli.plot import picture
     from custom_dispatch.files import write_atomically
 
     names = measured.ranked([kernel.name for kernel in choice.kernels], {})
     # Some may have been measured for some sizes only; those of which nothing is known are last.
     title = f"{choice.name} on {measured.device}, {measured.target}"
-    write_atomically(path, landscape(title, names, measured.sizes).encode())
+    chart = landscape(title, names, measured.sizes)
+    write_atomically(path, picture(chart, path.suffix, f"{title}, {measured.date}"))

@@ -30,6 +30,7 @@ from custom_dispatch.runtime.bench_inputs import (
 )
 from custom_dispatch.runtime.check import compare
 from custom_dispatch.runtime.choice import choose_device
+from custom_dispatch.runtime.copies import host_copy, native_copy
 from custom_dispatch.runtime.device import hal_device
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
@@ -79,6 +80,11 @@ class Measurement:
     agreements: tuple[Agreement, ...]
 
     argument_bytes: int = 0
+    copy: Timing | None = None
+    """A copy on the device that reads and writes `bytes_moved` together: what a kernel that only
+    moves memory cannot be much faster than."""
+    why_not_compared: str = ""
+    """Why there is no agreement."""
 
     @property
     def best(self) -> Timing:
@@ -99,7 +105,7 @@ class Measurement:
 def read_measurement(values: Mapping[str, Any]) -> Measurement:
     """A measurement that `dataclasses.asdict` made plain."""
     read = dict(values)
-    for name in ("call", "invoke", "native", "kernel"):
+    for name in ("call", "invoke", "native", "kernel", "copy"):
         read[name] = read[name] and Timing(**read[name])
     read["agreements"] = tuple(Agreement(**item) for item in read["agreements"])
     return Measurement(**read | {"shapes": tuple(read["shapes"])})
@@ -229,6 +235,8 @@ class Bench:
             wanted = reference_results(kernel, [_copy(value) for value in given])
             agreements.append(_agreement("the reference", kernel, results, wanted))
         calls = self._calls(inputs)
+        known = kernel if kernel is not None and given is not None else None
+        moved = None if known is None else bytes_moved(known, inputs.dims)
         with ExitStack() as stack:
             if self._image is not None and given is not None and kernel is not None:
                 context = stack.enter_context(NativeContext())
@@ -236,9 +244,11 @@ class Bench:
                 agreements.append(_agreement("the native launch", kernel, results, found))
                 calls["native"] = _timed(launch.run)
                 calls["kernel"] = launch.kernel_seconds
+                calls |= native_copy(context, moved or 0)
+            elif not self.capability:
+                calls |= host_copy(moved or 0)
             timings = time_in_turn(calls, repetitions, budget_s)
         dims = inputs.dims
-        known = kernel if kernel is not None and given is not None else None
         return Measurement(
             dims,
             inputs.shapes,
@@ -246,11 +256,20 @@ class Bench:
             timings["invoke"],
             timings.get("native"),
             timings.get("kernel"),
-            None if known is None else bytes_moved(known, dims),
+            moved,
             None if known is None or known.flops is None else evaluate(known.flops, dims),
             tuple(agreements),
             sum(value.nbytes for value in inputs.values if isinstance(value, numpy.ndarray)),
+            timings.get("copy"),
+            "" if agreements else self._why_not_compared(reference),
         )
+
+    def _why_not_compared(self, reference: bool) -> str:
+        if self.kernel is None:
+            return "more than one kernel has no reference"
+        if self.kernel.reference is None:
+            return f"no reference of `{self.kernel.name}` is here"
+        return "" if reference else "only the first size is, as references may take minutes"
 
     @property
     def subject(self) -> Subject:

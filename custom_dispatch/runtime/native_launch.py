@@ -251,6 +251,24 @@ class NativeLaunch:
         return seconds_of(self._context, [self], 1)
 
 
+class NativeCopy:
+    """A copy of device memory, to be timed as launches are."""
+
+    def __init__(self, context: NativeContext, size: int) -> None:
+        self._context = context
+        self._arguments = (context.allocate(size), context.allocate(size), ctypes.c_size_t(size))
+        self._copy = context.function("cuMemcpyDtoDAsync_v2")
+
+    def enqueue(self, stream: int = 0) -> None:
+        """Copy behind everything else in a stream, and wait for nothing."""
+        status = self._copy(*self._arguments, ctypes.c_void_p(stream))
+        self._context.check("cuMemcpyDtoDAsync_v2", status)
+
+    def seconds(self) -> float:
+        """Copy between two events; the seconds between them, on the GPU's clock."""
+        return seconds_of(self._context, [self], 1)
+
+
 class _Gate:
     """What the default stream waits for, so that launches behind it are there when the first runs.
 
@@ -284,7 +302,9 @@ class _Gate:
         self._context.function("cuMemFreeHost")(self._memory)
 
 
-def seconds_of(context: NativeContext, launches: Sequence[NativeLaunch], times: int) -> float:
+def seconds_of(
+    context: NativeContext, launches: Sequence[NativeLaunch | NativeCopy], times: int
+) -> float:
     """Launch so often between two events, one launch after another and again from the first.
 
     The GPU begins when they are all in its queue, or as many as fit: what the host takes to launch
