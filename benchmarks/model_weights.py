@@ -26,7 +26,7 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
         One is none of the model's.
     """
     known: dict[str, tuple[str, bool]] = {}
-    for name, tensor in module.state_dict().items():
+    for name, tensor in _tensors(module).items():
         for transposed in (False, True)[: tensor.dim()]:
             digest = hashlib.sha256(_content(tensor, transposed)).hexdigest()
             known.setdefault(digest, (name, transposed))
@@ -50,7 +50,7 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
 
 def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> None:
     """Write the archive, given what `origins` found."""
-    tensors = module.state_dict()
+    tensors = _tensors(module)
     entries = []
     for item in said:
         content = _content(tensors[item["of"]].cpu(), item["transposed"])
@@ -66,6 +66,11 @@ def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> No
         )
     with file.open("wb") as opened:
         Parameters(tuple(entries)).write_to(opened)
+
+
+def _tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """All of them by name; `state_dict` leaves out buffers that are not saved."""
+    return dict(module.named_buffers()) | dict(module.state_dict())
 
 
 def archived(file: Path) -> dict[str, torch.Tensor]:

@@ -128,9 +128,8 @@ def _alone_file(name: str, call: str) -> str:
 
 def run(
     directory: Path, device: str, names: list[str], modes: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Compare, and time."""
-    rows = []
+) -> Iterator[dict[str, Any]]:
+    """Compare, and time: a row a call."""
     for name in names:
         case = CASES[name]
         module = case.make(directory)
@@ -159,11 +158,9 @@ def run(
                     right[f"difference of {column}"] = _difference(
                         programs[column], module, on_device
                     )
-            rows.append({"model": name, "call": what, **right})
             eased = case.eased(on_device) if case.eased else None
-            rows[-1] |= _times(module, programs, on_device, modes, eased)
-            print(_line(rows[-1]), flush=True)
-    return rows
+            times = _times(module, programs, on_device, modes, eased)
+            yield {"model": name, "call": what, **right, **times}
 
 
 @torch.no_grad()
@@ -332,9 +329,12 @@ def main() -> int:
     if options.half == "build":
         return 0
     modes = [mode for mode in options.torch_compile or MODES if mode != "no"]
-    rows = run(options.directory, options.device, names, modes)
-    if options.save:
-        _save(options.save, options.device, options.directory, rows)
+    rows = []
+    for row in run(options.directory, options.device, names, modes):
+        rows.append(row)
+        print(_line(row), flush=True)
+        if options.save:  # so far: a later model may fail
+            _save(options.save, options.device, options.directory, rows)
     return 0
 
 
