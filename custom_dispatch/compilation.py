@@ -23,6 +23,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, several, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
@@ -136,6 +137,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
                 library, embedded, "executable", asynchronous=asynchronous, flags=given
             )
             return compile_mlir(text.encode(), [*given, *_TRUSTED])
+        say("code of the kernels for IREE")
         text, apart = write_module_apart(library, embedded, asynchronous=asynchronous, flags=given)
         return compile_mlir(text.encode(), [*given, *_TRUSTED], apart)
 
@@ -151,6 +153,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
     assert placed is not None  # noqa: S101 - as the model is not
     with_files = refers_to_files(model)
+    say("linking kernels into the model")
     linked = link(placed, library, embedded, apart=not whole and not with_files, flags=given)
     source = linked.bytecode
 
@@ -247,6 +250,7 @@ def _with_replacing(
         return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
     given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
     held = [kernel for item in given for kernel in kernels_of(item)]
+    say(f"looking for the places of {len(patterns)} patterns")
     placed = place(model, [*wanted, *given], patterns)
     return placed, [
         *given,
@@ -280,6 +284,7 @@ def compile_mlir(
             name = f"code{number}.mlir"
             (directory / name).write_text(text)
             arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
+        say("waiting for iree-compile")
         done = run_compiler(arguments, source, cwd=directory if apart else None)
         if done.returncode == 0 and done.stdout:
             return done.stdout

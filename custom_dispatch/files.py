@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import os
+import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +20,10 @@ SCRATCH_SUFFIX = ".tmp"
 """How a file that is being written is named, until it takes its name."""
 _ROOM_BYTES = 1 << 18
 """What has to fit into the temporary directory for a failure to be none of the disk's."""
+_PREFIX, _LOCK = "custom-dispatch-", ".lock"
+_SETTLED_SECONDS = 60.0
+_temporary: set[str] = set()
+"""The temporary directories of this process."""
 _CODE = {".py", ".pyi", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc"}
 """Endings of source code, which is no output of this package. Headers are found by compilers."""
 _MAKE_ROOM = "make room there, or set TMPDIR to a directory that has some."
@@ -256,17 +265,54 @@ def temporary_directory() -> Iterator[Path]:
         The directory cannot be made, or its disk is full.
     """
     try:
-        made = tempfile.TemporaryDirectory(prefix="custom-dispatch-")
+        _remove_left_over()
+        made = tempfile.TemporaryDirectory(prefix=_PREFIX)
+        lock = _locked(Path(made.name))
     except OSError as problem:
         raise OutputError(
             f"No temporary directory can be made: {_reason(problem)}.", next_step=_MAKE_ROOM
         ) from problem
-    with made as name:
-        try:
-            yield Path(name)
-        except Exception:
-            check_room(Path(name))
-            raise
+    _temporary.add(made.name)
+    try:
+        with made as name:
+            try:
+                yield Path(name)
+            except Exception:
+                check_room(Path(name))
+                raise
+    finally:
+        os.close(lock)
+        _temporary.discard(made.name)
+
+
+def remove_temporary_directories() -> None:
+    """Remove the temporary directories of this process, which is about to end at once."""
+    for name in tuple(_temporary):
+        shutil.rmtree(name, ignore_errors=True)
+
+
+def _locked(directory: Path, flags: int = os.O_CREAT) -> int:
+    """Hold the lock of a temporary directory, which ends with the process that holds it."""
+    lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | flags, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+@functools.cache
+def _remove_left_over() -> None:
+    """Remove, once a process, the temporary directories of processes that were killed."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            status = directory.lstat()
+            young = time.time() - status.st_mtime < _SETTLED_SECONDS  # not locked yet, perhaps
+            if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and not young:
+                lock = _locked(directory, 0)
+                shutil.rmtree(directory, ignore_errors=True)
+                os.close(lock)
 
 
 def check_room(directory: Path) -> None:

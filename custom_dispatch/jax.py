@@ -33,6 +33,7 @@ from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.frontends.patterns.replace import patterns_of
+from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     patterns = patterns_of(
         [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in as_list(replace)]
     )
+    say("exporting the function with JAX")
     exported = export_function(
         function,
         arguments,

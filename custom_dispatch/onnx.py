@@ -44,6 +44,7 @@ from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
 
     def compiled(graph: Graph) -> CompiledModule:
         typed = infer_types(graph, nodes)
+        say("looking for the places of patterns, and importing the model")
         replaced = replace_places(typed.model, patterns) if patterns else None
         put = {item.kernel for item in replaced or ()}
         items = [pattern.item for pattern in patterns if pattern.item.name in put]

@@ -6,6 +6,7 @@ own: nvcc starts cicc and ptxas, and a time limit must end those too.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import select
@@ -13,6 +14,7 @@ import selectors
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -29,9 +31,25 @@ cache starts a server) may hold its pipes for ever."""
 _KILLED_SECONDS = 10.0
 """The same of one that was killed, and with much memory takes a while to be gone."""
 
+_WATCHER = """
+import os, sys
+groups = set()
+for line in sys.stdin.buffer:
+    (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, 9)
+    except OSError:
+        pass
+"""
+"""A process that is told of every program, and ends those that are left when this process is gone:
+killed or crashed, it can end nothing itself. Its input ends with this process."""
+
 # Programs that a thread of this process waits for. Adding and discarding are atomic.
 _running: set[subprocess.Popen[bytes]] = set()
 _times_ended = 0
+_watcher: subprocess.Popen[bytes] | None = None
+_watcher_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +69,7 @@ class Started:
         self._name = name
         self._stderr = b""
         _running.add(process)
+        _tell("+", process)
 
     def __enter__(self) -> Started:
         return self
@@ -66,7 +85,7 @@ class Started:
         wait
             Whether to wait until it is gone, which takes milliseconds where it has much memory.
         """
-        _running.discard(self._process)
+        _forget(self._process)
         if self._process.returncode is not None:
             return
         if wait:
@@ -89,7 +108,7 @@ class Started:
             _kill_group(self._process)
             raise
         finally:
-            _running.discard(self._process)
+            _forget(self._process)
         return Completed(self._process.returncode, stdout, stderr.decode("utf-8", "replace"))
 
     def ask(self, question: bytes, *, timeout_seconds: float) -> bytes | Completed:
@@ -119,7 +138,7 @@ class Started:
         if answer is not None:
             return answer
         stderr = self._stderr + _kill_group(self._process)
-        _running.discard(self._process)
+        _forget(self._process)
         return Completed(self._process.returncode, b"", stderr.decode("utf-8", "replace"))
 
     def take_stderr(self) -> str:
@@ -263,6 +282,48 @@ def end_all() -> None:
 def times_ended() -> int:
     """How often `end_all` was called: whether a program that is gone was ended by it."""
     return _times_ended
+
+
+def _forget(process: subprocess.Popen[bytes]) -> None:
+    _running.discard(process)
+    _tell("-", process)
+
+
+def _tell(what: str, process: subprocess.Popen[bytes]) -> None:
+    """Tell the watcher that a program runs, or does no longer."""
+    global _watcher
+    with _watcher_lock, contextlib.suppress(OSError):
+        if _watcher is None and what == "+":
+            _watcher = subprocess.Popen(  # noqa: S603 - as above
+                [sys.executable, "-I", "-S", "-c", _WATCHER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        if _watcher is not None and _watcher.stdin is not None:
+            os.write(_watcher.stdin.fileno(), f"{what}{process.pid}\n".encode())
+
+
+def _leave_watcher() -> None:
+    if _watcher is not None and _watcher.stdin is not None:
+        _watcher.stdin.close()
+        _watcher.wait()
+
+
+def _forked() -> None:
+    """The parent's watcher is to see the end of the parent alone."""
+    global _watcher, _watcher_lock
+    _watcher_lock = threading.Lock()
+    if _watcher is not None and _watcher.stdin is not None:
+        _watcher.stdin.close()
+        _watcher.returncode = 0  # it is no child of this process
+    _watcher = None
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_leave_watcher)
 
 
 def _signal_group(process: subprocess.Popen[bytes]) -> None:

@@ -35,6 +35,7 @@ from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import compile_error
 from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.frontends.torch.unsigned import check_unsigned
+from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     named = None if kernels is None else check_callees(kernels)
     with _without_its_own_warning():
         program = export_model(model, arguments, dynamic_shapes)
+        if replace:
+            say("looking for the places of patterns in PyTorch's graph")
         program, replaced = replace_places(program, replace)
         check_unsigned(program)
         found = kernels_in(program)
@@ -117,6 +120,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
                 expected="a call of what cd.torch.register returns",
                 next_step="call it in the model, or give replace=[...] or kernels=[...].",
             )
+        say("importing the model")
         module, parameters = import_program(program, name, most_inline)
     try:
         compiled = compile_module(module, given, targets, flags=flags, store=store, **options)

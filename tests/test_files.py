@@ -195,3 +195,33 @@ def test_a_full_disk_is_not_blamed_on_the_source(tmp_path: Path, compiler: str) 
         "make room there, or set TMPDIR to a directory that has some.\n"
     ), done.stderr
     assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_by_a_later_one(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom custom_dispatch.files import temporary_directory\n"
+        "with temporary_directory() as made:\n"
+        "    (made / 'large').write_text('x')\n"
+        "    if len(sys.argv) > 1:\n"
+        "        print(made, flush=True)\n"
+        "        sys.argv[1] == 'kill' and os.kill(os.getpid(), 9)\n"
+        "        sys.stdin.read()\n"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    subprocess.run([*command, "kill"], env=environment, check=False, stdout=subprocess.PIPE)
+    (killed,) = tmp_path.iterdir()
+    (foreign,) = [tmp_path / "custom-dispatch-of-somebody"]
+    foreign.mkdir()
+    with subprocess.Popen(
+        [*command, "wait"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as living:
+        assert living.stdout is not None
+        used = Path(living.stdout.readline().decode().strip())
+        assert killed.exists()  # it is young: its process might only begin
+        for directory in (killed, used, foreign):
+            os.utime(directory, (1, 1))
+        subprocess.run(command, env=environment, check=True)
+        assert set(tmp_path.iterdir()) == {used, foreign}
+        living.communicate()
+    assert set(tmp_path.iterdir()) == {foreign}

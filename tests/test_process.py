@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from processes import wait_until_ended
+from processes import is_running, wait_until, wait_until_ended
 
 from custom_dispatch import process
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
@@ -216,3 +217,31 @@ def test_a_program_that_is_gone_is_no_error() -> None:
         ended = started.ask(b"ptx" * 500_000, timeout_seconds=60)
     assert isinstance(ended, process.Completed)
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_programs_end_with_the_process_that_started_them(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """It has no handler, and hears of no SIGKILL."""
+    note = tmp_path / "pids"
+    inner = f"sleep 60 & echo $$ $! > {note}; wait"
+    code = f"from custom_dispatch.process import run; run(['sh', '-c', {inner!r}])"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        wait_until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        pids = [int(word) for word in note.read_text().split()]
+        assert all(map(is_running, pids))
+        time.sleep(0.5)  # it may not have told its watcher yet
+        process.send_signal(number)
+    wait_until_ended(pids)
+
+
+def test_a_forked_process_leaves_the_programs_of_its_parent_alone() -> None:
+    code = (
+        "import os\nfrom custom_dispatch.process import start\n"
+        "with start(['cat']) as cat:\n"
+        "    if os.fork() == 0:\n        os._exit(0)\n"
+        "    os.wait()\n    assert cat.finish(b'still here').stdout == b'still here'\n"
+    )
+    done = run([sys.executable, "-X", "dev", "-c", code])
+    assert (done.returncode, done.stderr) == (0, "")

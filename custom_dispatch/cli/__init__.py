@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from types import FrameType
@@ -133,8 +135,33 @@ class _EndedError(KeyboardInterrupt):
         self.number = number
 
 
+_running = False
+"""Whether a command runs, and has not said how it ended."""
+_PATIENCE_S = 0.7
+"""How long threads have to come to their end: one may be in a compiler, which hears nothing."""
+
+
 def _end(number: int, _: FrameType | None) -> NoReturn:
+    leaving = threading.Timer(_PATIENCE_S, _leave, [number])
+    leaving.daemon = True
+    leaving.start()
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise _EndedError(number)
+
+
+def _leave(number: int) -> None:
+    """End at once, as `main` ends a command that was interrupted."""
+    from custom_dispatch.files import remove_temporary_directories
+    from custom_dispatch.process import end_all
+
+    end_all()
+    remove_temporary_directories()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        if _running:
+            _fail("interrupted" if number == signal.SIGINT else "ended", 0, verbose=False)
+    os._exit(EXIT_SIGNAL + number)
 
 
 def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
@@ -161,7 +188,12 @@ def _fail(message: str, status: int, verbose: bool) -> int:
 
 def script() -> None:
     """The `custom-dispatch` program."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        # `nohup` has SIGHUP ignored, and a shell SIGINT of what it starts in the background.
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
-    sys.exit(main())
+    global _running
+    _running = True
+    status = main()
+    _running = False
+    sys.exit(status)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,8 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_LONG_S = 2.0
+"""How long a phase takes that a log tells of."""
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
 """What is built where nobody asks for targets: in `demo` and `check`."""
 
@@ -159,13 +163,47 @@ def split_targets(targets: tuple[str, ...]) -> list[str]:
 
 @contextmanager
 def progress(message: str) -> Iterator[Callable[[str], None]]:
-    """Show that something is going on, on a terminal; what is given back adds to the message."""
+    """Show what is going on, and for how long: on a terminal always, in a log what takes long.
+
+    What the rooms log is shown, and what is given to the function that comes back.
+    """
     import sys
 
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
+    from custom_dispatch.phases import listening
 
-    with Console(stderr=True).status(message) as status:
-        yield lambda more: status.update(f"{message}: {more}")
+    started = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False)
+        console = Console(stderr=True)
+        with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
+            task = shown.add_task(message, total=None)
+
+            def say(more: str) -> None:
+                shown.update(task, description=f"{message}: {more}")
+
+            with listening(say):
+                yield say
+        return
+
+    timer: threading.Timer | None = None
+
+    def print_later(more: str) -> None:
+        """Print a phase once it has taken a while."""
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+        elapsed = time.monotonic() - started
+        line = f"{message}: {more} (since {elapsed:.0f} s)"
+        timer = threading.Timer(_LONG_S, click.echo, [line], {"err": True})
+        timer.daemon = True
+        timer.start()
+
+    try:
+        with listening(print_later):
+            yield lambda _: None
+    finally:
+        if timer is not None:
+            timer.cancel()

@@ -17,6 +17,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_switch, several
 from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.phases import say
 from custom_dispatch.process import end_all
 from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.compiler import check_compiler_name
@@ -222,6 +223,8 @@ def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
     def make(job: _Work) -> Object:
         if interrupted.is_set():
             raise CancelledError
+        made = "PTX for the CPU" if job.for_cpu else f"object for {job.target}"
+        say(f"{made} of {', '.join(kernel.name for kernel in job.plan.kernels)}")
         return _build(job)
 
     def make_all() -> None:

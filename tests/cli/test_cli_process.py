@@ -15,8 +15,12 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import wait_until
 
+import custom_dispatch as cd
+from custom_dispatch.cli.options import progress
 from custom_dispatch.cli.report import show_table
+from custom_dispatch.phases import say
 
 COMMAND = [sys.executable, "-m", "custom_dispatch"]
 
@@ -162,6 +166,67 @@ def test_interrupting_leaves_nothing(
     assert err.strip() == said
     assert set(work.iterdir()) == before
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_thread_that_hears_nothing_is_not_waited_for(number: signal.Signals, work: Path) -> None:
+    (work / "busy.py").write_text(
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor() as pool:\n"
+        "    waiting = pool.submit(time.sleep, 60)\n"
+        "    open('begun', 'w')\n    waiting.result()\n"
+    )
+    with subprocess.Popen(
+        [*COMMAND, "build", "busy.py", "-t", "cpu", "--out", "o"],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    ) as process:
+        wait_until((work / "begun").exists, 60)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert err.strip() == {signal.SIGINT: "interrupted", signal.SIGTERM: "ended"}[number]
+
+
+def test_what_takes_long_is_told_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("custom_dispatch.cli.options._LONG_S", 0.2)
+    with progress("building"):
+        say("an object that is soon there")
+        say("an object that takes long")
+        time.sleep(1)
+    with progress("building"):
+        say("an object that was kept")
+    time.sleep(0.4)
+    assert capsys.readouterr().err == "building: an object that takes long (since 0 s)\n"
+
+
+def test_a_terminal_shows_the_phase_and_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("building"):
+        say("waiting for iree-compile")
+        time.sleep(0.5)
+    assert "building: waiting for iree-compile" in terminal.getvalue()
+    assert "0:00:00" in terminal.getvalue()
+
+
+def test_a_compilation_logs_what_it_is_at(work: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from custom_dispatch.cli.kernels import load_members
+
+    caplog.set_level("INFO", "custom_dispatch")
+    kernels = load_members(("simple_mul.py",))
+    cd.compile(work / "model.mlir", kernels, ["cuda:sm_80", "cpu"], store=False)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "object for cuda:sm_80 of simple_mul, simple_mul_inplace",
+        "linking kernels into the model",
+        "waiting for iree-compile",
+    ]
 
 
 def test_a_table_without_rows_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:

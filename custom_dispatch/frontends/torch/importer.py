@@ -30,6 +30,7 @@ from custom_dispatch.frontends.torch.writes import changes_a_value
 from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
+from custom_dispatch.phases import say
 
 # What `a & b` is in PyTorch, and IREE's conversion knows by its other name alone.
 _OTHER_NAMES = {
@@ -72,6 +73,7 @@ def export_model(
         check_arguments(arguments)
         try:
             with quiet_tracing(), assignments_refused():
+                say("exporting the model with PyTorch")
                 program = torch.export.export(
                     model, _distinct(arguments), dynamic_shapes=dynamic_shapes
                 )
