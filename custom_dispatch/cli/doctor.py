@@ -6,55 +6,111 @@ import importlib.metadata
 import os
 import platform
 import shutil
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.locations import Search
+
 
 @click.command(short_help="Say what this machine can build and run.")
-def doctor() -> None:
-    """Say what this machine can build and run, and what to do about the rest."""
+def doctor() -> int:
+    """Say what this machine can build and run, and what to do about the rest.
+
+    The exit status is 1 where something that is here cannot work, or no kernel can be built.
+    """
     from custom_dispatch.cli.report import show_table
 
     packages = ("custom-dispatch", "iree-base-compiler", "iree-base-runtime")
-    rows = [("Python", platform.python_version(), "")]
+    rows = [Row("Python", platform.python_version())]
     rows += [_package(name) for name in packages]
-    rows += _compilers()
-    rows += _devices()
+    compilers = _compilers()
+    rows += compilers
+    rows += _devices(_release_built(compilers))
     rows.append(_store())
     note = "add it to CMAKE_MODULE_PATH, then include(CustomDispatch)"
-    rows.append(("CMake function", str(_cmake()), note))
-    show_table(("what", "found", "note"), rows)
+    rows.append(Row("CMake function", str(_cmake()), note))
+    show_table(("what", "found", "note"), [row[:3] for row in rows])
+    return int(any(row.fails for row in rows))
 
 
-def _package(name: str) -> tuple[str, str, str]:
+class Row(NamedTuple):
+    """What is told of one part of this machine."""
+
+    what: str
+    found: str
+    note: str = ""
+    fails: bool = False
+    """Whether something cannot work for it."""
+
+
+def _package(name: str) -> Row:
     try:
-        return name, importlib.metadata.version(name), ""
+        return Row(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return name, "no", f"pip install {name}"
+        todo = "install this package" if name == "custom-dispatch" else f"pip install {name}"
+        # A clone on the path is as good as an installed one.
+        return Row(name, "no", todo, fails=name != "custom-dispatch")
 
 
-def _compilers() -> list[tuple[str, str, str]]:
+def _compilers() -> list[Row]:
+    from custom_dispatch.installation import install_command
+    from custom_dispatch.toolchain.locations import find_nvrtc, find_tool
+    from custom_dispatch.toolchain.nvcc import tool_version
+    from custom_dispatch.toolchain.releases import nvcc_conflict, release
+
+    parts = {"nvrtc": find_nvrtc(), "nvcc": find_tool("nvcc"), "ptxas": find_tool("ptxas")}
+    none = parts["nvrtc"].found is None and parts["nvcc"].found is None
+    rows = {name: _compiler(name, search, fails=none) for name, search in parts.items()}
+    nvrtc, nvcc, ptxas = rows.values()
+    if ptxas.found == "no":
+        rows["ptxas"] = ptxas._replace(note=install_command("cuda"), fails=True)
+    elif nvrtc.found != "no" and _numbers(nvrtc.found) > _numbers(ptxas.found):
+        note = f"PTX becomes that of ptxas {release(ptxas.found)}, where ptxas agrees; "
+        rows["nvrtc"] = nvrtc._replace(note=note + f"one release: {install_command('cuda')}")
+    path = parts["nvcc"].found
+    if path is not None and nvcc.found != "no":
+        conflict = nvcc_conflict(path, tool_version(path))
+        note = "" if conflict is None else f"{conflict}; {install_command('nvcc')}"
+        rows["nvcc"] = nvcc._replace(note=note, fails=conflict is not None)
+    gcc = shutil.which("gcc")
+    note = "" if gcc else "only nvcc needs it: apt install g++"
+    return [rows["nvrtc"], rows["nvcc"], Row("gcc", gcc or "no", note), rows["ptxas"]]
+
+
+def _compiler(name: str, search: Search, *, fails: bool) -> Row:
+    """A compiler or ptxas by itself: one that is here and does not start fails."""
     from custom_dispatch.errors import CustomDispatchError
     from custom_dispatch.toolchain.compiler import find_compiler
-    from custom_dispatch.toolchain.locations import find_tool
+    from custom_dispatch.toolchain.nvcc import tool_version
 
-    rows = []
-    for name in ("nvrtc", "nvcc"):
-        try:
-            rows.append((name, find_compiler(name).version, ""))
-        except CustomDispatchError as error:
-            rows.append((name, "no", f"{error.found} {error.next_step}"))
-    gcc = shutil.which("gcc")
-    rows.append(("gcc", gcc or "no", "" if gcc else "only nvcc needs it: apt install g++"))
-    ptxas = find_tool("ptxas")
-    if ptxas.found is not None:
-        rows.append(("ptxas", str(ptxas.found), "checks every object"))
-    else:
-        rows.append(("ptxas", "no", "pip install 'custom-dispatch[cuda]'"))
-    return rows
+    try:
+        path = search.require("cuda")
+        if name == "ptxas":
+            return Row(name, tool_version(path), f"checks every object; {path}")
+        return Row(name, find_compiler(name).version)
+    except CustomDispatchError as error:
+        broken = search.found is not None
+        return Row(name, "no", f"{error.found} {error.next_step}", fails=fails or broken)
 
 
-def _devices() -> list[tuple[str, str, str]]:
+def _release_built(compilers: list[Row]) -> tuple[int, int] | None:
+    """The CUDA release whose PTX is made here: that of the first compiler, but not over ptxas'."""
+    versions = {row.what: _numbers(row.found) for row in compilers if row.found[:1].isdigit()}
+    made = versions.get("nvrtc", versions.get("nvcc"))
+    if made is None or "ptxas" not in versions:
+        return None
+    return min(made, versions["ptxas"])
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    """A release, to be compared."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _devices(built: tuple[int, int] | None) -> list[Row]:
     from custom_dispatch.runtime.choice import newest_ptx, why_not
     from custom_dispatch.runtime.device import devices, iree_drivers
     from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
@@ -63,18 +119,23 @@ def _devices() -> list[tuple[str, str, str]]:
     driver = driver_state()
     version = driver.cuda_version
     ptx = None if version is None else newest_ptx(version)
+    note = "" if ptx is None else f"reads PTX up to {ptx[0]}.{ptx[1]}"
+    needed = None if built is None else newest_ptx(built)
+    too_old = bool(driver.gpus) and ptx is not None and needed is not None and needed > ptx
+    if too_old and ptx is not None and needed is not None:
+        note += (
+            f", and the compilers here make {needed[0]}.{needed[1]}: update the driver, or build "
+            f"with --ptx-version {ptx[0]}.{ptx[1]} or --image cubin"
+        )
     rows = [
-        (
-            "NVIDIA driver",
-            driver.description or "no",
-            "" if ptx is None else f"reads PTX up to {ptx[0]}.{ptx[1]}",
-        ),
-        ("IREE's drivers", ", ".join(iree_drivers()), ""),
+        Row("NVIDIA driver", driver.description or "no", note, fails=too_old),
+        Row("IREE's drivers", ", ".join(iree_drivers())),
     ]
     problem = why_not("cuda")
-    if problem is not None:
-        rows.append(("cuda", "no", problem))
     present = hardware().gpu_names
+    if problem is not None:
+        # Nobody who hides a GPU expects it to work.
+        rows.append(Row("cuda", "no", problem, bool(present) and VISIBLE_DEVICES not in os.environ))
     hidden = "" if len(present) <= len(driver.gpus) else _hidden(VISIBLE_DEVICES, listed(present))
     for device in devices():
         note = _BEST_FOR_CPU if device.kind == "cpu" else hidden
@@ -82,7 +143,7 @@ def _devices() -> list[tuple[str, str, str]]:
             shown = os.environ.get(VISIBLE_DEVICES, "").split(",")
             name = shown[device.index] if len(shown) > device.index else str(device.index)
             note = f"not used here; with {VISIBLE_DEVICES}={name.strip()} it is the first"
-        rows.append((device.kind, str(device), note))
+        rows.append(Row(device.kind, str(device), note))
     return rows
 
 
@@ -94,14 +155,14 @@ def _hidden(variable: str, present: str) -> str:
     return f"this machine has {present}" + (f"; {variable} is {value!r}" if value else "")
 
 
-def _store() -> tuple[str, str, str]:
+def _store() -> Row:
     from custom_dispatch.store import open_store
     from custom_dispatch.store.directory import DIRECTORY_VARIABLE
 
     store = open_store()
     if store is None:
-        return "store", "no", f"{DIRECTORY_VARIABLE} turns it off or names what cannot be used"
-    return "store", str(store.path), "keeps what was compiled; see `custom-dispatch store`"
+        return Row("store", "no", f"{DIRECTORY_VARIABLE} turns it off or names what cannot be used")
+    return Row("store", str(store.path), "keeps what was compiled; see `custom-dispatch store`")
 
 
 def _cmake() -> object:

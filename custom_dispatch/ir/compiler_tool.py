@@ -51,7 +51,7 @@ def find_compiler_tool(name: str = TOOL) -> Path:
     raise ToolNotFoundError(
         "The IREE compiler is not installed in this Python environment.",
         expected="the package iree-base-compiler 3.13",
-        next_step="pip install 'iree-base-compiler>=3.13,<3.14'.",
+        next_step="pip install 'iree-base-compiler>=3.13.0,<3.14'.",
     )
 
 

@@ -56,3 +56,13 @@ def cccl_refuses_other_headers(nvcc: Path) -> bool:
         return NO_CCCL_CHECK not in check.read_text("utf-8", "replace")
     except OSError:
         return False
+
+
+def nvcc_conflict(nvcc: Path, version: str) -> str | None:
+    """Why an nvcc of a version cannot compile, or not everything, for what pip put beside it."""
+    nvvm, headers = nvvm_version(nvcc), headers_release(nvcc)
+    if nvvm is not None and release(nvvm) != release(version):
+        return f"does not compile with the compiler proper (nvidia-nvvm) of {nvvm}"
+    if headers not in (None, release(version)) and cccl_refuses_other_headers(nvcc):
+        return f"compiles no CUB, Thrust or <cuda/...> with the CUDA headers of {headers}"
+    return None

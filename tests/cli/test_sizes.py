@@ -40,3 +40,10 @@ def test_sizes_and_ranges() -> None:
 def test_wrong_sizes_are_refused(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(cd.CustomDispatchError, match=message):
         parse_sizes(words)
+
+
+def test_the_next_step_names_the_commands_own_option() -> None:
+    for option in ("--dims", "--shape"):
+        with pytest.raises(cd.CustomDispatchError) as caught:
+            parse_sizes(("n",), option)
+        assert caught.value.next_step == f"write {option} n=1024 or {option} n=1024:1048576:x4."

@@ -259,6 +259,29 @@ def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
     assert any(row.startswith("IREE's drivers cuda, ") for row in rows)
 
 
+def test_doctor_fails_where_a_gpu_that_is_here_cannot_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from custom_dispatch.cli import main
+
+    state = DriverState((Gpu(0, "NVIDIA H200", 90, 140 << 30),), (12, 4), "", "550.54.15")
+    for room in (driver, device):
+        monkeypatch.setattr(room, "driver_state", lambda: state)
+    assert main(["doctor"]) == 1
+    assert (
+        "reads PTX up to 8.4, and the compilers here make 9.0: update the driver, or build with "
+        "--ptx-version 8.4 or --image cubin" in capsys.readouterr().out
+    )
+    # A GPU without a usable driver; one that is hidden on purpose is no failure.
+    monkeypatch.undo()
+    present = Hardware("580.159.04", ("NVIDIA H200",))
+    monkeypatch.setattr(hardware, "hardware", lambda: present)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert main(["doctor"]) == int(device.device_problem("cuda") is not None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert main(["doctor"]) == 0
+
+
 def test_cpu_code_for_a_better_cpu_is_refused_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would end the process with SIGILL."""
     module = cd.compile(None, simple_mul, ["cpu:x86-64-v4"])
