@@ -260,6 +260,8 @@ def _wait_for_calls() -> None:
     latest = time.monotonic() + _LONGEST_EXIT_S
     while _calls and time.monotonic() < latest:
         time.sleep(0.001)
+    # What frameworks never let go (an operator's functions, and so a script's globals) is no leak.
+    _keep_for_ever()
 
 
 os.register_at_fork(after_in_child=_forked)

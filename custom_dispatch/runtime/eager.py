@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
 
 _lock = threading.Lock()
-# A kernel, the device, the compiler, and whether the store is used.
-_Key = tuple[Kernel, str, str, bool]
+# A kernel's `id`, the device, the compiler, and whether the store is used.
+_Key = tuple[int, str, str, bool]
 _functions: dict[_Key, Function] = {}
 _refused: dict[_Key, UnsupportedInstructionError] = {}
 _prepared: dict[_Key, PreparedCall] = {}
@@ -58,6 +60,13 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def _drop(kernel: int) -> None:
+    """Keep nothing of a kernel that is gone: a cell of a notebook declares one whenever it runs."""
+    for kept in (_functions, _refused, _prepared):
+        for key in [key for key in tuple(kept) if key[0] == kernel]:
+            kept.pop(key, None)
 
 
 def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -136,7 +145,7 @@ class _How(NamedTuple):
 def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], how: _How) -> Any:
     """As `call`, with leading dims as one."""
     device, compiler, fallback, store = how
-    key = (kernel, device, compiler, store)
+    key = (id(kernel), device, compiler, store)
     prepared = _prepared.get(key)
     if prepared is not None and not prepared.usable:
         prepared = None  # what "auto" meant is gone: a lost GPU
@@ -165,7 +174,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
     kind = kind_of_device(kernel, device)
     try:
-        function = _function((kernel, kind, compiler, store))
+        function = _function(kernel, kind, compiler, store)
     except UnsupportedInstructionError as error:
         if not fallback or kernel.fallback is None or kind == CHECKED:
             raise
@@ -330,18 +339,20 @@ def kind_of_device(kernel: Kernel, device: str) -> str:
     return "cuda" if usable else "cpu"
 
 
-def _function(key: _Key) -> Function:
+def _function(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
+    key = (id(kernel), kind, compiler, store)
     found = _functions.get(key)
     if found is not None:
         return found
     with _lock:  # one build, however many threads call first
         if key in _refused:
-            raise _refused[key]
+            raise copy.copy(_refused[key])
         if key not in _functions:
             try:
-                _functions[key] = _build(*key)
+                weakref.finalize(kernel, _drop, id(kernel)).atexit = False
+                _functions[key] = _build(kernel, kind, compiler, store)
             except UnsupportedInstructionError as error:
-                _refused[key] = error  # and so will be every other call
+                _refused[key] = copy.copy(error)  # without frames that hold the kernel
                 raise
         return _functions[key]
 
@@ -377,7 +388,7 @@ def module_for(
 
 def keep(kernel: Kernel, kind: str, module: bytes) -> None:
     """Let calls of a kernel run a module that `module_for` compiled elsewhere."""
-    _functions[kernel, kind, "auto", True] = _loaded(kernel, kind, module)
+    _functions[id(kernel), kind, "auto", True] = _loaded(kernel, kind, module)
 
 
 def _loaded(kernel: Kernel, kind: str, module: CompiledModule | bytes) -> Function:

@@ -27,6 +27,7 @@ from custom_dispatch.toolchain.tuned import tuned
 _by_table: dict[tuple[Choice, str], tuple[Choice, Target | None]] = {}
 """Choices by their tables, which are read once a process, for each kind of device; and the target
 whose table counts there."""
+_MOST_TABLES = 256
 
 
 def choose(
@@ -84,6 +85,8 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
             targets = [Target("cpu", cpu="host")]
         found = tuned(choice, targets)
         measured = (target for target in targets if found.measured_for(target))
+        if len(_by_table) == _MOST_TABLES:
+            del _by_table[next(iter(_by_table))]
         _by_table[key] = found, next(measured, None)
     dims: dict[str, int] = {}
     for operand in first.inputs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -65,3 +67,27 @@ def test_memory_is_given_back_among_calls(threads: int) -> None:
         worker.join(60)
     assert not wrong
     assert device.give_back_memory(1)
+
+
+def test_a_script_that_keeps_everything_ends_in_silence() -> None:
+    """A registry of ONNX keeps the script's globals: programs, arrays and frames with devices."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import threading, numpy, custom_dispatch as cd\n"
+            "from cuda_kernels.simple_mul import simple_mul\n"
+            "operator = cd.onnx.register(simple_mul)\n"
+            "program = cd.load(cd.compile(None, simple_mul, 'cpu'))\n"
+            "x = numpy.ones(4, numpy.float32)\n"
+            "array, product = program.to_device(x), simple_mul(x, x)\n"
+            "try:\n    program.simple_mul(x, numpy.ones((2, 2)))\n"
+            "except cd.CustomDispatchError as error:\n    kept = error\n"
+            "def call_on():\n    while True:\n        program.simple_mul(array, array)\n"
+            "threading.Thread(target=call_on, daemon=True).start()\n",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

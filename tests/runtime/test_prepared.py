@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from sample_kernels import samples
 
+import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError
 from custom_dispatch.runtime import eager, prepared
@@ -93,3 +97,50 @@ def test_sizes_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatc
         assert (mul(x, x) == x).all()
     (found,) = eager._prepared.values()
     assert len(found.checked) == 3
+
+
+def test_a_kernel_that_is_gone_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A cell of a notebook that runs again declares its kernels again."""
+
+    def cell() -> weakref.ref[cd.Kernel]:
+        kernel = cd.Kernel(
+            "simple_mul",
+            source=str(simple_mul.source),
+            operands=simple_mul.operands,
+            block=64,
+            grid=simple_mul.grid,
+        )
+        x = numpy.ones(4, numpy.float32)
+        for bound in (kernel.on("cpu"), kernel.on("cpu"), kernel):
+            assert numpy.array_equal(bound(x, x), x)
+        return weakref.ref(kernel)
+
+    kept = (eager._functions, eager._prepared, eager._refused)
+    gc.collect()
+    before = list(map(len, kept))
+    declared = [cell() for _ in range(5)]
+    gc.collect()
+    assert [kernel() for kernel in declared] == [None] * 5
+    assert list(map(len, kept)) == before
+
+
+def test_a_refusal_keeps_no_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "clock.cu"
+    source.write_text(
+        'extern "C" __global__ void clock(unsigned* y) {\n'
+        'asm("mov.u32 %0, %%envreg3;" : "=r"(*y)); }'
+    )
+
+    def cell() -> weakref.ref[cd.Kernel]:
+        kernel = cd.Kernel(
+            "clock", source=source, operands=[cd.Out("y", "u32", [1])], block=1, grid=1
+        )
+        for _ in range(2):
+            with pytest.raises(cd.CustomDispatchError, match="envreg3"):
+                kernel.on("cpu")()
+        return weakref.ref(kernel)
+
+    declared = cell()
+    gc.collect()
+    assert declared() is None
+    assert not eager._refused
