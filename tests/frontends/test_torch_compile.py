@@ -252,14 +252,45 @@ def test_pythons_operators_on_integers_and_bools_compile() -> None:
 
     def compute(x: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, ...]:
         bits = ((m & 6) | (m ^ x.int())) + (m << 1) + (m >> 1)
+        bits <<= 2
+        bits |= 1
+        bits ^= m
         ones = m.new_ones((), dtype=torch.bool)
-        return multiply(x, x), bits, ones & (m > 2) | (m == 0)
+        chosen = ones & (m > 2) | (m == 0)
+        chosen &= m < 6
+        return multiply(x, x), bits, x.double().diff(), chosen
 
     model, x, m = Calls(compute), torch.rand(7), torch.arange(7, dtype=torch.int32)
+    kept = {str(node.target) for node in export_model(model, (x, m), None).graph.nodes}
+    assert "aten.to.dtype" in kept  # as patterns look for it
+    assert "aten._to_copy.default" not in kept
     program = cd.load(cd.torch.compile(model, (x, m), ["cpu"]), "cpu")
-    product, bits, chosen = program.main(x, m)
-    agrees((product, bits), model(x, m)[:2])
-    assert numpy.asarray(chosen).astype(bool).tolist() == model(x, m)[2].tolist()
+    *numbers, chosen = program.main(x, m)
+    agrees(tuple(numbers), model(x, m)[:3])
+    assert numpy.asarray(chosen).astype(bool).tolist() == model(x, m)[3].tolist()
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.multiply = cd.torch.register(simple_mul)
+        self.lstm = torch.nn.LSTM(8, 8, num_layers=2, proj_size=4, bidirectional=True)
+        self.gru = torch.nn.GRU(8, 4, bias=False, batch_first=True)
+        self.rnn = torch.nn.RNN(4, 4, nonlinearity="relu")
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found, (_, cells) = self.lstm(x)
+        found = self.rnn(self.gru(found)[0])[0]
+        return self.multiply(found.reshape(-1), found.reshape(-1)), cells
+
+
+@torch.no_grad()
+def test_pytorchs_recurrent_networks_compile() -> None:
+    model, x = Recurrent().eval(), torch.randn(3, 2, 8)
+    weights = [id(weight) for weight in model.lstm._flat_weights]
+    program = cd.load(cd.torch.compile(model, (x,), ["cpu"]), "cpu")
+    assert [id(weight) for weight in model.lstm._flat_weights] == weights
+    agrees(program.main(x), model(x))
 
 
 @torch.no_grad()

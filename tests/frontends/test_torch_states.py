@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import subprocess
 import sysconfig
 from collections.abc import Callable
@@ -198,6 +199,140 @@ def test_results_and_arguments_stay_as_they_are() -> None:
     numpy.testing.assert_array_equal(program.main(numbers(0))[1].to_host(), numbers(0) * 9)
 
 
+@dataclasses.dataclass(slots=True, frozen=True)
+class Layer:
+    keys: torch.Tensor
+    values: list[torch.Tensor]
+
+
+def held(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    model.box[0].add_(1)
+    model.table["sums"][0] += x  # a view is written
+    model.pair[1][1].mul_(2)
+    model.layer.keys.copy_(model.layer.keys + x)
+    model.layer.values[0].data.sub_(x)
+    model.registered.add_(1)
+    before = model.others[0] * 2  # the same tensor
+    model.others[0].mul_(2)
+    model.weight.add_(1)
+    model.last = x * 3  # which the next call does not read
+    model.size = x.shape[0]
+    scale = model.box[0].tolist()
+    return (
+        model.box[0], model.table["sums"], model.pair[1][1], model.layer.keys,
+        model.layer.values[0], model.registered, before, model.head(x.reshape(1, SIZE)),
+        multiply(x, model.last), x * scale, model.plain[0] + 1,
+    )  # fmt: skip
+
+
+def holding(function: Callable[..., Any]) -> Any:
+    model = Model(function, registered=torch.zeros(SIZE))
+    model.box = [torch.zeros(())]
+    model.table = {"sums": torch.ones(2, SIZE)}
+    model.pair = (1, (2, torch.ones(SIZE)))
+    model.layer = Layer(torch.zeros(SIZE), [torch.zeros(SIZE)])
+    model.others = [model.registered]
+    model.plain = [torch.arange(SIZE)]
+    model.last, model.size, model.calls, model.first = torch.zeros(SIZE), None, 0, True
+    model.embedding = torch.nn.Embedding(200, SIZE)
+    model.head = torch.nn.Linear(SIZE, 200, bias=False)
+    model.head.weight = model.embedding.weight  # tied
+    model.weight = torch.nn.Parameter(torch.zeros(SIZE), requires_grad=False)
+    model.weights = [model.weight, model.head.weight]
+    return model
+
+
+def contents(model: Any) -> list[Any]:
+    tensors = [
+        model.box[0], model.table["sums"], model.pair[1][1], model.layer.keys,
+        model.layer.values[0], model.registered, model.others[0], model.weight, model.last,
+        model.plain[0], *model.weights,
+    ]  # fmt: skip
+    containers = [model.box, model.table, model.pair, model.layer, model.others, model.weights]
+    names = [sorted(map(str, vars(model))), sorted(model._buffers), model.size, model.calls]
+    return [
+        [(id(tensor), tensor.tolist(), tensor.requires_grad) for tensor in tensors],
+        [id(each) for each in containers],
+        names,
+        list(model._non_persistent_buffers_set),
+    ]
+
+
+def test_state_may_be_held_anywhere_and_the_model_stays_as_it_was() -> None:
+    model = holding(held)
+    before = contents(model)
+    module = cd.torch.compile(model, (numbers(1),), ["cpu"])
+    assert contents(model) == before
+    assert module.parameters is not None  # tied weights are one
+    assert [each.name for each in module.parameters.entries] == ["head.weight"]
+    with torch.no_grad():
+        check_close(cd.load(module, "cpu"), model)
+
+
+def check_close(program: Program, model: torch.nn.Module) -> None:
+    fresh = copy.deepcopy(model)
+    for step in range(3):
+        for found, wanted in zip(program.main(numpy_of(step)), fresh(numbers(step)), strict=True):
+            numpy.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def counting(model: Any, x: torch.Tensor) -> torch.Tensor:
+    model.calls += 1
+    return multiply(x, x)
+
+
+def branching(model: Any, x: torch.Tensor) -> torch.Tensor:
+    first, model.first = model.first, False
+    return multiply(x, x) if first else x
+
+
+def growing(model: Any, x: torch.Tensor) -> torch.Tensor:
+    model.box.append(multiply(x, x))
+    return sum(model.box)
+
+
+def replacing(model: Any, x: torch.Tensor) -> torch.Tensor:
+    object.__setattr__(model.layer, "keys", model.layer.keys + x)
+    return multiply(x, model.layer.keys)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(counting, "calls"), (branching, "first"), (growing, "box[1]"), (replacing, "layer.keys")],
+)
+def test_what_the_next_call_needs_is_refused_unless_it_is_a_tensor_that_is_written(
+    function: Callable[..., Any], name: str
+) -> None:
+    model = holding(function)
+    before = contents(model)
+    assert refusal(model).startswith(f"The model sets `self.{name}` while it runs, which is no")
+    assert contents(model) == before
+
+
+def test_a_model_that_fails_or_writes_elsewhere_stays_as_it_was() -> None:
+    elsewhere = torch.zeros(SIZE)
+
+    def failing(model: Any, x: torch.Tensor) -> torch.Tensor:
+        model.box[0].add_(1)
+        model.box.append(x)
+        raise ValueError("no")
+
+    def writing(model: Any, x: torch.Tensor) -> torch.Tensor:
+        elsewhere.add_(1)
+        return multiply(x, elsewhere)
+
+    model = holding(failing)
+    before = contents(model)
+    assert refusal(model).startswith("PyTorch cannot export the model.")
+    assert contents(model) == before
+    assert refusal(holding(writing)) == (
+        "The model changes a tensor that it does not hold.\n"
+        "  expected: a buffer, or a tensor in an attribute, a list or an object of the model's\n"
+        "  next step: make it a buffer: self.register_buffer(name, tensor)."
+    )
+    assert not elsewhere.any()
+
+
 class Cache(torch.nn.Module):
     """New positions into a cache, of which there may be any number."""
 
@@ -270,7 +405,7 @@ def test_a_tensor_that_is_set_and_no_buffer_is_refused() -> None:
         "The model sets `self.last` while it runs, which is no buffer: PyTorch would forget that.\n"
         "  expected: a buffer, whose changes a module keeps between calls\n"
         "  next step: make it one: self.register_buffer(name, tensor); or return the new value "
-        "instead."
+        "instead. What the first call alone sets is there if the model is called before."
     )
     fine = Model(function, last=torch.zeros(SIZE))
     assert "BUFFER_MUTATION" in str(export_model(fine, (numbers(0),), None).graph_signature)

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, StaticCache
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 import custom_dispatch as cd
 from cuda_kernels import torch_patterns
+from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 
@@ -97,3 +98,42 @@ def test_it_generates_what_it_does_in_pytorch(tmp_path: Path) -> None:
     )  # fmt: skip
     first = program.main(prompt.numpy(), numpy.arange(PROMPT))
     numpy.testing.assert_allclose(numpy.load(out), first, rtol=1e-5, atol=1e-6)
+
+
+class Holder(torch.nn.Module):
+    """A Llama of tied weights, its cache held as transformers does, and no mask given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=64, hidden_size=32, intermediate_size=32, num_hidden_layers=1,
+            num_attention_heads=1, num_key_value_heads=1, head_dim=32,
+            max_position_embeddings=KEYS, attn_implementation="sdpa", tie_word_embeddings=True,
+        )  # fmt: skip
+        self.model = LlamaForCausalLM(config).eval()
+        self.cache = StaticCache(config, max_cache_len=KEYS)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.model(input_ids=tokens, past_key_values=self.cache).logits
+        return logits
+
+
+@torch.no_grad()
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_cache_that_a_module_holds_begins_as_it_is() -> None:
+    holder, token = Holder().eval(), torch.tensor([[1]])
+    with pytest.raises(ModelError, match=r"sets `self.cache.layers\[0\]") as caught:
+        cd.torch.compile(holder, (token,), ["cpu"])
+    assert "is there if the model is called before" in str(caught.value)
+    holder(torch.tensor([[5, 6]]))
+    layer = holder.cache.layers[0]
+    before = [layer.keys.clone(), layer.values.clone(), layer.cumulative_length.clone()]
+    module = cd.torch.compile(holder, (token,), ["cpu"], replace=torch_patterns.write_cache)
+    after = [layer.keys, layer.values, layer.cumulative_length]
+    assert all(map(torch.equal, before, after))
+    program = cd.load(module, "cpu")
+    for each in (3, 1, 4, 1):
+        given = torch.tensor([[each]])
+        found = torch.from_numpy(program.main(given.numpy()))
+        torch.testing.assert_close(found, holder(given), rtol=1e-4, atol=1e-5)

@@ -51,12 +51,20 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
         for spec in signature.input_specs
     ]
     # A tensor under two names is read and written under one; `run_decompositions` fails where
-    # buffers share memory all the same.
+    # buffers share memory all the same. What nothing reads needs none.
     state, others = dict(program.state_dict), dict(program.constants)
     for node, spec in inputs.items():
         for kept in (state, others) if not node.users else ():
-            if isinstance(kept.get(spec.target), torch.Tensor):
-                kept[spec.target] = kept[spec.target].detach().clone()
+            value = kept.get(spec.target)
+            if isinstance(value, torch.Tensor) and any(
+                _overlap(held[each.target], value) for each in written.values()
+            ):
+                unread = value.detach().new_zeros(()).expand(value.shape)
+                kept[spec.target] = (
+                    torch.nn.Parameter(unread, requires_grad=False)
+                    if isinstance(value, torch.nn.Parameter)
+                    else unread
+                )
     return program._update(program.graph_module, signature, state_dict=state, constants=others)
 
 

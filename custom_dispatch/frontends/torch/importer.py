@@ -15,9 +15,9 @@ from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.exporting import export
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import (
-    assignments_refused,
     check_program,
     export_error,
     quiet_tracing,
@@ -32,11 +32,9 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
 
-# What `a & b` is in PyTorch, and IREE's conversion knows by its other name alone.
+# What `a & b` and `a &= b` are in PyTorch, and IREE's conversion knows by another name alone.
 _OTHER_NAMES = {
-    getattr(getattr(torch.ops.aten, f"__{name}__"), kind): getattr(
-        getattr(torch.ops.aten, f"bitwise_{other}"), kind
-    )
+    f"aten::__{letter}{name}__": f"bitwise_{other}{'_' if letter else ''}"
     for name, other in {
         "and": "and",
         "or": "or",
@@ -44,8 +42,22 @@ _OTHER_NAMES = {
         "lshift": "left_shift",
         "rshift": "right_shift",
     }.items()
-    for kind in ("Tensor", "Scalar")
-    if hasattr(getattr(torch.ops.aten, f"bitwise_{other}"), kind)
+    for letter in ("", "i")
+}
+_KINDS = {"Tensor": ("Tensor",), "Scalar": ("Scalar", "Tensor_Scalar")}
+
+
+def _of_tensors(operation: Any) -> Any:
+    """An operation with a number as one with a tensor; IREE lacks what PyTorch makes of it."""
+    return lambda x, other: operation(x, torch.full((), other, dtype=torch.result_type(x, other)))
+
+
+_WITH_NUMBERS = {
+    getattr(packet, kind): _of_tensors(packet.Tensor)
+    for name in _OTHER_NAMES.values()
+    for packet in [getattr(torch.ops.aten, name)]
+    for kind in ("Scalar", "Tensor_Scalar")
+    if name[-1] != "_" and kind in packet.overloads()
 }
 _MOST_ROUNDS = 4
 """A decomposition may need another one."""
@@ -72,29 +84,41 @@ def export_model(
     else:
         check_arguments(arguments)
         try:
-            with quiet_tracing(), assignments_refused():
+            with quiet_tracing():
                 say("exporting the model with PyTorch")
-                program = torch.export.export(
-                    model, _distinct(arguments), dynamic_shapes=dynamic_shapes
-                )
+                program = export(model, _distinct(arguments), dynamic_shapes)
         except ModelError:
             raise
         except Exception as error:  # any code of the model's runs here
             raise export_error(error) from error
     program = inline_regions(program)
     check_program(program)
+    _use_other_names(program)
     program = with_buffers(program)
     if any(map(changes_a_value, program.graph.nodes)):
         program = make_updates_values(program) or program
-    named = {node.target for node in program.graph.nodes} & _OTHER_NAMES.keys()
-    if named or any(map(changes_a_value, program.graph.nodes)):
-        # With such a table hardly anything is taken apart, and updates become new values.
+    if any(map(changes_a_value, program.graph.nodes)):
+        # With an empty table hardly anything is taken apart, and updates become new values.
         try:
-            program = program.run_decompositions({name: _OTHER_NAMES[name] for name in named})
+            program = program.run_decompositions({})
         except Exception as error:
             raise export_error(error) from error
         check_program(program)
     return program
+
+
+def _use_other_names(program: torch.export.ExportedProgram) -> None:
+    """Call operators by the names that IREE knows; nothing else is written anew for that."""
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or schema.name not in _OTHER_NAMES:
+            continue
+        packet = getattr(torch.ops.aten, _OTHER_NAMES[schema.name])
+        for kind in _KINDS.get(schema.overload_name, ()):
+            if kind in packet.overloads():
+                node.target = getattr(packet, kind)
+                break
+    program.graph_module.recompile()
 
 
 def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -218,4 +242,7 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     # What the others' decompositions have in them, and PyTorch would not take apart again.
     inner = [torch.ops.aten._native_batch_norm_legit.default]
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
+    composite = torch.export.default_decompositions()
+    found |= {each: composite[each] for each in composite.keys() & set(operators) - found.keys()}
+    found |= {each: _WITH_NUMBERS[each] for each in _WITH_NUMBERS.keys() & set(operators)}
     return found if any(operator in found for operator in operators) else {}

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import traceback
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 from iree.compiler.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE_ASM
@@ -24,13 +21,8 @@ from custom_dispatch.kernel.names import shown
 # Training mode: which argument says so. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
 _OWN_FILES = (Path(torch.__file__).parent, Path(__file__).parents[2])
-# PyTorch, torch/export/_trace.py and torch/_export/non_strict_utils.py.
-_ASSIGNED = re.compile(r"The tensor attributes? (self\S*?(?:, self\S*?)*) (?:was|were) assigned")
 # What PyTorch prints by itself, with tracebacks, of errors that are raised as well.
 _LOGGERS = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
-
-_shown: dict[Any, Any] = {}
-"""PyTorch's other warnings, each of which is shown once."""
 
 
 @contextlib.contextmanager
@@ -45,27 +37,6 @@ def quiet_tracing() -> Iterator[None]:
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
-
-
-@contextlib.contextmanager
-def assignments_refused() -> Iterator[None]:
-    """Make an error of PyTorch's warning that it forgets what a model sets: `self.x = tensor`."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for item in caught:
-        named = _ASSIGNED.search(str(item.message))
-        if named is not None:
-            raise ModelError(
-                f"The model sets `{named[1]}` while it runs, which is no buffer: PyTorch would "
-                "forget that.",
-                expected="a buffer, whose changes a module keeps between calls",
-                next_step="make it one: self.register_buffer(name, tensor); or return the new "
-                "value instead.",
-            )
-        warnings.warn_explicit(
-            item.message, item.category, item.filename, item.lineno, registry=_shown
-        )
 
 
 def export_error(error: Exception) -> ModelError:

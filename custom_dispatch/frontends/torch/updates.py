@@ -56,7 +56,8 @@ def make_updates_values(
     """A model whose writes into arguments and buffers are values that it returns; else as it was.
 
     PyTorch's own way, `run_decompositions`, writes other operations anew as well, in which patterns
-    are not found. None where only that will do: something else is written, or views of it are used.
+    are not found. None where only that will do: what may be a view is written, or views of it
+    are used.
     """
     graph = copy.deepcopy(program.graph)
     for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
@@ -106,8 +107,8 @@ def _follow_writes(
     Returns
     -------
     dict or None
-        By name, the last value of each that is written; None where something else is written, or
-        views of it are used.
+        By name, the last value of each that is written; None where what may be a view is written,
+        or views of it are used.
     """
     holds = {node: node.name for node in graph.nodes if node.name in inputs}
     """Values of arguments and buffers, the latest of each among them."""
@@ -119,6 +120,8 @@ def _follow_writes(
             node.replace_all_uses_with(written)
             graph.erase_node(node)
             continue
+        if written not in holds and written.op == "call_function" and not may_be_a_view(written):
+            holds[written] = ""  # a value of the model's own
         if target is None or written not in holds:
             return None
         before = [user for user in written.users if order[user] < order[node]]
@@ -130,7 +133,8 @@ def _follow_writes(
             node, delete_user_cb=lambda user, here=node: order[user] > order[here]
         )
         holds[node] = name
-        latest[name] = node
+        if name:
+            latest[name] = node
     return latest
 
 

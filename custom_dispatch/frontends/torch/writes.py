@@ -13,6 +13,8 @@ aten = torch.ops.aten
 CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
 """They give the very tensor that they take, where they convert nothing."""
 
+_NO_VIEWS = (ASSERTION, aten.lift_fresh_copy.default, aten.sym_size.int)
+
 
 def changes_a_value(node: torch.fx.Node) -> bool:
     """Whether a call writes into one of its arguments."""
@@ -38,7 +40,11 @@ def written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 def may_be_a_view(node: torch.fx.Node) -> bool:
     """Whether a call's result may share its argument's memory."""
-    if node.target in (ASSERTION, aten.sym_size.int) or registered_kernel(node.target):
+    if node.target in (
+        ASSERTION,
+        aten.lift_fresh_copy.default,
+        aten.sym_size.int,
+    ) or registered_kernel(node.target):
         return False
     if not isinstance(node.target, torch._ops.OpOverload):
         return True
