@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.compiled import CompiledModule, EmittedModule
+from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
 from custom_dispatch.frontends.patterns.pattern import as_list
@@ -136,10 +136,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
             text = write_library_module(
                 library, embedded, "executable", asynchronous=asynchronous, flags=given
             )
-            return compile_mlir(text.encode(), [*given, *_TRUSTED])
+            return _compile_module(text.encode(), [*given, *_TRUSTED])
         say("code of the kernels for IREE")
         text, apart = write_module_apart(library, embedded, asynchronous=asynchronous, flags=given)
-        return compile_mlir(text.encode(), [*given, *_TRUSTED], apart)
+        return _compile_module(text.encode(), [*given, *_TRUSTED], apart)
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.
@@ -158,7 +158,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     source = linked.bytecode
 
     def of_model() -> bytes:
-        return compile_mlir(source, given, linked.apart)
+        return _compile_module(source, given, linked.apart)
 
     if with_files:
         content = of_model()
@@ -256,6 +256,20 @@ def _with_replacing(
         *given,
         *(item for item in placed.called if item not in given and item not in held),
     ]
+
+
+def _compile_module(
+    source: bytes, flags: Sequence[str], apart: Mapping[str, str] | None = None
+) -> bytes:
+    """As `compile_mlir`, where flags of the user's may ask for something else than a module."""
+    content = compile_mlir(source, flags, apart)
+    if not is_module(content):
+        raise DeclarationError(
+            "iree-compile wrote something else than a module, as its flags ask for.",
+            expected="flags that change how a module is made",
+            next_step="leave out those that end the compiler before, such as --compile-to.",
+        )
+    return content
 
 
 def compile_mlir(

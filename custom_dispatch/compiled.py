@@ -65,6 +65,11 @@ _MODULES = (0, b"PK\x03\x04"), (4, b"IREE")
 """What modules begin with: a zip archive, or the flatbuffer alone."""
 
 
+def is_module(content: bytes) -> bool:
+    """Whether bytes begin as a module does."""
+    return any(content.startswith(mark, at) for at, mark in _MODULES)
+
+
 def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Refuse names for a module under which there is something else; see `check_output`.
 
@@ -81,7 +86,7 @@ def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
             head = file.read(8)
     except OSError:
         return  # to write will tell
-    if head and not any(head[at:].startswith(mark) for at, mark in _MODULES):
+    if head and not is_module(head):
         raise OutputError(
             f"`{path}` would be written over, and it is no module.",
             expected="the name of a new file, or of a module that is to be replaced",

@@ -63,6 +63,7 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
     CustomDispatchError
         Of class `error`: the file is missing, is a directory, or may not be read.
     """
+    check_ends(path, what, error)
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -87,6 +88,25 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
             f"{what} `{path}` cannot be read: {_reason(problem)}.",
             next_step="correct the path.",
         ) from problem
+
+
+def check_ends(path: Path, what: str, error: type[CustomDispatchError]) -> None:
+    """Refuse to read what may have no end, or may never begin: a device, a named pipe, a socket.
+
+    What a shell hands over, /dev/stdin or /dev/fd/63, is read.
+
+    Raises
+    ------
+    CustomDispatchError
+        Of class `error`.
+    """
+    handed = os.path.abspath(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))  # noqa: PTH100
+    if exists(path) and not (is_file(path) or is_directory(path) or handed):
+        raise error(
+            f"{what} `{path}` is no file, but a device, a named pipe or a socket.",
+            expected="a file",
+            next_step="write its content into a file, and name that.",
+        )
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -326,10 +346,15 @@ def check_room(directory: Path) -> None:
     try:
         Path(directory, f"room{SCRATCH_SUFFIX}").write_bytes(bytes(_ROOM_BYTES))
     except OSError as problem:
-        raise OutputError(
-            f"The temporary directory `{directory.parent}` cannot be written: {_reason(problem)}.",
-            next_step=_MAKE_ROOM,
-        ) from problem
+        raise no_room(_reason(problem)) from problem
+
+
+def no_room(reason: str) -> OutputError:
+    """The error where the directory for temporary files takes none."""
+    return OutputError(
+        f"The temporary directory `{tempfile.gettempdir()}` cannot be written: {reason}.",
+        next_step=_MAKE_ROOM,
+    )
 
 
 def _unwritable(path: Path, problem: OSError) -> OutputError:

@@ -15,8 +15,10 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError
+from custom_dispatch.ir.compiler_tool import refusal_of
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_module_apart
+from custom_dispatch.process import Completed
 
 KERNELS = [simple_mul, simple_mul_inplace]
 MODELS = Path(__file__).resolve().parents[1] / "mlir"
@@ -283,3 +285,11 @@ def test_compiling_gives_objects_ir_and_sizes_and_asks_no_driver() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     sizes = "{'cuda:sm_100': True, 'cuda:sm_90a': True}"
     assert done.stdout.splitlines() == [sizes, "True True", "True", "False"]
+
+
+def test_a_full_disk_is_not_blamed_on_the_kernel() -> None:
+    """Room is there again when the compiler, which removes its files, has failed."""
+    said = "code0.mlir:1:1: error: failed to write library: No space left on device\n"
+    error = refusal_of(Completed(1, b"", said))
+    assert error.found.endswith("cannot be written: No space left on device.")
+    assert "make room there, or set TMPDIR to a directory that has some" in error.next_step

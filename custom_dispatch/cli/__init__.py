@@ -186,6 +186,14 @@ def _fail(message: str, status: int, verbose: bool) -> int:
     return status
 
 
+def _open_streams() -> None:
+    """Give a process that was started without standard streams, as daemons are, ones to nowhere."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this
+            setattr(sys, name, open(number, "w" if number else "r"))  # noqa: SIM115, PTH123
+
+
 def script() -> None:
     """The `custom-dispatch` program."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -194,6 +202,7 @@ def script() -> None:
             signal.signal(number, _end)
     global _running
     _running = True
+    _open_streams()
     status = main()
     _running = False
     sys.exit(status)

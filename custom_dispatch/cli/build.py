@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from custom_dispatch.cli.options import (
+    DIRECTORY,
     compiler_option,
     image_option,
     include_option,
@@ -20,9 +21,7 @@ from custom_dispatch.cli.options import (
 @click.command(short_help="Build kernels to objects.")
 @click.argument("kernels", nargs=-1, required=True)
 @target_option
-@click.option(
-    "--out", "-o", required=True, type=click.Path(path_type=Path), help="The directory of objects."
-)
+@click.option("--out", "-o", required=True, type=DIRECTORY, help="The directory of objects.")
 @compiler_option
 @include_option
 @image_option

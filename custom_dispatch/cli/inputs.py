@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import CallError
+from custom_dispatch.files import check_ends
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
@@ -101,6 +102,7 @@ def _value(word: str, is_float: bool, text: str) -> float | int:
 
 
 def _read_file(path: Path) -> Any:
+    check_ends(path, "The input", CallError)
     try:
         loaded = numpy.load(path, allow_pickle=False)
         problem = "" if isinstance(loaded, numpy.ndarray) else "it holds several arrays"

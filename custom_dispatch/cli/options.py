@@ -81,6 +81,18 @@ device_option = click.option(
 )
 
 
+class _Directory(click.Path):
+    """The name of a directory. click takes an empty text, which is a variable without a value."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("the name is empty: write . for the working directory.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+DIRECTORY = _Directory(path_type=Path)
+
+
 def repetitions_option(default: int, what: str) -> Callable[[Command], Command]:
     """How often something is timed."""
     return click.option(

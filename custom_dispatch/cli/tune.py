@@ -90,9 +90,10 @@ def tune(
     """Measure every kernel of a cd.Choice for some sizes, and write a table beside it.
 
     Each is built for this machine's GPU, launched with the same random inputs through the CUDA
-    driver, compared with the reference, and timed on the GPU's clock, in a process of its own. What
-    spills, does not fit, is wrong or fails is written down as that. From the table `cd.compile`
-    picks kernels without a GPU. Exit status 2 if no kernel could be measured for some sizes.
+    driver, compared with the reference, and timed on the GPU's clock, in a process of its own. On
+    the CPU (--device cpu, or where there is no GPU) calls through IREE are timed. What spills, does
+    not fit, is wrong or fails is written down as that. From the table `cd.compile` picks kernels
+    without a GPU. Exit status 2 if no kernel could be measured for some sizes.
     """
     from secrets import randbelow
 
@@ -143,9 +144,10 @@ def tune(
     if plot is not None:
         _write_plot(plot, choice, table_now.for_target(measured_for) or measured)
         click.echo(plot)
-    without = [item.dims for item in measured.sizes if not item.seconds]
-    for dims in without:
-        show_error(f"error: no kernel could be measured for {sizes_said(dims)}")
+    without = [item for item in measured.sizes if not item.seconds]
+    for item in without:
+        why = "; ".join(f"{result.kernel} {result.problem}" for result in item.results[:3])
+        show_error(f"error: no kernel could be measured for {sizes_said(item.dims)}: {why}")
     return 2 if without else 0
 
 

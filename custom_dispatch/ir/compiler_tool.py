@@ -13,7 +13,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from custom_dispatch.errors import DeclarationError, ModelError, ToolNotFoundError, excerpt
+from custom_dispatch.errors import (
+    DeclarationError,
+    ModelError,
+    OutputError,
+    ToolNotFoundError,
+    excerpt,
+)
+from custom_dispatch.files import no_room
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import file_identity, host_identity, key_of
 
@@ -25,6 +32,7 @@ LINKER = "iree-lld"
 _SUBSTITUTED = "NOTE: hal.executable"
 # What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
 _OWN_CODE = re.compile(r"^code\d+\.mlir:\d+:\d+: error: ", re.MULTILINE)
+_NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 # Where no GPU is, nothing runs a kernel of constants alone (see `frontends/barriers.py`).
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
@@ -104,8 +112,10 @@ def run_compiler(
     )
 
 
-def refusal_of(done: Completed) -> DeclarationError | ModelError:
+def refusal_of(done: Completed) -> DeclarationError | ModelError | OutputError:
     """What it means that the compiler gave nothing."""
+    if _NO_ROOM.search(done.stderr) is not None:
+        return no_room(_NO_ROOM.findall(done.stderr)[0])
     unknown = _UNKNOWN_FLAG.search(done.stderr)
     if unknown is not None:
         return DeclarationError(

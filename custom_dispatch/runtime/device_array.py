@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 from iree import runtime as rt
 
+from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.runtime import dlpack
 from custom_dispatch.runtime.arrays import HostArray, hal_element_type, mapped, to_host
@@ -100,6 +101,16 @@ class DeviceArray:
     def item(self) -> Any:
         """The one element, as a Python number."""
         return self.to_host().item()
+
+    def __bool__(self) -> bool:
+        return bool(self.to_host())  # for several elements numpy's ValueError
+
+    def __reduce__(self) -> NoReturn:
+        raise CallError(
+            "An array on a device cannot be copied or pickled.",
+            expected="numpy.array(array), which is a copy in the host's memory",
+            next_step="copy that; program.to_device(...) puts it back.",
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         self.wait()

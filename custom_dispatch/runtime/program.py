@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
-from custom_dispatch.errors import DeviceError, sentence
+from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
@@ -133,6 +133,13 @@ class Program:
             if isinstance(read, ForeignArray) and read.stream is not None:
                 wait_for_stream(read.stream)
             return DeviceArray(device, place(device, read, kind, what), kind)
+
+    def __reduce__(self) -> NoReturn:
+        raise CallError(
+            f"The program of {self.label} cannot be copied or pickled: it has a device open.",
+            expected="its module: a file, bytes, or what cd.compile returned",
+            next_step="pass that, and cd.load it where it is needed.",
+        )
 
     def __getattr__(self, name: str) -> Function:
         functions = self.__dict__.get("_functions", {})

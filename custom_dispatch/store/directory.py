@@ -56,10 +56,11 @@ def locate() -> Location:
 
 
 def _limit() -> tuple[int, str]:
-    text = os.environ.get(LIMIT_VARIABLE, "").strip().upper()
+    text = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not text:
         return DEFAULT_LIMIT, ""
-    number, unit = (text[:-1], text[-1]) if text[-1] in _UNITS else (text, "")
+    last = text[-1].upper()
+    number, unit = (text[:-1], last) if last in _UNITS else (text, "")
     if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS:
         return int(number) * _UNITS[unit], ""
     return DEFAULT_LIMIT, f"{LIMIT_VARIABLE} is {text!r}, which is no number of bytes such as 500M"

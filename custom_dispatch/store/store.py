@@ -80,7 +80,8 @@ class Store:
         try:
             if not self.entries.exists():
                 make_private(self.path)
-                replace_file(self.path / _TAG, _TAG_TEXT)
+                if not any(self.path.iterdir()):  # one with other things in it is no cache
+                    replace_file(self.path / _TAG, _TAG_TEXT)
                 self.entries.mkdir(mode=0o700, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             if path.is_dir() and not path.is_symlink():

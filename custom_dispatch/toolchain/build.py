@@ -134,7 +134,9 @@ def build(
         if plan.source is None:
             found = dict(plan.kernels[0].objects)
         elif directory is not None:
-            found = find_in_directory(directory, plan.object_names)
+            # The CPU takes nothing but PTX.
+            preferred = form.image if cpu is None else "ptx"
+            found = find_in_directory(directory, plan.object_names, preferred)
         else:
             return from_source
         files = {target: path for target, path in found.items() if target not in elsewhere}

@@ -72,13 +72,17 @@ _ENTRY = re.compile(r"\.entry\s+([\w$%]+)", re.ASCII)
 _ANY_TARGET = Target("cuda", Arch(80))
 
 
-def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Path]:
+def find_in_directory(
+    directory: Path, names: Sequence[str], image: str = "ptx"
+) -> dict[Target, Path]:
     """Look a source's objects up by their names, NAME_sm_XX.ptx; a fatbin serves all that it holds.
 
     Parameters
     ----------
     names
         The names that the objects may have; the first is preferred.
+    image
+        The kind that is preferred where there are several of one name.
 
     Raises
     ------
@@ -95,7 +99,7 @@ def find_in_directory(directory: Path, names: Sequence[str]) -> dict[Target, Pat
         )
     found: dict[Target, Path] = {}
     for name in reversed(names):
-        for suffix in reversed(SUFFIXES):
+        for suffix in (*reversed(SUFFIXES), f".{image}"):
             for path in sorted(directory.glob(f"*{suffix}")):
                 stem, separator, arch = path.stem.rpartition("_sm_")
                 if not separator or stem != name:

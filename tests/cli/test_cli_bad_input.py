@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -315,3 +316,49 @@ def test_output_that_cannot_be_written(words: tuple[str, ...], cli: CommandLine)
 def test_times_that_are_no_numbers(option: str, range_: str, cli: CommandLine) -> None:
     for command in ("bench", "tune"):
         cli(command, "my.py", option, "nan").refused(f"nan is not in the range {range_}.")
+
+
+def test_a_directory_without_a_name(cli: CommandLine) -> None:
+    cli("build", "simple_mul.py", "-t", "cuda:sm_90", "--out", "").refused("the name is empty")
+
+
+def test_flags_that_give_no_module(cli: CommandLine) -> None:
+    words = ("compile", "model.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb")
+    cli(*words, "--iree-flag=--compile-to=input").refused(
+        "iree-compile wrote something else than a module", "such as --compile-to"
+    )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect", "odd.vmfb"),
+        ("run", "odd.vmfb"),
+        ("bench", "odd.vmfb"),
+        ("run", "mixed.vmfb", "-f", "mixed_invocation", "-i", "@odd.npy"),
+        ("compile", "odd.mlir", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb"),
+        ("compile", "odd.onnx", "-k", "simple_mul.py", "-t", "cpu", "-o", "o.vmfb"),
+        ("build", "odd.py", *BUILD),
+        ("build", "of_odd.py", *BUILD),
+        ("build", "of_odd_object.py", *BUILD),
+        ("build", "of_odd_table.py", *BUILD),
+    ],
+    ids=" ".join,
+)
+def test_what_never_begins_or_never_ends(
+    words: tuple[str, ...], kind: str, work: Path, vmfb: Path, cli: CommandLine
+) -> None:
+    for suffix in ("vmfb", "npy", "mlir", "onnx", "py", "cu", "ptx", "json"):
+        odd = work / f"odd.{suffix}"
+        os.mkfifo(odd) if kind == "pipe" else odd.symlink_to("/dev/zero")
+    text = (work / "simple_mul.py").read_text()
+    (work / "of_odd.py").write_text(text.replace("simple_mul.cu", "odd.cu"))
+    named = 'objects={"cuda:sm_90": "odd.ptx"}'
+    (work / "of_odd_object.py").write_text(text.replace('source="simple_mul.cu"', named))
+    (work / "of_odd_table.py").write_text(
+        "import custom_dispatch as cd\nfrom simple_mul import simple_mul\n"
+        'one = cd.Choice("one", [simple_mul], tuning="odd.json")\n'
+    )
+    found = "is not a Python file" if "odd.py" in words else "is no file, but a device"
+    cli(*words).refused(found)

@@ -7,6 +7,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -106,6 +107,15 @@ def test_a_closed_pipe_is_no_error(work: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(60) == 141  # what a shell says of a program that SIGPIPE ended
+
+
+def test_closed_streams_are_no_error(work: Path) -> None:
+    for streams in (">&-", "<&- >&- 2>&-"):
+        command = shlex.join([*COMMAND, "build", "simple_mul.py", "-t", "cuda:sm_90", "--out", "o"])
+        done = subprocess.run(["sh", "-c", f"{command} {streams}"], stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (work / "o/simple_mul_sm_90.ptx").read_text().startswith("//")
+        shutil.rmtree(work / "o")
 
 
 def test_a_full_disk_behind_the_output_is_named(work: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -182,3 +184,18 @@ def test_a_kernel_takes_device_arrays_at_once(program: cd.Program) -> None:
     doubled = samples.doubling["u8"].on("cpu")(program.to_device(np.array([100, 3], np.uint8)))
     assert doubled.dtype == np.uint8
     np.testing.assert_array_equal(doubled.to_host(), [200, 6])
+
+
+def test_an_array_is_true_as_numpys_is(program: cd.Program) -> None:
+    for values in ([0.0], [2.0]):
+        assert bool(program.to_device(np.float32(values))) is bool(values[0])
+    with pytest.raises(ValueError, match="truth value"):
+        bool(program.to_device(np.zeros(8, np.float32)))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_has_a_device_is_not_copied(program: cd.Program, duplicate: Any) -> None:
+    with pytest.raises(cd.CustomDispatchError, match=r"cannot be copied or pickled: it has a dev"):
+        duplicate(program)
+    with pytest.raises(cd.CustomDispatchError, match=r"array on a device cannot be copied or pick"):
+        duplicate(program.to_device(np.zeros(8, np.float32)))

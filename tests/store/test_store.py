@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -313,7 +314,8 @@ def test_a_limit_that_is_no_number_is_a_warning(
 ) -> None:
     monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("CUSTOM_DISPATCH_STORE_LIMIT", text)
-    with pytest.warns(StoreWarning, match="which is no number of bytes such as 500M"):
+    found = re.escape(f"is {text!r}, which is no number of bytes such as 500M")
+    with pytest.warns(StoreWarning, match=found):
         assert open_store() is not None
 
 
@@ -391,3 +393,13 @@ def test_a_disk_without_room_costs_a_warning_and_leaves_nothing(store: Store) ->
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "cannot be written: File too large. Nothing new is kept in it." in done.stderr
     assert entry_files(store) == []
+
+
+def test_a_directory_with_other_things_in_it_gets_no_tag(tmp_path: Path) -> None:
+    """Backups leave tagged directories out."""
+    (tmp_path / "thesis.tex").touch()
+    tmp_path.chmod(0o700)
+    store = Store(tmp_path, 1 << 20)
+    store.put(KEY, b"value")
+    assert store.get(KEY) == b"value"
+    assert not (tmp_path / "CACHEDIR.TAG").exists()

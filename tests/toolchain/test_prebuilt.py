@@ -48,6 +48,20 @@ def test_a_directory_gives_objects_by_name_and_nothing_is_compiled(
     ]  # fmt: skip
 
 
+def test_the_kind_that_is_asked_for_is_taken_where_there_are_several(
+    declare: Declare, directory: Path
+) -> None:
+    cubin = cd.build(declare(), "cuda:sm_80", objects=directory, image="cubin")
+    cubin.write(directory)
+    for image, targets, taken in (
+        ("cubin", ["cuda:sm_80"], "scale_sm_80.cubin"),
+        ("cubin", ["cuda:sm_80", "cpu"], "scale_sm_80.ptx"),
+        ("ptx", ["cuda:sm_80"], "scale_sm_80.ptx"),
+    ):
+        library = cd.build(declare(), targets, objects=directory, image=image)
+        assert [Path(item.origin).name for item in library.objects] == [taken]
+
+
 def test_the_cpu_takes_plain_ptx_of_a_target_that_is_not_asked_for(
     declare: Declare, directory: Path
 ) -> None:

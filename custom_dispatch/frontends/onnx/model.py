@@ -20,6 +20,7 @@ import onnx
 from onnx import inliner, version_converter
 
 from custom_dispatch.errors import ModelError
+from custom_dispatch.files import check_ends
 from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
 from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
 from custom_dispatch.frontends.onnx.node import nodes_of
@@ -165,6 +166,7 @@ models to it."""
 
 
 def _load(path: Path) -> onnx.ModelProto:
+    check_ends(path, "The model", ModelError)
     try:
         return onnx.load(path, load_external_data=False)
     except OSError as error:
