@@ -32,6 +32,7 @@ from custom_dispatch.ptx import (
     Vector,
 )
 
+_MAX_DEPTH = 128
 MAX_STATEMENTS = 200_000
 """A kernel that grows larger than this is refused."""
 _ASSERT = ("__assertfail", "__assert_fail")
@@ -80,7 +81,7 @@ class _Inliner:
         self._statements += len(body)
         for statement in body:
             if isinstance(statement, Instruction) and opcode_base(statement) == "call":
-                if self._statements > MAX_STATEMENTS:
+                if self._statements > MAX_STATEMENTS or len(callers) > _MAX_DEPTH:
                     raise unsupported(self._kernel, statement, "the kernel's calls nest too deep")
                 found += self._call(statement, callers)
             else:

@@ -8,14 +8,14 @@ compared with the ends of its type, and the result says whether it is valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from custom_dispatch.cpu.bounds import bounds_of, resized
 from custom_dispatch.cpu.builder import POINTER, int_type
 from custom_dispatch.cpu.lane_constants import BITWISE, fold, from_constants
 from custom_dispatch.cpu.lane_names import LaneNames, vector_of
-from custom_dispatch.cpu.lane_values import LANES, Distances, Value, lowest_bit, signed
+from custom_dispatch.cpu.lane_values import LANES, Distances, Lanes, Value, lowest_bit, signed
 
 _MOST_FACTORS: Final = 8
 """Different distances beyond which a product with an unknown scalar is a vector."""
@@ -165,14 +165,14 @@ class DistantBuilder(LaneNames):
         )
         return self._settled(found, bits)
 
-    def _later(self, operation: str, names: tuple[str, str], type_name: str) -> Callable[[], str]:
-        """What writes an operation on vectors, for lanes that are not where they were expected."""
+    def _later(self, operation: str, names: tuple[str, str], type_name: str) -> Lanes:
+        """An operation on vectors, for lanes that are not where they were expected."""
 
         def lanes() -> str:
             x, y = (self.vector(name, type_name) for name in names)
             return self.emit(f"llvm.{operation} {x}, {y} : {vector_of(type_name)}")
 
-        return lanes
+        return self.later(names, lanes)
 
     def _settled(self, value: Value, bits: int) -> Value:
         """A value in its simplest form."""
@@ -229,7 +229,7 @@ class DistantBuilder(LaneNames):
             multiple=x.multiple,
             bounds=resized(operation, x.scalar_bounds(), source, target),
             valid=x.valid,
-            lanes=lanes if x.valid else None,
+            lanes=self.later((a,), lanes) if x.valid else None,
         )
 
     def extended(self, operation: str, a: str, x: Value, source: str, target: str) -> Value:
@@ -263,7 +263,7 @@ class DistantBuilder(LaneNames):
             multiple=x.multiple,
             bounds=bounds,
             valid=valid,
-            lanes=lanes if valid else None,
+            lanes=self.later((a,), lanes) if valid else None,
         )
 
     def of_scalar(self, operation: str, x: Value, source: str, target: str) -> Value:
@@ -348,7 +348,7 @@ class DistantBuilder(LaneNames):
             stride,
             factors,
             valid=valid,
-            lanes=both_lanes if valid else None,
+            lanes=self.later((pointer, offset), both_lanes) if valid else None,
         )
 
     def _moved_by(self, pointer: str, step: str) -> str:

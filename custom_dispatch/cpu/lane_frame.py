@@ -27,6 +27,7 @@ from custom_dispatch.cpu.lane_values import (
     VARYING,
     VARYING_FORM,
     Form,
+    Lanes,
     Value,
     checked_form,
     form_of,
@@ -246,7 +247,7 @@ class LaneFrame(Frame):
             with b.raw():
                 return b.load(shadow, vector_of(scalar), 8, "volatile")
 
-        return replace(held, valid=valid, lanes=lanes)
+        return replace(held, valid=valid, lanes=Lanes(lanes))
 
     def write(self, name: str, value: str) -> None:
         if name in self.local:
@@ -326,7 +327,7 @@ class LaneFrame(Frame):
             b.cond_branch(is_valid, after, wrong)
             b.block(wrong)
             with b.scope():
-                lanes = held.lanes()
+                lanes = held.lanes.write()
                 b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
             b.branch(after)
             b.block(after)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from custom_dispatch.cpu.builder import POINTER, FunctionBuilder, constant_text
-from custom_dispatch.cpu.lane_values import LANES, Distances, Value, signed
+from custom_dispatch.cpu.lane_values import LANES, Distances, Lanes, Value, signed
 
 _NAME: Final = re.compile(r"%[\w~]+")
+_MOST_LATER: Final = 32
 _Made = dict[tuple[str, str], str]
 
 
@@ -109,9 +110,22 @@ class LaneNames(FunctionBuilder):
             product = self.emit(f"llvm.mul {stride}, {factors} : {vector}")
             lanes = self.emit(f"llvm.add {lanes}, {product} : {vector}")
         if value.valid and value.lanes is not None:
-            true = value.lanes()
+            true = value.lanes.write()
             lanes = self.emit(f"llvm.select {value.valid}, {lanes}, {true} : i1, {vector}")
         return lanes
+
+    def later(self, names: tuple[str, ...], write: Callable[[], str]) -> Lanes:
+        """A vector that is computed from those of names, written where it is needed.
+
+        After many such operations it is written at once: in a kernel of thousands of statements
+        each may be computed from the one before.
+        """
+        held = (self.of(name) for name in names)
+        depth = 1 + max(v.lanes.depth if v.valid and v.lanes else 0 for v in held)
+        if depth < _MOST_LATER:
+            return Lanes(write, depth)
+        vector = write()
+        return Lanes(lambda: vector)
 
     def splat(self, scalar: str, type_name: str) -> str:
         """A vector of equal lanes."""

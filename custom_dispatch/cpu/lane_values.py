@@ -23,6 +23,22 @@ Distances = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Lanes:
+    """Lanes as a vector, to be written where it is needed.
+
+    Attributes
+    ----------
+    write
+        Writes it, and what it is computed from.
+    depth
+        How many operations, one after the other, are still to be written for it.
+    """
+
+    write: Callable[[], str]
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
     """What the lanes hold.
 
@@ -48,7 +64,7 @@ class Value:
         An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
         them. Empty where they always do.
     lanes
-        Writes the lanes as a vector; set together with `valid`.
+        The lanes as a vector; set together with `valid`.
     """
 
     base: str = ""
@@ -60,7 +76,7 @@ class Value:
     multiple: int = 1
     bounds: Bounds | None = None
     valid: str = ""
-    lanes: Callable[[], str] | None = None
+    lanes: Lanes | None = None
 
     @property
     def is_uniform(self) -> bool:
@@ -188,7 +204,7 @@ def stand_in(form: Form, name: str) -> Value:
         multiple=max(form.multiple, 1),
         bounds=form.bounds if form.known is None else None,
         valid=name if form.checked else "",
-        lanes=(lambda: name) if form.checked else None,
+        lanes=Lanes(lambda: name) if form.checked else None,
     )
 
 
