@@ -119,6 +119,10 @@ class KernelError(CustomDispatchError, RuntimeError):
     """A kernel failed while it ran on the CPU."""
 
 
+class KernelWarning(UserWarning):
+    """What `cpu:checked` found in a kernel that computes the same in any order all the same."""
+
+
 class FallbackWarning(UserWarning):
     """A kernel's reference runs in its place, as its declaration allows."""
 

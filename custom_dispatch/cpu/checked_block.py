@@ -17,6 +17,7 @@ from custom_dispatch.cpu.monitor import (
     CELLS,
     CONTEXT,
     CONTEXT_BYTES,
+    COUNT,
     FAILED,
     HEIGHT,
     KERNEL,
@@ -34,6 +35,7 @@ from custom_dispatch.cpu.monitor import (
     SHARED_CELLS,
     WIDTH,
     WRITABLE,
+    WRONG,
     Field,
     call,
     get,
@@ -171,8 +173,11 @@ def _run_block(b: Builder, thread: ThreadFunction, context: str, block: str) -> 
     names = ", ".join(passed.get(name, name) for name, _ in thread.block_arguments)
     types = ", ".join(kind for _, kind in thread.block_arguments)
     b.line(f"llvm.call @{thread.kernel.symbol}.block({names}) : ({types}) -> ()")
-    with when(b, b.icmp("ne", get(b, context, FAILED), b.const(0, 32), "i32")):
+    failed, wrong, count = (get(b, context, field) for field in (FAILED, WRONG, COUNT))
+    wrong = b.binary("or", failed, wrong, "i32")
+    with when(b, b.icmp("ne", b.binary("or", wrong, count, "i32"), b.const(0, 32), "i32")):
         call(b, "report", [], context=context)
+    with when(b, b.icmp("ne", wrong, b.const(0, 32), "i32")):
         b.store(b.const(Failure.FINDING, 32), FAILURE, "i32", 4)
     call(b, "free_cells", [], context=context)
 

@@ -1,7 +1,7 @@
 """The checks of one kernel: what lowerings and the scheduler call in checked mode.
 
-Each method writes a call of the monitor (`custom_dispatch.cpu.monitor`) into the code. Where
-something is found, the thread stops, and with it the block.
+Each method writes a call of the monitor (`custom_dispatch.cpu.monitor`) into the code. Where what
+is found leaves memory in doubt, the thread stops, and with it the block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from custom_dispatch.cpu.barriers import LAST_COUNT
 from custom_dispatch.cpu.block_memory import BARRIERS, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.findings import Finding, find, keep_staged
 from custom_dispatch.cpu.memory_access import MemoryAccess, access_of
 from custom_dispatch.cpu.monitor import (
     ANYWHERE,
@@ -272,7 +272,8 @@ class Checks:
         put(b, CONTEXT, SPINS, b.const(0, 32))
 
     def stop_block(self, b: Builder) -> None:
-        """End the block, if a thread has just found something."""
+        """End the block, if what a thread has just found demands it."""
+        keep_staged(b)
         on = b.fresh_label("on")
         failed = b.icmp("ne", get(b, CONTEXT, FAILED), b.const(0, 32), "i32")
         b.cond_branch(failed, "ended", on)

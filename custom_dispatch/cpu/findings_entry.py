@@ -14,21 +14,22 @@ FINDINGS_ENTRY: Final = "custom_dispatch_findings"
 
 
 def findings_entry() -> list[str]:
-    """The lines of a dispatch function that writes the first finding since it last ran, as text
-    with a zero behind it. From then on findings are not written to standard error any more: whoever
-    runs it once takes care of them.
+    """The lines of a dispatch function that writes what was found since it last ran, as texts
+    with a mark before each and a zero behind the last. From then on findings are not written to
+    standard error any more: whoever runs it once takes care of them.
     """
     b = Builder()
     bindings = b.load(b.offset("%dispatch", BINDING_POINTERS), POINTER, 8)
     target = b.load(bindings, POINTER, 8)
-    text, reported, quiet = (
+    text, told, used, quiet = (
         b.value(f"llvm.mlir.addressof @check.{name} : {POINTER}")
-        for name in ("report_text", "reported", "quiet")
+        for name in ("report_text", "told_count", "report_size", "quiet")
     )
     size = b.const(REPORT_BYTES, 64)
     call_c(b, "memcpy", [(target, POINTER), (text, POINTER), (size, "i64")])
     b.store(b.const(0, 8), text, "i8", 1)
-    b.store(b.const(0, 32), reported, "i32", 4)
+    b.store(b.const(0, 32), told, "i32", 4)
+    b.store(b.const(0, 32), used, "i32", 4)
     b.store(b.const(1, 32), quiet, "i32", 4)
     b.line(f"llvm.return {b.const(0, 32)} : i32")
     return declare_entry(FINDINGS_ENTRY, b)

@@ -23,7 +23,7 @@ Field = tuple[int, str]
 
 # ---- the context
 FAILED: Final = (0, "i32")
-"""What was found in this block (`custom_dispatch.cpu.findings`), plus 1; else 0."""
+"""What has ended this block (`custom_dispatch.cpu.findings`), plus 1; else 0."""
 NOW: Final = (4, "i32")
 """The clock: it goes on where threads are put in order."""
 BARRIER: Final = (8, "i32")
@@ -46,23 +46,44 @@ KERNEL: Final = (88, POINTER)
 """The kernel's name."""
 CHUNKS: Final = (96, POINTER)
 """The last chunk of shadow that was made; each begins with a pointer to the one before."""
-FOUND: Final = {
-    "thread": (104, "i32"),
-    "site": (108, "i32"),
-    "offset": (112, "i64"),
-    "size": (120, "i64"),
-    "object": (128, POINTER),
-    "length": (136, "i64"),
-    "other": (144, "i32"),
-}
-"""What else there is to say about it."""
-SPINS: Final = (152, "i32")
+SPINS: Final = (104, "i32")
 """Strong accesses of the running thread since it last waited."""
-MEETINGS: Final = 192
+COUNT: Final = (108, "i32")
+"""How many findings were kept after which the block went on."""
+PENDING: Final = (112, "i32")
+"""The finding that is staged, plus 1; else 0."""
+WRONG: Final = (116, "i32")
+"""Whether one of them was more than a note."""
+SAVED: Final = (120, "i32")
+"""How many bytes a staged write found in memory, of those that it will have written; 0 where they
+do not matter."""
+ADDRESS: Final = (128, "i64")
+"""Where."""
+SAVED_BYTES: Final = 136
+MOST_SAVED: Final = 32
+STAGED: Final = 168
+STOPPED: Final = 216
+"""What is staged, and what has ended the block, as `FOUND` says."""
+FOUND: Final = {
+    "kind": (0, "i32"),
+    "thread": (4, "i32"),
+    "site": (8, "i32"),
+    "other": (12, "i32"),
+    "offset": (16, "i64"),
+    "size": (24, "i64"),
+    "object": (32, POINTER),
+    "length": (40, "i64"),
+}
+"""A finding: what there is to say about it."""
+FOUND_BYTES: Final = 48
+MEETINGS: Final = 264
 """What the threads knew that have come to each of the 16 barriers, one stamp a warp."""
 WARPS: Final = 32
 MEETING_BYTES: Final = 4 * WARPS
-CONTEXT_BYTES: Final = MEETINGS + 16 * MEETING_BYTES
+KEPT: Final = MEETINGS + 16 * MEETING_BYTES
+"""The findings after which the block went on."""
+MOST_KEPT: Final = 8
+CONTEXT_BYTES: Final = KEPT + MOST_KEPT * FOUND_BYTES
 
 # ---- a region
 BASE: Final = (0, POINTER)
@@ -95,8 +116,9 @@ VALID_BIT: Final = 0x800
 SITE_SHIFT: Final = 12
 
 # ---- a site: an instruction, as checks know it
-READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED = 1, 2, 4, 8, 16
-"""The last of a barrier that all threads of a warp must execute together (`.aligned`)."""
+READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE = 1, 2, 4, 8, 16, 32
+"""`IS_ALIGNED` of a barrier that all threads of a warp must execute together (`.aligned`),
+`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote."""
 KIND: Final = (0, "i32")
 SPACE: Final = (4, "i32")
 LOW: Final = (8, "i32")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.builder import POINTER, Builder
-from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.findings import Finding, find, keep_staged
 from custom_dispatch.cpu.monitor import (
+    ADDRESS,
     BASE,
     CELL_BYTES,
     CONTEXT,
@@ -24,6 +25,8 @@ from custom_dispatch.cpu.monitor import (
     REGION_BYTES,
     REGION_COUNT,
     REGIONS,
+    SAVED,
+    SAVED_BYTES,
     SHARED,
     SHARED_BYTES,
     SHARED_CELLS,
@@ -95,9 +98,10 @@ class _Access:
 
 def access_function() -> list[str]:
     """``@check.access``: hold an access of some bytes to the bounds of what its address was
-    computed from, and note it in the shadow; whether something was found.
+    computed from, and note it in the shadow; whether it ends the block.
     """
     b = Builder()
+    keep_staged(b)  # that of the access before, which has been made
     access = _access(b)
     b.cond_branch(b.icmp("eq", access.size, access.zero, "i64"), "fine", "some")
     b.block("some")
@@ -116,6 +120,13 @@ def access_function() -> list[str]:
     _check_local(b, access)
     _check_shared(b, access)
     _check_region(b, access)
+    b.block("staged")
+    put(b, CONTEXT, ADDRESS, "%address")
+    memory = b.cast("inttoptr", "%address", "i64", POINTER)
+    with loop(b, get(b, CONTEXT, SAVED)) as index:
+        byte = b.load(element(b, memory, index, 1), "i8", 1)
+        b.store(byte, element(b, b.offset(CONTEXT, SAVED_BYTES), index, 1), "i8", 1)
+    b.branch("fine")
     b.block("fine")
     b.line(f"llvm.return {b.const(0, 1)} : i1")
     return function(b, "access", _ARGUMENTS, "i1")
@@ -247,10 +258,10 @@ def _bounds(
 def _note(
     b: Builder, cell: str, must_be_written: str, offset: str, object_: str, length: str
 ) -> None:
-    """Note the access in the shadow, and return whether something was found."""
+    """Note the access in the shadow, and save what it will write over if that matters."""
     arguments = [("%thread", "i32"), ("%site", "i32"), (cell, POINTER), ("%size", "i32")]
     arguments += [(must_be_written, "i1"), (offset, "i64"), (object_, POINTER), (length, "i64")]
-    b.line(f"llvm.return {call(b, 'note', arguments, 'i1')} : i1")
+    b.cond_branch(call(b, "note", arguments, "i1"), "staged", "fine")
 
 
 def _found(b: Builder, finding: Finding, offset: str, size: str, object_: str, length: str) -> None:

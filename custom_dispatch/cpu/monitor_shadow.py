@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.c_library import call_c
-from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.findings import Finding, stage
 from custom_dispatch.cpu.monitor import (
     CELL_BYTES,
     CELLS,
@@ -23,7 +23,9 @@ from custom_dispatch.cpu.monitor import (
     IS_SWAP,
     KIND,
     LENGTH,
+    MOST_SAVED,
     NOW,
+    PENDING,
     READS,
     SITE_SHIFT,
     STRONG_BIT,
@@ -81,7 +83,7 @@ def _not(b: Builder, value: str) -> str:
 
 
 def _note() -> list[str]:
-    """Hold an access against its bytes' cells, then note it there; whether something was found."""
+    """Hold an access against its bytes' cells, then note it there; whether something is staged."""
     b = Builder()
     kind = get(b, site_at(b, "%site"), KIND)
     reads, writes, strong = (_has(b, kind, bit) for bit in (READS, WRITES, IS_STRONG))
@@ -96,13 +98,22 @@ def _note() -> list[str]:
         offset = b.binary("add", "%offset", b.resize(index, 32, 64), "i64")
         written = _has(b, b.load(cell, "i32", 4), VALID_BIT)
         with when(b, b.binary("and", strange, _not(b, written), "i1")):
-            _found(b, Finding.UNINITIALISED, offset)
-        _look(b, cell, _WRITE, kind, offset)
+            _stage(b, Finding.UNINITIALISED, offset)
+        with when(b, call(b, "conflict", _record(b, cell, _WRITE, kind), "i1")):
+            # Where both only write, it is a race if the value that is there changes.
+            who = b.load(cell, "i32", 4)
+            their_site = site_at(b, b.binary("lshr", who, b.const(SITE_SHIFT, 32), "i32"))
+            both = b.binary("or", kind, get(b, their_site, KIND), "i32")
+            large = b.icmp("ugt", "%size", b.const(MOST_SAVED, 32), "i32")
+            matters = b.binary("or", _has(b, both, READS), large, "i1")
+            saved = b.select(matters, never, "%size", "i32")
+            _stage(b, Finding.RACE, offset, who, saved)
         yes, no, on = (b.fresh_label(name) for name in ("writes", "reads", "noted"))
         b.cond_branch(writes, yes, no)
         b.block(yes)
         for place in (_READ, _OTHER_READ):
-            _look(b, cell, place, kind, offset)
+            with when(b, call(b, "conflict", _record(b, cell, place, kind), "i1")):
+                _stage(b, Finding.RACE, offset, b.load(b.offset(cell, place), "i32", 4))
             b.store(never, b.offset(cell, place), "i32", 4)
         b.store(mine, cell, "i32", 4)
         b.store(now, b.offset(cell, 4), "i32", 4)
@@ -118,7 +129,8 @@ def _note() -> list[str]:
         b.store(now, b.offset(cell, _READ + 4), "i32", 4)
         b.branch(on)
         b.block(on)
-    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    staged = b.icmp("ne", get(b, CONTEXT, PENDING), never, "i32")
+    b.line(f"llvm.return {staged} : i1")
     arguments = [
         ("%thread", "i32"),
         ("%site", "i32"),
@@ -132,29 +144,23 @@ def _note() -> list[str]:
     return function(b, "note", arguments, "i1")
 
 
-def _look(b: Builder, cell: str, place: int, kind: str, offset: str) -> None:
-    record = b.offset(cell, place)
-    arguments = [("%thread", "i32"), (record, POINTER), (kind, "i32")]
-    with when(b, call(b, "conflict", arguments, "i1")):
-        _found(b, Finding.RACE, offset, b.load(record, "i32", 4))
+def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str]]:
+    return [("%thread", "i32"), (b.offset(cell, place), POINTER), (kind, "i32")]
 
 
-def _found(b: Builder, finding: Finding, offset: str, other: str = "") -> None:
-    """Report, and return."""
-    size = b.resize("%size", 32, 64)
-    find(
+def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: str = "") -> None:
+    stage(
         b,
         finding,
+        saved=saved,
         thread="%thread",
         site="%site",
         offset=offset,
-        size=size,
-        object_="%object",
+        size=b.resize("%size", 32, 64),
+        object="%object",
         length="%length",
         other=other,
     )
-    b.line(f"llvm.return {b.const(1, 1)} : i1")
-    b.block(b.fresh_label("unreached"))
 
 
 def _cell() -> list[str]:

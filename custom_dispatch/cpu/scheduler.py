@@ -214,6 +214,8 @@ def _release_lanes(
         if thread.checks is not None:
             with when(b, masked):
                 thread.checks.lanes_met(b, first, lanes, same)
+                absent = b.binary("and", mask, _not(b, same), "i32")
+                thread.checks.waiting.absent(b, leader, place, absent)
         with loop(b, lanes) as lane:
             bit = b.binary("and", b.binary("lshr", same, lane, "i32"), one, "i32")
             with when(b, b.icmp("ne", bit, zero, "i32")):

@@ -11,9 +11,10 @@ import struct
 from custom_dispatch.cpu.block_memory import AT_BARRIER, DONE, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.findings import Finding, find
+from custom_dispatch.cpu.findings import Finding, find, stage
 from custom_dispatch.cpu.monitor import (
     IS_ALIGNED,
+    IS_EXCHANGE,
     KIND,
     SITE_SHIFT,
     element,
@@ -46,6 +47,7 @@ class WaitingChecks:
         self._table = f"check.waits.{kernel.symbol}"
         self._places: list[int] = []
         self._has_aligned = False
+        self._has_exchanges = False
 
     def add(self, instruction: Instruction) -> None:
         """The thread can wait at an instruction; in the order of the places to go on from."""
@@ -53,7 +55,10 @@ class WaitingChecks:
             instruction.parts[0] == "bar" or "aligned" in instruction.parts
         )
         self._has_aligned |= aligned
-        self._places.append(self._sites.add(instruction, kind=IS_ALIGNED * aligned))
+        exchange = instruction.parts[0] in ("shfl", "vote")
+        self._has_exchanges |= exchange
+        kind = IS_ALIGNED * aligned | IS_EXCHANGE * exchange
+        self._places.append(self._sites.add(instruction, kind=kind))
 
     def table(self) -> str:
         """The sites of all places, as a global variable."""
@@ -105,6 +110,21 @@ class WaitingChecks:
             find(b, Finding.DIVERGED, thread=first, site=here, other=other)
             b.branch("ended")
             b.block(b.fresh_label("found"))
+
+    def absent(self, b: Builder, leader: str, place: str, absent: str) -> None:
+        """Report a shuffle or vote of lanes that are not there; the bits of these are an i32."""
+        if not self._has_exchanges:
+            return
+        site = self._site_of_place(b, place)
+        exchange = b.binary("and", get(b, site_at(b, site), KIND), b.const(IS_EXCHANGE, 32), "i32")
+        zero = b.const(0, 32)
+        both = b.binary(
+            "and", b.icmp("ne", exchange, zero, "i32"), b.icmp("ne", absent, zero, "i32"), "i1"
+        )
+        with when(b, both):
+            lane = b.call_intrinsic("llvm.cttz", [absent, b.const(1, 1)], ["i32", "i1"], "i32")
+            offset = b.resize(lane, 32, 64)
+            stage(b, Finding.ABSENT, thread=leader, site=site, offset=offset)
 
     def _is_released(self, b: Builder, number: str, free: str) -> str:
         """Whether a thread waits at one of the barriers that are complete."""

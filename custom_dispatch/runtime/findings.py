@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from iree import runtime as rt
 
-from custom_dispatch.cpu import EXPECTED, NEXT_STEP
-from custom_dispatch.errors import KernelError, sentence
+from custom_dispatch.cpu import EXPECTED, MARK, NEXT_STEP, NOTE
+from custom_dispatch.errors import KernelError, KernelWarning, sentence
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.arrays import to_host
 
@@ -34,17 +35,34 @@ class Findings:
         self.take()
 
     def take(self) -> KernelError | None:
-        """The first finding since this was last asked, or None."""
-        found = None
+        """The first error since this was last asked, with the rest as its log; or None."""
+        errors, notes = self._texts()
+        if not errors:
+            return None
+        error = _as_error(errors[0])
+        rest = [str(_as_error(text)) for text in errors[1:]] + notes
+        error.log = "\n".join(["What else was found:", *rest]) if rest else ""
+        error.args = (str(error),)
+        return error
+
+    def warn(self) -> None:
+        """Give the notes of a call that went well as warnings."""
+        for note in self._texts()[1]:
+            warnings.warn(note.removeprefix(NOTE), KernelWarning, stacklevel=2)
+
+    def _texts(self) -> tuple[list[str], list[str]]:
+        """The errors and notes since this was last asked."""
+        found: dict[str, None] = {}
         for function in self._functions:
             inputs, outputs = rt.VmVariantList(1), rt.VmVariantList(1)
             inputs.push_int(0)
             self._context.invoke(function, inputs, outputs)
             view = outputs.get_as_object(0, rt.HalBufferView)
             content = to_host(self._device, view, ELEMENT_TYPES["u8"]).tobytes()
-            text = content.partition(b"\0")[0].decode("utf-8", "replace")
-            found = found or text
-        return _as_error(found) if found else None
+            texts = content.partition(b"\0")[0].decode("utf-8", "replace").split(MARK)[1:]
+            found |= dict.fromkeys(texts)
+        notes = [text for text in found if text.startswith(NOTE)]
+        return [text for text in found if not text.startswith(NOTE)], notes
 
 
 def _as_error(text: str) -> KernelError:

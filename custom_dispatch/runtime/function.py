@@ -246,6 +246,8 @@ class Function:
                 self._context.invoke(function, inputs, outputs)
         except IREE_ERRORS as error:
             raise self.translated(error) from error
+        if self._findings is not None:
+            self._findings.warn()
         return outputs
 
     # -- results

@@ -37,10 +37,11 @@ def lowered(text: str) -> str:
     ],
 )
 def test_a_long_chain_of_addresses_is_lowered(statement: str) -> None:
-    # Lanes of `n + tid` are neighbours unless the sum wraps around, so each keeps a way to say else.
+    # Lanes of `n + tid` are neighbours unless the sum wraps around: each value says if it does.
     count = 4000
     body = "\n".join(statement.format(last=10 + i, next=11 + i) for i in range(count))
-    use = f"add.s64 %rd2, %rd1, %rd{10 + count}; ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd1], %f1;"
+    use = f"add.s64 %rd2, %rd1, %rd{10 + count};\nld.global.f32 %f1, [%rd2];"
+    use += "\nst.global.f32 [%rd1], %f1;"
     assert len(lowered(f"{_HEAD}{_ENTRY}{body}\n{use}\nret;\n}}\n")) < 5_000_000
 
 

@@ -196,7 +196,8 @@ def test_every_kind_of_mistake_is_found_and_named(how: int) -> None:
         call(how)
     found, expected, next_step = FOUND[how]
     colon = ":" if how in (19, 20, 21, 22, 25, 26) else ""
-    assert str(caught.value) == (
+    # Where memory is still sound, the block goes on and may find more.
+    assert str(caught.value).partition("\nWhat else was found:")[0] == (
         f"Kernel `mistakes`{colon} {found}.\n  expected: {expected}\n  next step: {next_step}."
     )
 

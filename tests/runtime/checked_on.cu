@@ -1,0 +1,78 @@
+// What is no error, and several that are, for test_checked_on.py.
+#define FULL 0xffffffffu
+
+extern "C" __global__ void goes_on(const int* how, float* x) {
+  __shared__ float partial[32], tile[64];
+  int i = threadIdx.x, warp = i / 32, lane = i % 32;
+  float sum = x[i];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(FULL, sum, step);
+  switch (*how) {
+    case 0:  // as llm.c does it: every lane of a warp stores what all of them have
+      partial[warp] = sum;
+      __syncthreads();
+      x[i] = partial[0] + partial[1];
+      break;
+    case 1:  // the same, and no barrier before another warp reads it
+      partial[warp] = sum;
+      x[i] = partial[0] + partial[1];
+      break;
+    case 2:  // the values differ, of one lane only
+      partial[warp] = lane == 7 ? 2.f : 1.f;
+      __syncthreads();
+      x[i] = partial[warp];
+      break;
+    case 3:  // two warps store one value
+      if (lane == 0) partial[0] = 1.f;
+      __syncthreads();
+      x[i] = partial[0];
+      break;
+    case 4:  // three mistakes: a race, a read of what nobody wrote, and an access outside
+      tile[i] = sum;
+      x[i] = tile[63 - i];
+      __syncthreads();
+      x[i] += partial[3];
+      x[i + *how * 16] = 1.f;
+      break;
+    case 5:  // a note, before two barriers in the branches of a warp
+      partial[warp] = sum;
+      if (lane < 16) {
+        __syncthreads();
+        x[i] = partial[0];
+      } else {
+        __syncthreads();
+        x[i] = partial[1];
+      }
+      break;
+  }
+}
+
+extern "C" __global__ void lanes(const int* how, int* x) {
+  int i = threadIdx.x;
+  switch (*how) {
+    case 0:
+      if (i >= 20) return;
+      x[i] = __shfl_down_sync(FULL, i, 8);
+      break;
+    case 1:
+      x[i] = __shfl_down_sync(FULL, i, 8);
+      break;
+    case 2:
+      x[i] = __ballot_sync(FULL, i & 1);
+      break;
+    // What follows names lanes that there are, or takes nothing of others.
+    case 3:
+      x[i] = __shfl_down_sync((1u << blockDim.x) - 1, i, 8, 16);
+      break;
+    case 4:
+      if (i >= 20) return;
+      x[i] = __shfl_sync(__activemask(), i, 0);
+      break;
+    case 5:
+      __syncwarp();
+      x[i] = __match_any_sync((1u << blockDim.x) - 1, i % 3);
+      break;
+    case 6:
+      x[i] = __reduce_add_sync((1u << blockDim.x) - 1, i);
+      break;
+  }
+}
