@@ -86,6 +86,10 @@ class ForeignArray:
     # `stream`: the one on which a GPU's array is ready, in the driver's numbering.
 
     def __init__(self, value: Any) -> None:
+        if getattr(value, "is_neg", bool)():  # DLPack has no word for it, and PyTorch says none
+            raise ValueError(
+                "PyTorch negates its elements when they are read; resolve_neg() gives them"
+            )
         self.device: tuple[int, int] = tuple(value.__dlpack_device__())
         self.stream: int | None = None
         if self.device[0] not in ON_CUDA:

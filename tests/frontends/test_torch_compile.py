@@ -12,7 +12,7 @@ import torch
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.errors import CallError, LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.importer import export_model, import_program
 from custom_dispatch.ir.executable import by_path
@@ -381,6 +381,61 @@ def test_two_kernels_of_one_name_are_refused() -> None:
         "  expected: a name for each\n"
         '  next step: rename one: kernel.with_launch(name="another").'
     )
+
+
+@torch.no_grad()
+def test_two_kernels_of_one_name_are_put_into_a_model(tmp_path: Path) -> None:
+    """As of two packages that know nothing of each other."""
+    n = cd.dim("n")
+    patterns = []
+    for what, function in (("+ 1", lambda x: x + 1), ("* 2", lambda x: x * 2)):
+        source = tmp_path / f"{len(patterns)}.cu"
+        source.write_text(
+            'extern "C" __global__ void act(const float* x, float* y, int n) {\n'
+            f"  if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] {what};\n}}\n"
+        )
+        operands = [cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)]
+        kernel = cd.Kernel("act", source=source, operands=operands, block=32, grid=1)
+        patterns.append(cd.torch.Pattern(kernel, computes=function))
+    model, x = Calls(lambda x: torch.sin(x + 1) * 2), torch.randn(8)
+    module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns)
+    assert [item.kernel for item in module.replaced] == ["act", "act"]
+    agrees([cd.load(module, "cpu").main(x)], [model(x)])
+
+
+@torch.no_grad()
+def test_tensors_that_pytorch_negates_when_they_are_read_have_those_values() -> None:
+    multiply = cd.torch.register(simple_mul)
+
+    def negated(count: int) -> torch.Tensor:
+        found = torch._neg_view(torch.arange(float(count)))
+        assert found.is_neg()
+        return found
+
+    class Negated(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("state", negated(8))
+            self.weight = torch.nn.Parameter(negated(8))
+            self.constant = negated(8)
+            self.large = negated(2000)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            self.state.add_(1)
+            product = multiply(x, self.weight)
+            return product, x + self.constant, self.large + 1, self.state
+
+    model, x = Negated(), torch.rand(8)
+    torch.testing.assert_close(multiply(negated(8), x), negated(8) * x)
+    program = cd.load(cd.torch.compile(model, (x,), ["cpu"]), "cpu")
+    assert model.state.is_neg()
+    for _ in range(2):
+        agrees(program.main(x), model(x))
+    imaginary = torch.complex(torch.zeros(8), x).conj().imag
+    for calls in (lambda: simple_mul(imaginary, x), lambda: simple_mul(x, x, out=imaginary)):
+        with pytest.raises(CallError) as caught:
+            calls()
+        assert "PyTorch negates its elements when they are read" in str(caught.value)
 
 
 def test_models_that_cannot_be_compiled_are_refused() -> None:

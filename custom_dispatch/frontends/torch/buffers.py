@@ -41,7 +41,9 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
     for node in written:
         _check_buffer(node, inputs, held)
     constants = [s.target for s in written.values() if s.kind == InputKind.CONSTANT_TENSOR]
-    if not written:
+    # PyTorch negates these whenever they are read, as `z.conj().imag`: their bytes are others.
+    negated = {name for name, each in held.items() if getattr(each, "is_neg", bool)()}
+    if not written and not negated:
         return program
     signature = copy.deepcopy(program.graph_signature)
     signature.input_specs = [
@@ -59,13 +61,17 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
             if isinstance(value, torch.Tensor) and any(
                 _overlap(held[each.target], value) for each in written.values()
             ):
-                unread = value.detach().new_zeros(()).expand(value.shape)
-                kept[spec.target] = (
-                    torch.nn.Parameter(unread, requires_grad=False)
-                    if isinstance(value, torch.nn.Parameter)
-                    else unread
-                )
+                kept[spec.target] = _like(value, value.detach().new_zeros(()).expand(value.shape))
+    for kept in (state, others):
+        for name in negated & kept.keys():
+            kept[name] = _like(kept[name], kept[name].resolve_neg())
     return program._update(program.graph_module, signature, state_dict=state, constants=others)
+
+
+def _like(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """A new tensor as a parameter where the old one is: PyTorch insists on that."""
+    is_parameter = isinstance(old, torch.nn.Parameter)
+    return torch.nn.Parameter(new, requires_grad=False) if is_parameter else new
 
 
 def _check_buffer(

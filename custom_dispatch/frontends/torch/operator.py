@@ -7,6 +7,7 @@ and by its name, in what these make of a model.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -151,6 +152,24 @@ def registered_kernel(operator: Any) -> Callee | None:
     return None if known is None else known.item
 
 
+def operator_of(item: Callee) -> Any:
+    """The operator of a kernel that a pattern puts into a model.
+
+    Another kernel of its name may be there, as of another package: then it is renamed, or, of
+    several kernels, in another namespace.
+    """
+    for count in itertools.count(1):
+        suffix, namespace, found = f"_{count}" if count > 1 else "", "custom_dispatch", item
+        if isinstance(item, Kernel) and suffix:
+            found = item.with_launch(name=f"{item.name}{suffix}")
+        elif suffix:
+            namespace += suffix
+        known = _registered.get(f"{namespace}::{found.name}")
+        if known is None or are_same(known.item, found):
+            break
+    return register(found, namespace)
+
+
 def _taken(name: str, what: str) -> DeclarationError:
     return DeclarationError(
         f"PyTorch's operator `{name}` is {what}.",
@@ -187,7 +206,7 @@ def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
 
 def _passed(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor as a kernel takes it; itself wherever that is possible."""
-    plain = tensor.detach().contiguous()
+    plain = tensor.detach().resolve_neg().contiguous()
     if plain.is_cuda and plain.data_ptr() % _CUDA_ALIGNMENT:
         return plain.clone()
     return plain

@@ -25,7 +25,7 @@ from custom_dispatch.frontends.torch.fitting import likeness, misfit
 from custom_dispatch.frontends.torch.glance import share_of_operations
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss
-from custom_dispatch.frontends.torch.operator import register
+from custom_dispatch.frontends.torch.operator import operator_of
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.frontends.torch.tracing import trace, variants
@@ -253,7 +253,7 @@ class _Work:
 
     def _results(self, match: Match) -> tuple[Any, ...]:
         """The fake tensors that the kernel gives in a place."""
-        kernel_operator = register(match.traced.pattern.item)
+        kernel_operator = operator_of(match.traced.pattern.item)
         values = [
             value.meta["val"] if isinstance(value, torch.fx.Node) else value
             for value in self._values(match)
@@ -298,7 +298,7 @@ class _Work:
         root = match.root
         point = min([root, *self._outside(match)], key=lambda node: self._order[node])
         with self._graph.inserting_before(point):
-            call = self._graph.call_function(register(pattern.item)._opoverload, tuple(values))
+            call = self._graph.call_function(operator_of(pattern.item)._opoverload, tuple(values))
             self._describe(call, root, several[0] if len(several) == 1 else several)
             self._order[call] = self._order[point] - 0.5
             results = [call]
