@@ -146,7 +146,8 @@ import sys, numpy
 from cuda_kernels.simple_mul import simple_mul
 x = numpy.arange(8, dtype=numpy.float32)
 assert (simple_mul.on("cpu")(x, x) == x * x).all()
-print(*sorted({"iree.compiler", "cuda.bindings.nvrtc"} & set(sys.modules)))
+nvrtc = "libnvrtc.so" in open("/proc/self/maps").read()
+print(*["NVRTC"] * nvrtc, *{"iree.compiler"} & set(sys.modules))
 """
 
 
@@ -157,7 +158,7 @@ def test_a_second_process_loads_no_compiler() -> None:
         ).stdout
         for _ in range(2)
     ]
-    assert "cuda.bindings.nvrtc" in printed[0]
+    assert "NVRTC" in printed[0]
     assert printed[1] == "\n"
 
 

@@ -12,32 +12,19 @@ _FORM = re.compile(
 )
 
 
-def parse_sizes(words: tuple[str, ...], option: str = "--dims") -> list[dict[str, int]]:
+def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
     """Every combination of sizes that is asked for: one, or as many as a range has.
 
     Parameters
     ----------
     words
         NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with commas.
-    option
-        The command's, for errors.
 
     Raises
     ------
     CallError
         One has another form, two are ranges, a dim is given twice, or a range has too many sizes.
     """
-    try:
-        return _combinations(words)
-    except CallError as error:
-        raise CallError(
-            error.found,
-            expected=error.expected,
-            next_step=f"write {option} n=1024 or {option} n=1024:1048576:x4.",
-        ) from None
-
-
-def _combinations(words: tuple[str, ...]) -> list[dict[str, int]]:
     fixed: dict[str, int] = {}
     swept: dict[str, list[int]] = {}
     order: list[str] = []
@@ -85,4 +72,5 @@ def _wrong(found: str, expected: str = "") -> CallError:
         found,
         expected=expected
         or f"NAME=SIZE, or NAME=FIRST:LAST:xFACTOR (or a step) for at most {MAX_SIZES} sizes",
+        next_step="write n=1024 or n=1024:1048576:x4.",
     )

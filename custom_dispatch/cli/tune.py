@@ -118,7 +118,7 @@ def tune(
     read += objects.glob("*") if objects is not None else ()
     check_outputs(path, plot, inputs=read)
     check_outputs(plot, inputs=[path])
-    given = [dims for shape in shapes for dims in parse_sizes((shape,), "--shape")]
+    given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table
     measured_for = _target(choice, device)

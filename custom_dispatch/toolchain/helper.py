@@ -50,6 +50,31 @@ class Facts:
     """The compute capabilities that it compiles for."""
 
 
+def write_question(asked: Compilation, more: Sequence[str] = ()) -> list[bytes]:
+    """A compilation, with further options, as `nvrtc_helper` takes it."""
+    options = (*asked.options, *more)
+    words = [asked.source, os.fsencode(asked.name), str(len(options)).encode()]
+    words += map(os.fsencode, options)
+    return words + [name.encode() for name in asked.names]
+
+
+def read_answer(words: Sequence[bytes]) -> Compiled:
+    """What `nvrtc_helper` says of a compilation."""
+    status, log, *rest = words
+    ptx, symbols = (rest[0], rest[1:]) if rest else (b"", [])
+    return Compiled(
+        status.decode(),
+        log.rstrip(b"\0").decode("utf-8", "replace").strip(),
+        ptx.rstrip(b"\0"),
+        tuple(symbol.decode() for symbol in symbols),
+    )
+
+
+def read_facts(words: Sequence[bytes]) -> Facts:
+    """What `nvrtc_helper` says of the library."""
+    return Facts(words[0].decode(), tuple(sorted(map(int, words[1:]))))
+
+
 class Elsewhere(Protocol):
     """What compiles in another process, for `Compiler.compile`."""
 
@@ -123,7 +148,7 @@ class Helper:
         words = self._ask([], timeout_seconds)
         if isinstance(words, Completed):
             return words
-        return Facts(words[0].decode(), tuple(sorted(map(int, words[1:]))))
+        return read_facts(words)
 
     def compile(
         self, asked: Compilation, *more: str, timeout_seconds: float
@@ -142,21 +167,8 @@ class Helper:
         ToolTimeoutError
             The time limit passed.
         """
-        options = (*asked.options, *more)
-        words = [asked.source, os.fsencode(asked.name), str(len(options)).encode()]
-        words += map(os.fsencode, options)
-        words += [name.encode() for name in asked.names]
-        found = self._ask(words, timeout_seconds)
-        if isinstance(found, Completed):
-            return found
-        status, log, *rest = found
-        ptx, symbols = (rest[0], rest[1:]) if rest else (b"", [])
-        return Compiled(
-            status.decode(),
-            log.rstrip(b"\0").decode("utf-8", "replace").strip(),
-            ptx.rstrip(b"\0"),
-            tuple(symbol.decode() for symbol in symbols),
-        )
+        found = self._ask(write_question(asked, more), timeout_seconds)
+        return found if isinstance(found, Completed) else read_answer(found)
 
     def _ask(self, words: Sequence[bytes], timeout_seconds: float) -> list[bytes] | Completed:
         self.begin()

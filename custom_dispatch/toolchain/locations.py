@@ -72,10 +72,7 @@ def find_tool(name: str) -> Search:
 
 
 def find_nvrtc() -> Search:
-    """Find the NVRTC library and the Python package that calls it; neither is loaded."""
-    if importlib.util.find_spec("cuda") is None or not _has_bindings():
-        missing = (f"cuda.bindings in {sys.prefix}", "the package cuda-bindings is not installed")
-        return Search("NVRTC", None, "", (missing,))
+    """Find the NVRTC library; it is not loaded."""
     return _search("NVRTC", _nvrtc_in, lambda: (None, "holds programs, not libraries"))
 
 
@@ -181,7 +178,3 @@ def _headers_beside_nvcc() -> _Verdict:
         return None, "has no nvcc with headers beside it"
     found, reason = _headers_in(Path(nvcc).resolve().parent.parent)
     return found, f"nvcc is `{nvcc}`, beside which {reason.removeprefix('has ')}" if reason else ""
-
-
-def _has_bindings() -> bool:
-    return importlib.util.find_spec("cuda.bindings") is not None

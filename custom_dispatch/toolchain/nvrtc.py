@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.store import file_identity, key_of
+from custom_dispatch.toolchain import nvrtc_helper
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
@@ -25,7 +24,15 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
-from custom_dispatch.toolchain.helper import Compilation, Compiled, Elsewhere, Facts
+from custom_dispatch.toolchain.helper import (
+    Compilation,
+    Compiled,
+    Elsewhere,
+    Facts,
+    read_answer,
+    read_facts,
+    write_question,
+)
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
 from custom_dispatch.toolchain.nvcc import STANDARD
@@ -193,73 +200,32 @@ def drop_unused_constants(ptx: bytes) -> bytes:
 
 
 def _compile(asked: Compilation) -> Compiled:
-    nvrtc = _library()
-    name = os.fsencode(asked.name)
-    program = _checked(nvrtc.nvrtcCreateProgram(asked.source, name, 0, None, None))
-    expressions = [name.encode() for name in asked.names]
-    symbols: list[str] = []
-    try:
-        for expression in expressions:
-            _checked(nvrtc.nvrtcAddNameExpression(program, expression))
-        encoded = [os.fsencode(option) for option in asked.options]
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
-        log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
-        _checked(nvrtc.nvrtcGetProgramLog(program, log))
-        ptx = bytearray()
-        if status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            ptx = bytearray(_checked(nvrtc.nvrtcGetPTXSize(program)))
-            _checked(nvrtc.nvrtcGetPTX(program, ptx))
-            for expression in expressions:
-                symbols.append(_checked(nvrtc.nvrtcGetLoweredName(program, expression)).decode())
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-    # Both end with the NUL of a C string.
-    text = bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
-    return Compiled(status.name, text, bytes(ptx).rstrip(b"\0"), tuple(symbols))
-
-
-def _checked(answer: tuple[Any, ...]) -> Any:
-    """The value of a call that can only fail for want of memory or by our own mistake."""
-    status, *values = answer
-    if status.value != 0:
-        raise RuntimeError(f"NVRTC: {status.name}")
-    return values[0] if values else None
+    return read_answer(nvrtc_helper.compile_source(_library(), write_question(asked)))
 
 
 @cache
-def _library() -> Any:
-    library = find_nvrtc().require("cuda")
+def _library() -> ctypes.CDLL:
+    path = find_nvrtc().require("cuda")
     try:
-        # Loaded from here on, so that the binding, which has a search of its own, takes the one
-        # that `doctor` shows. NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
-        for part in (*sorted(library.parent.glob("libnvrtc-builtins.so.13*")), library):
-            ctypes.CDLL(str(part))
-        from cuda.bindings import nvrtc
-
-        _checked(nvrtc.nvrtcVersion())
-    except (ImportError, OSError, RuntimeError) as problem:
+        # NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
+        for part in Nvrtc(path).libraries():
+            library = ctypes.CDLL(str(part))
+        nvrtc_helper.about(library)
+    except (AttributeError, OSError, RuntimeError) as problem:
         raise ToolNotFoundError(
-            f"NVRTC at `{library}` cannot be loaded: {str(problem).strip() or problem!r}",
+            f"NVRTC at `{path}` cannot be loaded: {str(problem).strip() or problem!r}",
             next_step=install_step("cuda"),
         ) from problem
-    return nvrtc
+    return library
 
 
 @cache
 def _version() -> str:
     # The library's own call gives no third number; the head of the PTX that it makes does.
     match = _VERSION.search(_compile(Compilation(b"", "version.cu", (), ())).ptx)
-    if match is not None:
-        return match[1].decode()
-    return f"{_release()}.0"
-
-
-def _release() -> str:
-    major, minor = _library().nvrtcVersion()[1:]
-    return f"{major}.{minor}"
+    return match[1].decode() if match is not None else f"{_facts().release}.0"
 
 
 @cache
 def _facts() -> Facts:
-    capabilities = sorted(_checked(_library().nvrtcGetSupportedArchs()))
-    return Facts(_release(), tuple(capabilities))
+    return read_facts(nvrtc_helper.about(_library()))

@@ -1,4 +1,4 @@
-"""NVRTC in a process of its own: run by `helper.py`, never imported.
+"""Calling NVRTC: in a process of its own, as which `helper.py` runs this, or where it is imported.
 
     python -I -S nvrtc_helper.py PLACE LIBRARY...
 
@@ -43,14 +43,15 @@ def main() -> int:
     nvrtc = [ctypes.CDLL(path) for path in libraries][-1]
     while (message := _message()) is not None:
         words = _words(message)
-        found = _compile(nvrtc, words) if words else _about(nvrtc)
+        found = compile_source(nvrtc, words) if words else about(nvrtc)
         answer = b"".join(map(_sized, found))
         sys.stdout.buffer.write(struct.pack("<Q", len(answer)) + answer)
         sys.stdout.buffer.flush()
     os._exit(0)  # nobody needs NVRTC to give its memory back piece by piece
 
 
-def _about(nvrtc: ctypes.CDLL) -> list[bytes]:
+def about(nvrtc: ctypes.CDLL) -> list[bytes]:
+    """NVRTC's release, and the compute capabilities that it compiles for."""
     major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     _check(nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     _check(nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
@@ -59,7 +60,8 @@ def _about(nvrtc: ctypes.CDLL) -> list[bytes]:
     return [f"{major.value}.{minor.value}".encode(), *(str(arch).encode() for arch in archs)]
 
 
-def _compile(nvrtc: ctypes.CDLL, words: list[bytes]) -> list[bytes]:
+def compile_source(nvrtc: ctypes.CDLL, words: list[bytes]) -> list[bytes]:
+    """The status, the log, and where it compiled the PTX and the symbols."""
     source, name, count, *rest = words
     options, names = rest[: int(count)], rest[int(count) :]
     program = ctypes.c_void_p()

@@ -53,7 +53,8 @@ def test_both_compilers_make_the_same_parameters(write: Write) -> None:
 
 def test_auto_prefers_nvrtc_and_falls_back_to_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(find_compiler(), NvrtcElseNvcc)
-    monkeypatch.setattr("custom_dispatch.toolchain.locations._has_bindings", lambda: False)
+    none = (None, "has no libnvrtc.so.13")
+    monkeypatch.setattr("custom_dispatch.toolchain.locations._nvrtc_in", lambda _: none)
     assert isinstance(find_compiler(), Nvcc)
 
 

@@ -15,7 +15,6 @@ from custom_dispatch.toolchain import locations as module
 from custom_dispatch.toolchain.locations import (
     Search,
     find_headers,
-    find_nvrtc,
     find_tool,
     include_directories,
 )
@@ -89,13 +88,6 @@ def test_a_missing_nvcc_lists_every_place_with_its_reason(
 def test_a_missing_nvrtc_is_told_as_well() -> None:
     with pytest.raises(ToolNotFoundError, match=r"NVRTC was not found\.(.|\n)*no libnvrtc.so.13"):
         find_compiler("nvrtc")
-
-
-def test_a_missing_binding_for_nvrtc_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_has_bindings", lambda: False)
-    assert find_nvrtc().rejected == (
-        (f"cuda.bindings in {sys.prefix}", "the package cuda-bindings is not installed"),
-    )
 
 
 @pytest.mark.usefixtures("nothing")
