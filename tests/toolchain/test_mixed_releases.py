@@ -135,7 +135,7 @@ def test_with_a_newer_nvrtc_kernels_build_and_the_rest_is_told(environment: Envi
         "build", "total.py", "-t", "cuda:sm_80", "-o", "no", "--compiler", "nvcc"
     )
     assert refused.returncode == 2
-    assert refused.stderr.splitlines() == [
+    assert refused.stderr.splitlines()[-3:] == [
         "error: nvcc 13.0.88 does not compile `total.cu` with the CUDA headers of 13.2: CCCL "
         "refuses them.",
         "  expected: nvidia-cuda-runtime 13.0, or nvidia-cuda-cccl 13.2 or later",
