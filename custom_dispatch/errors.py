@@ -43,7 +43,7 @@ class CustomDispatchError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments do not survive BaseException's own pickling (process pools need it).
-        return _rebuild, (type(self), self.found, self.expected, self.next_step, self.log)
+        return rebuild, (type(self), self.found, self.expected, self.next_step, self.log)
 
 
 _MOST_LINES, _LONGEST_LINE = 40, 400
@@ -65,9 +65,10 @@ def sentence(phrase: str) -> str:
     return phrase[:1].upper() + phrase[1:]
 
 
-def _rebuild(
+def rebuild(
     kind: type[CustomDispatchError], found: str, expected: str, next_step: str, log: str
 ) -> CustomDispatchError:
+    """An error from the words of another process."""
     return kind(found, expected=expected, next_step=next_step, log=log)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.bench import Bench, Measurement
     from custom_dispatch.runtime.bench_inputs import BenchInputs
-    from custom_dispatch.runtime.child import Answer
+    from custom_dispatch.runtime.child import Answer, Child
 
 
 @click.command(short_help="Time a function of a .vmfb, or a kernel.")
@@ -89,6 +90,7 @@ def bench(
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import temporary_directory
     from custom_dispatch.runtime.bench import Subject, read_measurement
+    from custom_dispatch.runtime.child import Child
 
     dims = parse_sizes(sizes)
     check_plot(plot)
@@ -100,7 +102,12 @@ def bench(
     asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
     asked |= {"repetitions": repetitions, "seconds": seconds}
     measured: list[Measurement] = []
-    with temporary_directory() as directory, _Asked(asked, timeout) as ask:
+    what = f"the benchmark of `{asked['function'] or subject}`"
+    with (
+        temporary_directory() as directory,
+        Child("custom_dispatch.cli.child", json.dumps(asked), shown=True) as child,
+    ):
+        ask = partial(_ask, child, what, time.monotonic() + timeout, timeout)
         path = directory / "module.vmfb"
         path.write_bytes(content)
         runs = Subject(**ask(open=str(path)))
@@ -123,37 +130,22 @@ def bench(
     return 2 if wrong else 0
 
 
-class _Asked:
-    """Asks the process that measures (`child.py`), until the benchmark's time is over."""
+def _ask(child: Child, what: str, latest: float, timeout: float, **question: Any) -> Answer:
+    """Ask the process that measures, until the benchmark's time is over."""
+    from custom_dispatch.errors import KernelError
+    from custom_dispatch.runtime.child import ChildEndedError
 
-    def __init__(self, asked: Mapping[str, Any], seconds: float) -> None:
-        from custom_dispatch.runtime.child import Child
-
-        self._seconds, self._latest = seconds, time.monotonic() + seconds
-        self._what = f"the benchmark of `{asked['function'] or asked['subject']}`"
-        self._child = Child("custom_dispatch.cli.child", json.dumps(asked), shown=True)
-
-    def __enter__(self) -> _Asked:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._child.close()
-
-    def __call__(self, **question: Any) -> Answer:
-        from custom_dispatch.errors import KernelError
-        from custom_dispatch.runtime.child import ChildEndedError
-
-        try:
-            return self._child.ask(max(self._latest - time.monotonic(), 0.1), **question)
-        except ChildEndedError as error:
-            if time.monotonic() < self._latest:
-                raise error.of(self._what) from None
-        raise KernelError(
-            f"The benchmark did not end within {self._seconds:g} seconds.",
-            expected="a kernel that comes to its end, for these sizes",
-            next_step="give smaller --dims or more --timeout; the target cpu:checked finds "
-            "threads that wait for ones that never come.",
-        )
+    try:
+        return child.ask(max(latest - time.monotonic(), 0.1), **question)
+    except ChildEndedError as error:
+        if time.monotonic() < latest:
+            raise error.of(what) from None
+    raise KernelError(
+        f"The benchmark did not end within {timeout:g} seconds.",
+        expected="a kernel that comes to its end, for these sizes",
+        next_step="give smaller --dims or more --timeout; the target cpu:checked finds "
+        "threads that wait for ones that never come.",
+    )
 
 
 def _open(

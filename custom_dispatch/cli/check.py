@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from custom_dispatch.errors import KernelError
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.check import CheckResult
+    from custom_dispatch.runtime.child import Child
     from custom_dispatch.toolchain.library import Library
 
 
@@ -44,8 +45,10 @@ def check(
     """
     from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.cli.report import show_error, show_resources, show_table
+    from custom_dispatch.errors import KernelError
     from custom_dispatch.files import temporary_directory
     from custom_dispatch.runtime import devices
+    from custom_dispatch.runtime.child import Child
     from custom_dispatch.toolchain.build import build
 
     declared = load_members(kernels)
@@ -56,15 +59,23 @@ def check(
         _compile_for_cpu(library)
     show_resources(library)
     results: list[CheckResult] = []
-    rows = []
-    with temporary_directory() as directory, _Checker(kernels, timeout, directory) as checker:
+    rows, ended = [], list[KernelError]()
+    asked = "custom_dispatch.cli.child", json.dumps({"command": "check", "kernels": kernels})
+    how = {"compiler": compiler, "include_dirs": include_dirs}
+    with (
+        temporary_directory() as made,
+        Child(*asked, shown=True) as child,
+    ):
+        module = made / "module.vmfb"
         for place, kernel in enumerate(declared):
             if kernel.reference is None:
                 click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
                 continue
             for device in dict.fromkeys(device.kind for device in devices()):
                 with progress(f"checking {kernel.name} on {device}"):
-                    found = list(checker.check(place, kernel, device, compiler, include_dirs))
+                    seen = list(_check(child, place, kernel, device, timeout, module, **how))
+                found = [item for item in seen if not isinstance(item, KernelError)]
+                ended += [item for item in seen if isinstance(item, KernelError)]
                 skipped = [result for result in found if result.skipped]
                 if skipped:
                     rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
@@ -75,7 +86,6 @@ def check(
                 largest = max(result.largest_difference for result in found)
                 verdict = failed[0].problem if failed else "agrees"
                 rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
-        ended = checker.ended
     click.echo()
     show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
     for error in ended:
@@ -88,55 +98,30 @@ def check(
     return 2 if failures or not results else 0
 
 
-class _Checker:
-    """Has kernels compared in a process (`child.py`), and in another one when that ends."""
+def _check(
+    child: Child, place: int, kernel: Kernel, device: str, timeout: float, module: Path, **how: Any
+) -> Iterator[CheckResult | KernelError]:
+    """Compare a kernel for several sizes, up to the first that ends the process; and that error."""
+    from custom_dispatch.errors import CustomDispatchError, UnsupportedInstructionError
+    from custom_dispatch.runtime.check import CheckResult, checked_sizes
+    from custom_dispatch.runtime.child import START_S, ChildEndedError
+    from custom_dispatch.runtime.eager import module_for
 
-    def __init__(self, kernels: tuple[str, ...], timeout: float, directory: Path) -> None:
-        from custom_dispatch.runtime.child import Child
-
-        asked = json.dumps({"command": "check", "kernels": kernels})
-        self._child = Child("custom_dispatch.cli.child", asked, shown=True)
-        self._timeout, self._module = timeout, directory / "module.vmfb"
-        self.ended: list[KernelError] = []
-        """What ended the process."""
-
-    def __enter__(self) -> _Checker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._child.close()
-
-    def check(
-        self,
-        place: int,
-        kernel: Kernel,
-        device: str,
-        compiler: str,
-        include_dirs: tuple[Path, ...],
-    ) -> Iterator[CheckResult]:
-        """Compare a kernel for several sizes, up to the first that ends the process."""
-        from custom_dispatch.errors import CustomDispatchError, UnsupportedInstructionError
-        from custom_dispatch.runtime.check import CheckResult, checked_sizes
-        from custom_dispatch.runtime.child import START_S, ChildEndedError
-        from custom_dispatch.runtime.eager import module_for
-
-        dims: Mapping[str, int] = {}
-        try:
-            sizes = checked_sizes(kernel)
-            module = module_for(kernel, device, compiler=compiler, include_dirs=include_dirs)
-            self._module.write_bytes(module.bytes)
-            self._child.ask(START_S, open=place, device=device, module=str(self._module))
-            for dims in sizes:
-                yield CheckResult(**self._child.ask(self._timeout, check=dims))
-        except ChildEndedError as error:
-            result = CheckResult(kernel.name, device, dims, str(error), 0.0)
-            yield result
-            where = f" for {_sizes(result)}" if dims else ""
-            self.ended.append(error.of(f"kernel `{kernel.name}` on {device}{where}"))
-        except CustomDispatchError as error:
-            may_fall_back = isinstance(error, UnsupportedInstructionError) and kernel.fallback
-            problem, skipped = ("", error.found) if may_fall_back else (error.found, "")
-            yield CheckResult(kernel.name, device, dims, problem, 0.0, skipped)
+    dims: Mapping[str, int] = {}
+    try:
+        sizes = checked_sizes(kernel)
+        module.write_bytes(module_for(kernel, device, **how).bytes)
+        child.ask(START_S, open=place, device=device, module=str(module))
+        for dims in sizes:
+            yield CheckResult(**child.ask(timeout, check=dims))
+    except ChildEndedError as error:
+        result = CheckResult(kernel.name, device, dims, str(error), 0.0)
+        where = f" for {_sizes(result)}" if dims else ""
+        yield from (result, error.of(f"kernel `{kernel.name}` on {device}{where}"))
+    except CustomDispatchError as error:
+        may_fall_back = isinstance(error, UnsupportedInstructionError) and kernel.fallback
+        problem, skipped = ("", error.found) if may_fall_back else (error.found, "")
+        yield CheckResult(kernel.name, device, dims, problem, 0.0, skipped)
 
 
 def _compile_for_cpu(library: Library) -> None:

@@ -70,25 +70,14 @@ class Benches:
 
         asked = self._asked
         if "open" in question:
-            named = asked["kernel"] and [asked["subject"]]
-            kernels = (item for item in _declared(*named) if item.name == asked["kernel"])
-            content, label = Path(question["open"]).read_bytes(), asked["label"]
-            self._runs = Bench(
-                content,
-                label,
-                asked["function"],
-                asked["device"],
-                next(kernels, None),
-                reason=asked["reason"],
-            )
+            kernels = _declared(asked["subject"]) if asked["kernel"] else []
+            kernel = next((item for item in kernels if item.name == asked["kernel"]), None)
+            content, what = Path(question["open"]).read_bytes(), (asked["label"], asked["function"])
+            self._runs = Bench(content, *what, asked["device"], kernel, reason=asked["reason"])
             return asdict(self._runs.subject)
         inputs = inputs_for(self._runs, question["measure"], asked["inputs"], self._generator)
-        found = self._runs.measure(
-            inputs,
-            repetitions=asked["repetitions"],
-            budget_s=asked["seconds"],
-            reference=question["reference"],
-        )
+        effort = {"repetitions": asked["repetitions"], "budget_s": asked["seconds"]}
+        found = self._runs.measure(inputs, **effort, reference=question["reference"])
         return lost_device() or asdict(found)
 
 
@@ -97,4 +86,4 @@ def _declared(*names: str) -> list[Kernel]:
     from custom_dispatch.cli.kernels import load_members
 
     with redirect_stderr(StringIO()), redirect_stdout(StringIO()):
-        return load_members(names) if names else []
+        return load_members(names)

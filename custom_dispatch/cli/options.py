@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import click
@@ -157,15 +157,10 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> 
 
     from custom_dispatch.files import check_output
 
-    imported = [Path(file) for item in [*sys.modules.values()] if (file := _file_of(item))]
-    read = [*filter(None, inputs), *imported]
+    files = [vars(item).get("__file__") for item in [*sys.modules.values()] if item is not None]
+    read = [*filter(None, inputs), *(Path(file) for file in files if isinstance(file, str))]
     for output in filter(None, outputs):
         check_output(output, read)
-
-
-def _file_of(module: object) -> str | None:
-    file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-    return file if isinstance(file, str) else None
 
 
 def split_targets(targets: tuple[str, ...]) -> list[str]:
@@ -181,41 +176,51 @@ def progress(message: str) -> Iterator[Callable[[str], None]]:
     """
     import sys
 
-    from custom_dispatch.phases import listening
-
-    started = time.monotonic()
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False)
-        console = Console(stderr=True)
-        with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
-            task = shown.add_task(message, total=None)
-
-            def say(more: str) -> None:
-                shown.update(task, description=f"{message}: {more}")
-
-            with listening(say):
-                yield say
-        return
-
-    timer: threading.Timer | None = None
+    started, timers = time.monotonic(), list[threading.Timer]()
 
     def print_later(more: str) -> None:
         """Print a phase once it has taken a while."""
-        nonlocal timer
-        if timer is not None:
-            timer.cancel()
-        elapsed = time.monotonic() - started
-        line = f"{message}: {more} (since {elapsed:.0f} s)"
-        timer = threading.Timer(_LONG_S, click.echo, [line], {"err": True})
-        timer.daemon = True
-        timer.start()
+        while timers:
+            timers.pop().cancel()
+        line = f"{message}: {more} (since {time.monotonic() - started:.0f} s)"
+        timers.append(threading.Timer(_LONG_S, click.echo, [line], {"err": True}))
+        timers[-1].daemon = True
+        timers[-1].start()
 
-    try:
-        with listening(print_later):
+    if not sys.stderr.isatty():
+        with _listening(print_later):
             yield lambda _: None
+        while timers:
+            timers.pop().cancel()
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(message, total=None)
+
+        def say(more: str) -> None:
+            shown.update(task, description=f"{message}: {more}")
+
+        with _listening(say):
+            yield say
+
+
+@contextmanager
+def _listening(tell: Callable[[str], object]) -> Iterator[None]:
+    """Have a function called with what any thread says of its work."""
+    from custom_dispatch.phases import LOGGER
+
+    def hear(record: logging.LogRecord) -> bool:
+        tell(record.getMessage())
+        return True
+
+    level = LOGGER.level
+    LOGGER.addFilter(hear)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
     finally:
-        if timer is not None:
-            timer.cancel()
+        LOGGER.removeFilter(hear)
+        LOGGER.setLevel(level)

@@ -53,6 +53,12 @@ class Child:
         self._module, self._argument, self._shown = module, argument, shown
         self._process: Started | None = None
 
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
@@ -97,17 +103,16 @@ class Child:
             self.close()
             raise ChildEndedError(found["problem"].rstrip("."))
         if "error" in found:
-            kind, words = found["error"]
-            raise getattr(errors, kind)(words.pop("found"), **words)
+            kind, *words = found["error"]
+            raise errors.rebuild(getattr(errors, kind), *words)
         return found
 
 
 def _end_of(status: int, said: str) -> str:
-    """How a process ended that gave no answer."""
     if status < 0:
         return f"its process was ended by {signal.Signals(-status).name}"
-    lines = said.strip().splitlines() or ["it said nothing"]
-    return f"its process ended with status {status}: {lines[-1]}"
+    last = (said.strip().splitlines() or ["it said nothing"])[-1]
+    return f"its process ended with status {status}: {last}"
 
 
 def serve(answer: Callable[[Answer], Answer]) -> int:
@@ -122,18 +127,12 @@ def serve(answer: Callable[[Answer], Answer]) -> int:
         try:
             found = answer(question)
         except CustomDispatchError as error:
-            found = _failure(error)
+            words = (error.found, error.expected, error.next_step, error.log)
+            found = lost_device() or {"error": [type(error).__name__, *words]}
         sys.stdout.flush()
         text = json.dumps(found).encode()
         answers.write(struct.pack("<Q", len(text)) + text)
         answers.flush()
-
-
-def _failure(error: CustomDispatchError) -> Answer:
-    if problem := lost_device():
-        return problem
-    words = {name: getattr(error, name) for name in ("found", "expected", "next_step", "log")}
-    return {"error": [type(error).__name__, words]}
 
 
 def lost_device() -> Answer:
