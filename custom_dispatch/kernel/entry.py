@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.names import shown
 
-_MAX_LENGTH = 1000
+_MAX_LENGTH = 10_000
+"""Characters; names of CUTLASS's kernels have thousands."""
 _TOKEN = re.compile(r"[A-Za-z_]\w*|[0-9][\w.]*|::|[<>(),*&+-]", re.ASCII)
 _WORD = re.compile(r"\w", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -53,8 +54,6 @@ def check_entry(kernel: str, entry: object) -> str:
     DeclarationError
         It is neither an identifier nor a C++ name.
     """
-    if isinstance(entry, str) and _IDENTIFIER.fullmatch(entry) is not None:
-        return check_name(entry, "kernel entry")
     found = _read(entry) if isinstance(entry, str) else None
     if found is None:
         raise DeclarationError(
@@ -118,7 +117,9 @@ def _end_of_group(tokens: list[str], start: int) -> int | None:
 def _joined(tokens: list[str]) -> str:
     text = ""
     for token in tokens:
-        if text.endswith(",") or (_WORD.match(token) and re.search(r"[\w*&>]$", text, re.ASCII)):
+        if text.endswith(",") or (
+            _WORD.match(token) and re.fullmatch(r"[\w*&>]", text[-1:], re.ASCII)
+        ):
             text += " "
         text += token
     return text

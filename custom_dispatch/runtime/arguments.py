@@ -82,10 +82,10 @@ class Arguments:
                 next_step="pass them in order.",
             )
         rest = dict(named)
-        for name in names[len(values) :]:
-            if name not in rest:
+        for index, name in enumerate(names[len(values) :], len(values)):
+            if name not in rest and index not in self._points.optional:
                 break
-            values.append(rest.pop(name))
+            values.append(rest.pop(name, None))
         if rest:
             name = next(iter(rest))
             problem = "twice" if name in names[: len(arguments)] else "by keyword"
@@ -162,6 +162,8 @@ class Arguments:
             if sizes is None:
                 push_scalar(inputs, argument, kind.dtype, what)
                 continue
+            if argument is None and index in self._points.optional:
+                argument = numpy.empty((0,) * len(sizes), kind.dtype.to_numpy())
             array = read_array(argument, what)
             check_array(array, kind, what)
             placed = place_written if index in self._points.writes else place

@@ -65,6 +65,8 @@ class EntryPoints:
     """Whether calls leave nothing behind."""
     writes: tuple[int, ...] = ()
     """The arguments that every call writes into."""
+    optional: frozenset[int] = frozenset()
+    """The arguments that may be None: a kernel's optional operands."""
 
 
 class ModuleFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ from iree import runtime as rt
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, sentence
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.choice import Choice, choose_device, newest_ptx
@@ -63,10 +65,14 @@ class Program:
         order = Order()
         self._functions: dict[str, Function] = {}
         for name, points in file.functions().items():
-            kernel = _with_leading_dims(name, self.manifest)
+            kernel = _kernel_of(name, self.manifest)
+            if kernel is not None:
+                points = replace(points, optional=_optional(kernel, points.names))
             parts = (name, points, context, opened, order, findings)
             self._functions[name] = (
-                Function(*parts) if kernel is None else LeadingFunction(kernel, *parts)
+                LeadingFunction(kernel, *parts)
+                if kernel is not None and kernel.has_leading_dims
+                else Function(*parts)
             )
         for made in self._functions.values():
             keep_in_forks(made)
@@ -157,13 +163,18 @@ class Program:
         return f"Program({self.label} on {self.device}: {', '.join(self._functions)})"
 
 
-def _with_leading_dims(name: str, manifest: Manifest | None) -> Kernel | None:
-    """The kernel that a function is, in a module of kernels, if it takes any leading dims."""
+def _kernel_of(name: str, manifest: Manifest | None) -> Kernel | None:
+    """The kernel that a function is, in a module of kernels."""
     use = None if manifest is None else manifest.use_of(name)
     if manifest is None or use is None or use.direct != name:
         return None
-    kernel = manifest.declaration(name)
-    return kernel if kernel is not None and kernel.has_leading_dims else None
+    return manifest.declaration(name)
+
+
+def _optional(kernel: Kernel, names: Sequence[str]) -> frozenset[int]:
+    """The places of a kernel's optional operands among the arguments of its function."""
+    known = {item.name for item in kernel.inputs if isinstance(item, Buffer) and item.optional}
+    return frozenset(index for index, name in enumerate(names) if name in known)
 
 
 # IREE, runtime/src/iree/vm/context.c and runtime/src/iree/hal/local.

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 
 from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.toolchain.compiler import CompileRequest, does_not_compile, no_such_kernel
+from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.descriptor import read_answer
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.struct_fields import StructFields
+
+_ENTRY = re.compile(rb"\.entry\s+([\w$]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,11 @@ def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> 
     answer = read_answer(outcome.ptx or b"", question.described, from_ptx, question.fields)
     symbols = answer.symbols if outcome.symbols is None else outcome.symbols
     symbol_of = dict(zip(question.named, symbols, strict=True))
+    # A plain name that a host function overloads is none that C++ could look up by itself.
+    rest = [e for e in request.entries if e not in symbol_of and not _has_entry(answer.ptx, e)]
+    if rest:
+        there = [match.decode() for match in _ENTRY.findall(answer.ptx)]
+        symbol_of |= {found.name: found.symbol for found in find_entries(rest, there)}
     signature_of = dict(zip(question.described, answer.signatures, strict=True))
     entries = tuple(
         EntryPoint(entry, symbol_of.get(entry, entry), signature_of.get(entry))

@@ -30,6 +30,17 @@ def test_a_call_passes_none_or_leaves_it_out() -> None:
         assert np.array_equal(call(X, bias=X), 3 * X)
 
 
+def test_a_program_s_function_takes_none_too() -> None:
+    program = cd.load(cd.compile(None, [scale_bias, affine], ["cpu"]), "cpu")
+    assert np.array_equal(program.scale_bias(X, None), 2 * X)
+    assert np.array_equal(program.scale_bias(X), 2 * X)
+    assert np.array_equal(program.scale_bias(X, bias=X), 3 * X)
+    assert np.array_equal(program.affine(None, 0.5, None, X), X + np.float32(0.5))
+    assert np.array_equal(program.scale_bias.submit(X, None).result(), 2 * X)
+    with pytest.raises(CallError, match="Argument 0 of `scale_bias`"):
+        program.scale_bias(None)
+
+
 @pytest.mark.parametrize("weight", [None, X + 1])
 @pytest.mark.parametrize("bias", [None, X - 7])
 def test_any_of_several_may_be_absent(weight: Any, bias: Any) -> None:

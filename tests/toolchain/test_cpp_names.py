@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
 from hypothesis import given
@@ -285,3 +286,47 @@ def test_nothing_that_asks_is_left_behind(compiler: Compiler, source: Path, opti
     asking = [line for line in compiled.ptx.splitlines() if b"descriptor" in line]
     assert asking == []
     assert assemble(compiled.ptx, SM_90).cubin
+
+
+def test_a_host_function_may_overload_a_kernel_s_name(compiler: Compiler, write: Write) -> None:
+    if compiler.name.lower() == "nvrtc":
+        text = SCALE.replace('extern "C"', "") + "__device__ void scale(int count) {}\n"
+    else:
+        text = SCALE.replace('extern "C"', "") + "void scale(int count) { (void)count; }\n"
+    source = write("overloaded.cu", text)
+    compiled = compiler.compile(CompileRequest(source, SM_90, entries=("scale",)))
+    (entry,) = compiled.entries
+    assert entry.symbol.startswith("_Z5scaleP")
+    assert read_module(compiled.ptx.decode()).entry(entry.symbol) is not None
+
+
+def test_an_entry_may_have_thousands_of_characters(write: Write, tmp_path: Path) -> None:
+    """CUB's names have up to 400 and CUTLASS's 4000; no file is named after one."""
+    long = "a_policy_with_a_name_of_some_length"
+    source = write(
+        "long.cu",
+        f"struct {long} {{}};\ntemplate <class... T> struct many_of {{}};\n"
+        "template <class T> __global__ void add_one(const float* x, float* y, int count) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < count) y[i] = x[i] + 1;\n}\n"
+        + "".join(f"struct {long}{i} {{}};\n" for i in range(100))
+        + f"using many = many_of<{', '.join(f'{long}{i}' for i in range(100))}>;\n"
+        "template __global__ void add_one<many>(const float*, float*, int);\n",
+    )
+    declared = f"add_one<many_of<{', '.join(f'{long}{i}' for i in range(100))}>>"
+    n = cd.dim("n")
+    operands = [cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("count", "i32", n)]
+
+    def kernel(name: str, entry: str) -> cd.Kernel:
+        return cd.Kernel(
+            name, source=source, entry=entry, operands=operands, block=32, grid=cd.ceildiv(n, 32)
+        )
+
+    library = cd.build([kernel("declared", declared)], ["cuda:sm_80", "cpu"])
+    symbol = library.units[0].objects[0].entries[0].symbol
+    assert len(symbol) > 3000
+    module = cd.compile(None, [kernel("mangled", symbol)], ["cuda:sm_80", "cpu"])
+    program = cd.load(module.save(tmp_path / "long.vmfb"), "cpu")
+    assert program.mangled(np.ones(3, np.float32)).tolist() == [2, 2, 2]
+    cd.emit(library, output=tmp_path / "long.mlir")
+    with pytest.raises(DeclarationError, match="is not the name of a function"):
+        kernel("longer", "x" * 10_001)
