@@ -71,7 +71,7 @@ FOUND: Final = {
     "other": (12, "i32"),
     "offset": (16, "i64"),
     "size": (24, "i64"),
-    "object": (32, POINTER),
+    "object_": (32, POINTER),
     "length": (40, "i64"),
 }
 """A finding: what there is to say about it."""

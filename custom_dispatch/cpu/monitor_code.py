@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from custom_dispatch.cpu.c_library import declarations
-from custom_dispatch.cpu.findings import report_function, report_globals
 from custom_dispatch.cpu.findings_entry import findings_entry
 from custom_dispatch.cpu.monitor_access import access_function
 from custom_dispatch.cpu.monitor_order import order_functions
 from custom_dispatch.cpu.monitor_shadow import shadow_functions
 from custom_dispatch.cpu.printf import print_function, print_globals
+from custom_dispatch.cpu.report import report_function, report_globals
 from custom_dispatch.cpu.sites import Sites
 
 

@@ -149,18 +149,13 @@ def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str
 
 
 def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: str = "") -> None:
-    stage(
-        b,
-        finding,
-        saved=saved,
-        thread="%thread",
-        site="%site",
-        offset=offset,
-        size=b.resize("%size", 32, 64),
-        object="%object",
-        length="%length",
-        other=other,
-    )
+    access = {"thread": "%thread", "site": "%site", "object_": "%object", "length": "%length"}
+    access |= {
+        "offset": offset,
+        "size": b.resize("%size", 32, 64),
+        "other": other or b.const(0, 32),
+    }
+    stage(b, finding, saved=saved, **access)
 
 
 def _cell() -> list[str]:
