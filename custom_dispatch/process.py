@@ -308,7 +308,8 @@ def _tell(what: str, process: subprocess.Popen[bytes]) -> None:
 def _leave_watcher() -> None:
     if _watcher is not None and _watcher.stdin is not None:
         _watcher.stdin.close()
-        _watcher.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a fork may hold its input, too
+            _watcher.wait(_LEFT_OPEN_SECONDS)
 
 
 def _forked() -> None:

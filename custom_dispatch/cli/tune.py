@@ -146,7 +146,7 @@ def tune(
         click.echo(plot)
     without = [item for item in measured.sizes if not item.seconds]
     for item in without:
-        why = "; ".join(f"{result.kernel} {result.problem}" for result in item.results[:3])
+        why = "; ".join(f"{result.kernel}: {result.problem}" for result in item.results[:3])
         show_error(f"error: no kernel could be measured for {sizes_said(item.dims)}: {why}")
     return 2 if without else 0
 

@@ -23,6 +23,7 @@ add = cd.Kernel("add", source="add.cu", operands=[cd.In("x", "f32", [n]), cd.Sca
 spin, wild = (cd.Kernel(name, source="add.cu", block=32, grid=1, reference=lambda x: x + n_calls,
     operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])]) for name in ("spin", "wild"))
 n_calls = 0
+only = cd.Choice("only", [wild], tuning="only.tuning.json")
 copy = cd.Kernel("copy", source="add.cu", block=64, grid=cd.ceildiv(n, 64), reference=lambda x: x,
     operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("n", "i32", n)])
 """
@@ -165,6 +166,15 @@ def test_a_kernel_that_writes_anywhere_is_an_error(adding: Path, cli: CommandLin
     cli("bench", "add.py", "--kernel", "wild", "-d", "n=4", *QUICK).refused(
         "The benchmark of `wild`: its process was ended by SIGSEGV.", '.on("cpu:checked")'
     )
+    outcome = cli("tune", "add.py", "-s", "n=4", *QUICK)
+    assert outcome.status == 2
+    assert (
+        "error: no kernel could be measured for n=4: wild: its process was ended by SIGSEGV"
+        in outcome.err
+    )
+    cli("tune", "add.py", "-s", "n:4").refused("next step: write ", "n=1024 or ")
+    said = " ".join(cli("tune", "--help").out.split())
+    assert "On the CPU (--device cpu, or where there is no GPU)" in said
 
 
 def test_check_goes_on_after_kernels_that_hang_or_fault(adding: Path, cli: CommandLine) -> None:
