@@ -63,15 +63,8 @@ def quartiles(values: list[float]) -> tuple[float, float]:
 
 def finish(name: str, rows: list[Row], notes: list[str], packages: tuple[str, ...]) -> int:
     """Print the rows; with --save keep them; return 1 if a bar is not met."""
-    about = {
-        "benchmark": name,
-        "command": f"python -m benchmarks.{name}",
-        "date": time.strftime("%Y-%m-%d"),
-        "device": f"{_cpu()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "versions": {package: version(package) for package in packages},
-    }
-    print(json.dumps(about))
+    said = about(name, packages)
+    print(json.dumps(said))
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:6.2f}x"
         bar = "" if row.bar is None else f"(bar {row.bar:g}x) {'ok' if row.holds else 'NOT MET'}"
@@ -80,9 +73,21 @@ def finish(name: str, rows: list[Row], notes: list[str], packages: tuple[str, ..
         print(f"- {note}")
     if "--save" in sys.argv[1:]:
         RESULTS.mkdir(exist_ok=True)
-        content = {"about": about, "rows": [asdict(row) for row in rows], "notes": notes}
+        content = {"about": said, "rows": [asdict(row) for row in rows], "notes": notes}
         (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
     return 0 if all(row.holds for row in rows) else 1
+
+
+def about(name: str, packages: tuple[str, ...]) -> dict[str, object]:
+    """What was run, where, when and with what."""
+    return {
+        "benchmark": name,
+        "command": f"python -m benchmarks.{name}",
+        "date": time.strftime("%Y-%m-%d"),
+        "device": f"{_cpu()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "versions": {package: version(package) for package in packages},
+    }
 
 
 def _cpu() -> str:

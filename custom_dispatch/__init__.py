@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel import (
+    DEFAULT_TARGETS,
     Choice,
     Family,
     Implementation,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "DEFAULT_TARGETS",
     "Choice",
     "CompiledModule",
     "CustomDispatchError",

@@ -71,7 +71,7 @@ something of it that does not fit its kernels (an f64 that becomes an f32)."""
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
     kernels: Callee | Iterable[Callee] | Library,
-    targets: Sequence[str | Target] = (),
+    targets: Sequence[str | Target] | None = None,
     *,
     replace: Any = (),
     flags: Sequence[str] = (),
@@ -90,7 +90,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         Declared kernels, choices and families, or a library that `cd.build` returned (then without
         targets).
     targets
-        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     replace
         `Pattern`s: kernels to be put wherever the model computes what they do. Their kernels need
         not be among `kernels`. `replaced` of the result says where.
@@ -307,7 +307,7 @@ def compile_mlir(
 
 def emit(
     kernels: Callee | Iterable[Callee] | Library,
-    targets: Sequence[str | Target] = (),
+    targets: Sequence[str | Target] | None = None,
     *,
     output: str | os.PathLike[str],
     into: Model | None = None,
@@ -392,7 +392,7 @@ def _as_fatbin(library: Library) -> Library:
 
 def _library(
     kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
-    targets: Sequence[str | Target],
+    targets: Sequence[str | Target] | None,
     store: bool,
     options: BuildOptions,
 ) -> Library:

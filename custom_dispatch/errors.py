@@ -132,6 +132,10 @@ class TuningWarning(UserWarning):
     """A kernel is another than the one that was measured."""
 
 
+class TargetWarning(UserWarning):
+    """A target leaves out code that kernels have for its GPUs."""
+
+
 class CallError(CustomDispatchError, TypeError, ValueError):
     """A call's arguments do not fit: count, dtype, rank, dims or device."""
 

@@ -47,7 +47,7 @@ __all__ = ["Pattern", "call", "compile"]
 def compile(  # noqa: A001 - the public name is cd.jax.compile
     function: Callable[..., Any],
     arguments: Sequence[Any],
-    targets: Sequence[str | Target],
+    targets: Sequence[str | Target] | None = None,
     *,
     kernels: Callee | Iterable[Callee] = (),
     replace: Any = (),
@@ -69,7 +69,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         Arguments of a call, or `jax.ShapeDtypeStruct`s, which say the types and sizes. What is in
         containers becomes arguments of the module one by one, and so do results.
     targets
-        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         Kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
         `jax.lax.composite` of their name.

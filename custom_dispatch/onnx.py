@@ -59,7 +59,7 @@ __all__ = ["Pattern", "compile", "register"]
 
 def compile(  # noqa: A001 - the public name is cd.onnx.compile
     model: str | os.PathLike[str] | onnx.ModelProto,
-    targets: Sequence[str | Target],
+    targets: Sequence[str | Target] | None = None,
     *,
     kernels: Callee | Iterable[Callee] | None = None,
     replace: Pattern | Sequence[Pattern] = (),
@@ -81,7 +81,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         the model itself says of such an operator, as a function, is for other tools. Sizes that it
         has a name for, or nothing, are dynamic.
     targets
-        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         The kernels and choices that it calls; None for those that were registered.
     replace

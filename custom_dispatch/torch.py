@@ -50,7 +50,7 @@ __all__ = ["Pattern", "compile", "register"]
 def compile(  # noqa: A001 - the public name is cd.torch.compile
     model: Any,
     arguments: Sequence[Any],
-    targets: Sequence[str | Target],
+    targets: Sequence[str | Target] | None = None,
     *,
     kernels: Callee | Iterable[Callee] | None = None,
     replace: Any = (),
@@ -73,7 +73,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     arguments
         Arguments of a call, which say the types and sizes.
     targets
-        "cuda:sm_80", "cuda:sm_90", "cpu", ...
+        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         The kernels that it calls; None for those that were registered.
     replace

@@ -55,7 +55,6 @@ def main() -> None:
         module = cd.jax.compile(
             feed_forward,
             (x,),
-            ["cuda:sm_80", "cuda:sm_90", "cpu"],
             replace=[cd.jax.Pattern(swiglu_f32, swiglu)],
         )
         for item in module.replaced:

@@ -13,7 +13,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.cli.plot import check_plot
-from custom_dispatch.errors import DeviceError
+from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.toolchain.ptxas import assemble
 
@@ -314,6 +314,14 @@ def _order(bench: Bench) -> None:
     places = [text.index(f"@{name}") for name in ("sm_90a", "sm_90 ", "sm_80", "cpu")]
     assert places == sorted(places)
     assert text.count("hal.executable.condition") == 3
+
+
+@row("`cuda:sm_90` for a kernel with code for Hopper, `sm_90a`")
+def _slower(bench: Bench) -> None:
+    hopper = cd.Implementation(options=["-DHOPPER"])
+    kernel = bench.kernel(implementations={"cuda:sm_90a": hopper})
+    with pytest.warns(TargetWarning, match="code of its own for cuda:sm_90a, which cuda:sm_90 lea"):
+        cd.build(kernel, ["cuda:sm_90"])
 
 
 @row("CUDA and CPU in one file")

@@ -12,9 +12,9 @@ import click
 from custom_dispatch.cli.options import (
     compiler_option,
     include_option,
-    optional_target_option,
     progress,
     split_targets,
+    target_option,
     timeout_option,
 )
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Build kernels and compare them with their references.")
 @click.argument("kernels", nargs=-1, required=True)
-@optional_target_option
+@target_option
 @compiler_option
 @include_option
 @timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")

@@ -25,12 +25,12 @@ def demo(output: Path) -> None:
 
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-    from custom_dispatch.cli.options import TARGETS, progress
+    from custom_dispatch.cli.options import progress
     from custom_dispatch.resources import resource
 
     kernels = [simple_mul, simple_mul_inplace]
     with progress("building the kernels"):
-        library = cd.build(kernels, TARGETS)
+        library = cd.build(kernels)
     click.echo(f"built     {simple_mul.name} and {simple_mul_inplace.name} from simple_mul.cu")
     with progress("compiling the model"):
         module = cd.compile(resource("mlir/mixed_invocation.mlir"), library)

@@ -100,6 +100,7 @@ def _module(content: bytes, file: Path) -> None:
         part_rows,
         report_functions,
     )
+    from custom_dispatch.toolchain.plan import listed
 
     module = ModuleFile(content, label=f"`{file.name}`")
     click.echo(f"module {module.name}")
@@ -124,6 +125,8 @@ def _module(content: bytes, file: Path) -> None:
         click.echo(f"compiled with {' '.join(manifest.flags)}")
     click.echo(f"kernels: {', '.join(manifest.kernels)}")
     click.echo(f"targets: {', '.join(map(str, manifest.targets))}")
+    for target, names in manifest.left_out.items():
+        click.echo(f"not built: the code for {target} that {listed(names)} could run there")
     if manifest.cpu_architecture:
         more = f" with {' '.join(manifest.cpu_features)}" if manifest.cpu_features else ""
         click.echo(f"CPU architecture: {manifest.cpu_architecture}{more}")

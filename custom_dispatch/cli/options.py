@@ -13,30 +13,23 @@ from typing import Any, TypeVar
 
 import click
 
+from custom_dispatch.kernel.target import DEFAULT_TARGETS
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LONG_S = 2.0
 """How long a phase takes that a log tells of."""
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
-"""What is built where nobody asks for targets: in `demo` and `check`."""
 
-
-def _target_option(required: bool) -> Callable[[Command], Command]:
-    return click.option(
-        "--target",
-        "-t",
-        "targets",
-        multiple=True,
-        required=required,
-        default=None if required else TARGETS,
-        show_default=not required,
-        metavar="TARGET",
-        help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
-    )
-
-
-target_option = _target_option(required=True)
-optional_target_option = _target_option(required=False)
+target_option = click.option(
+    "--target",
+    "-t",
+    "targets",
+    multiple=True,
+    default=DEFAULT_TARGETS,
+    show_default=True,
+    metavar="TARGET",
+    help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
+)
 compiler_option = click.option(
     "--compiler",
     type=click.Choice(["auto", "nvrtc", "nvcc"]),

@@ -33,6 +33,7 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.library import Library, Unit
 from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.plan import code_left_out
 
 SYMBOL_PREFIX = "custom_dispatch_"
 """Executables are named after their unit with this before it, apart from a model's own symbols."""
@@ -196,6 +197,8 @@ def manifest(
     ]
     if sources:
         content["sources"] = sources
+    if left_out := code_left_out(kernels, library.targets):
+        content["left_out"] = {str(target): names for target, names in left_out.items()}
     if flags:
         content["flags"] = list(flags)
     if library.cpu_target is not None:

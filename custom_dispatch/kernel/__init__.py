@@ -21,9 +21,10 @@ from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Operand, Scalar, Struct
-from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, Arch, Target
 
 __all__ = [
+    "DEFAULT_TARGETS",
     "Arch",
     "Buffer",
     "Choice",

@@ -374,7 +374,12 @@ def are_same(first: Callee, second: Callee) -> bool:
 
 def is_same_on(target: Target, first: Kernel, second: Kernel) -> bool:
     """Whether two kernels are the same code with the same launch on a target."""
-    return _launched(first.for_target(target)) == _launched(second.for_target(target))
+    return is_same_code(first.for_target(target), second.for_target(target))
+
+
+def is_same_code(first: Kernel, second: Kernel) -> bool:
+    """Whether two forms of kernels are the same code with the same launch."""
+    return _launched(first) == _launched(second)
 
 
 def _launched(form: Kernel) -> tuple[object, ...]:

@@ -252,3 +252,8 @@ class Target:
 
 EVERY_CPU = Target("cpu", cpu="generic")
 """`cpu`: code for every CPU of an architecture, and the name of implementations for all of them."""
+
+DEFAULT_TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
+"""What is built where nobody asks for targets. Every GPU from Ampere on runs the PTX for sm_80, but
+for Hopper (H100, H200), which runs that for sm_90a: it alone has Hopper's own instructions, and
+runs nowhere else."""

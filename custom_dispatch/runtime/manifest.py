@@ -14,6 +14,7 @@ from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.kernel_resources import KernelResources
+from custom_dispatch.toolchain.plan import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ class Manifest:
     """What its CPU code may use beyond what every CPU of its architecture has, in LLVM's names."""
     flags: tuple[str, ...] = ()
     """Those of `iree-compile`, where this package called it."""
+    left_out: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
+    """The kernels with code of their own for a GPU for which an earlier target's was built, by the
+    target that it is for."""
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -97,6 +101,27 @@ class Manifest:
         if compute_capability is not None:
             return self.best_for(compute_capability)
         return next((target for target in self.targets if not target.is_cuda), None)
+
+    def slower_on(self, compute_capability: int | None) -> tuple[str, ...]:
+        """Why a GPU runs code for an earlier one, as sentences; none where it does not."""
+        taken = self.target_on(compute_capability)
+        if taken is None or compute_capability is None or not taken.is_cuda:
+            return ()
+        found = [
+            f"{listed(names)} could run code for {target} here, which was not built: compile with "
+            f"that target, too."
+            for target, names in self.left_out.items()
+            if target.arch and target.arch.runs_on(compute_capability)
+        ]
+        # Nor does what is here for one GPU alone run on a later one.
+        found += [
+            f"The code for {target} runs on sm_{target.cuda_arch.compute_capability} alone; this "
+            f"GPU, sm_{compute_capability}, runs that for {taken}."
+            for target in self.cuda_targets
+            if taken.cuda_arch < target.cuda_arch
+            and target.cuda_arch.compute_capability < compute_capability
+        ]
+        return tuple(found)
 
     def use_of(self, function: str) -> FunctionUse | None:
         """What a public function calls; None where the module does not say."""
@@ -140,6 +165,10 @@ def parse_manifest(text: str) -> Manifest | None:
             tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
             tuple(map(_word, _list(content.get("cpu_features", [])))),
             tuple(map(_word, _list(content.get("flags", [])))),
+            {
+                Target.parse(_word(target)): tuple(map(_word, _list(names)))
+                for target, names in _table(content.get("left_out", {})).items()
+            },
         )
     # Whatever else such text leads to: a file may hold anything.
     except (*_UNREADABLE, DeclarationError):

@@ -114,6 +114,7 @@ class Program:
             self._parts,
             report_functions(types, self.manifest, self._parts, self.device.kind),
             report_kernels(self.manifest, self.device),
+            self.manifest.slower_on(self.device.compute_capability) if self.manifest else (),
         )
 
     def to_device(self, array: Any) -> DeviceArray:

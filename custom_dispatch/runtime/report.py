@@ -71,12 +71,15 @@ class ProgramReport:
     functions: tuple[FunctionReport, ...]
     kernels: tuple[KernelInProgram, ...]
     """None of them where the module does not say which it holds."""
+    slower: tuple[str, ...] = ()
+    """Why the GPU runs code for an earlier one than it could, as sentences."""
 
     def __str__(self) -> str:
         lines = [f"{self.label} on {self.device}", f"because: {self.reason}", size_text(self), ""]
         lines += plain_lines(FUNCTION_COLUMNS, function_rows(self.functions))
         if self.kernels:
             lines += ["", *plain_lines(_KERNEL_COLUMNS, [_cells(item) for item in self.kernels])]
+        lines += ["", *self.slower] if self.slower else []
         if self.parts:
             lines += ["", *plain_lines(PART_COLUMNS, part_rows(self.parts))]
         return "\n".join(lines)

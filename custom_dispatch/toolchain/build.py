@@ -34,6 +34,7 @@ from custom_dispatch.toolchain.plan import (
     check_one_form,
     check_targets,
     plan_units,
+    warn_of_slow_targets,
 )
 from custom_dispatch.toolchain.prebuilt import find_in_directory
 from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
@@ -57,7 +58,7 @@ class BuildOptions(TypedDict, total=False):
 
 def build(
     kernels: Kernel | Choice | Iterable[Kernel | Choice],
-    targets: Sequence[str | Target],
+    targets: Sequence[str | Target] | None = None,
     *,
     compiler: str = "auto",
     objects: Path | str | None = None,
@@ -77,7 +78,8 @@ def build(
         options are built together.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or "cpu:checked" by
-        itself, for which sources are compiled with line numbers.
+        itself, for which sources are compiled with line numbers. Left out, `cd.DEFAULT_TARGETS`:
+        every GPU from Ampere on, Hopper with its own instructions, and the CPU.
     compiler
         "nvrtc", "nvcc", or "auto": NVRTC where installed, and nvcc for each source that NVRTC
         does not take, such as one with code for the host.
@@ -113,6 +115,7 @@ def build(
     """
     wanted = check_targets(targets)
     declared, choices = check_kernels(_by_tables(kernels, wanted))
+    warn_of_slow_targets(declared, wanted)
     workers = check_jobs(jobs)
     form = check_form(image, ptx_version)
     plans = plan_units(declared)

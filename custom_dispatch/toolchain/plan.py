@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.errors import DeclarationError, TargetWarning
+from custom_dispatch.kernel.choice import Callee, Choice, is_same_code, kernels_of
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
@@ -21,7 +22,7 @@ from custom_dispatch.kernel.names import (
     several,
     shown,
 )
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,27 +179,34 @@ def no_kernel(value: object) -> DeclarationError:
     )
 
 
-def check_targets(targets: str | Target | Iterable[str | Target]) -> list[Target]:
+_NAME_TARGETS = f"leave targets out for {', '.join(DEFAULT_TARGETS)}, or name some of these."
+
+
+def check_targets(targets: str | Target | Iterable[str | Target] | None) -> list[Target]:
     """The targets, each once: the CUDA targets, best first, and then the CPU.
+
+    None stands for `DEFAULT_TARGETS`.
 
     Raises
     ------
     DeclarationError
         There are none, some are no targets, or there are several CPUs.
     """
+    if targets is None:
+        targets = DEFAULT_TARGETS
     given = [targets] if isinstance(targets, str | Target) else several(targets)
     if given is None:
         raise DeclarationError(
             f"targets is given as {shown(targets)}.",
             expected="a list of texts such as 'cuda:sm_90' and 'cpu'",
-            next_step='give targets=["cuda:sm_80", "cuda:sm_90", "cpu"].',
+            next_step=_NAME_TARGETS,
         )
     found = list(dict.fromkeys(Target.parse(target) for target in given))
     if not found:
         raise DeclarationError(
             "No target is given.",
             expected="at least one of cuda:sm_XX and cpu",
-            next_step='give targets=["cuda:sm_80", "cuda:sm_90", "cpu"].',
+            next_step=_NAME_TARGETS,
         )
     cpus = [target for target in found if not target.is_cuda]
     if len(cpus) > 1:
@@ -215,6 +223,62 @@ def check_targets(targets: str | Target | Iterable[str | Target]) -> list[Target
         )
     cuda = [target for target in found if target.is_cuda]
     return sorted(cuda, key=lambda target: target.cuda_arch, reverse=True) + cpus
+
+
+def code_left_out(
+    kernels: Sequence[Kernel], targets: Sequence[Target]
+) -> dict[Target, tuple[str, ...]]:
+    """The kernels with code of their own for a GPU that runs code for an earlier one instead.
+
+    By the CUDA targets that are not among those given, the best first.
+    """
+    found: dict[Target, list[str]] = {}
+    for kernel in kernels:
+        for target, form in kernel.variants:
+            if not target.is_cuda or target in targets:
+                continue
+            capability = target.cuda_arch.compute_capability
+            cuda = (item for item in targets if item.is_cuda)
+            taken = next((item for item in cuda if item.cuda_arch.runs_on(capability)), None)
+            if taken is None or taken.cuda_arch > target.cuda_arch:
+                continue
+            if not is_same_code(kernel.for_target(taken), form):
+                found.setdefault(target, []).append(kernel.name)
+    best = sorted(found, key=lambda target: target.cuda_arch, reverse=True)
+    return {target: tuple(found[target]) for target in best}
+
+
+def warn_of_slow_targets(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:
+    """Say where a GPU is asked for by a name that leaves out code which kernels have for it."""
+    for target, names in code_left_out(kernels, targets).items():
+        capability = target.cuda_arch.compute_capability
+        same = [t for t in targets if t.arch and t.arch.compute_capability == capability]
+        if same:
+            warnings.warn(
+                f"{listed(names)} {'has' if len(names) == 1 else 'have'} code of "
+                f"{'its' if len(names) == 1 else 'their'} own for {target}, which {same[0]} leaves "
+                f"out: on such a GPU slower code runs ({_MEASURED}). Name {target} as well, or "
+                "leave targets out.",
+                TargetWarning,
+                stacklevel=3,
+            )
+
+
+_MEASURED = (
+    "the 16-bit matrix products that ship run at 0.49 to 0.64 of their speed without their code "
+    "for sm_90a, from 512 rows on, on an H200"
+)
+"""By benchmarks/results/gemm_sm80_h200.json and gemm_h200.json; a test computes it from these."""
+_MOST_NAMES = 3
+
+
+def listed(kernels: Sequence[str]) -> str:
+    """Kernels in a message: "`a`, `b`, `c` and 16 more"."""
+    names = [f"`{name}`" for name in kernels]
+    if len(names) > _MOST_NAMES + 1:
+        names = [", ".join(names[:_MOST_NAMES]), f"{len(names) - _MOST_NAMES} more"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def check_directory(objects: Path | str) -> Path:

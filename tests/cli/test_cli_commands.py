@@ -211,7 +211,7 @@ def test_doctor(cli: CommandLine) -> None:
 def test_demo(cli: CommandLine) -> None:
     outcome = cli("demo")
     outcome.succeeded("[96. 96. 96. 96. 96. 96. 96. 96.]", "runs on", "runs here")
-    for target in ("cuda:sm_90", "cuda:sm_80", "cpu"):
+    for target in ("cuda:sm_90a", "cuda:sm_80", "cpu"):
         assert f"\n{target} " in outcome.out
     assert outcome.appeared == {"mixed_invocation.vmfb"}
 
