@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -29,8 +30,9 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     For a target where what was measured is another source or launch than a kernel has now, the
     table does not count, with a warning: without its times, no others could be compared with it,
     and a kernel for other sizes might come first. Nor does it for `cpu:host` if that was another
-    CPU than the one that is here, for which kernels are compiled. A choice without a table, or
-    whose file is not there yet, stays what it is.
+    CPU than the one that is here, for which kernels are compiled. Where nothing was measured for a
+    target, what was for another name of the same hardware counts, and that is said. A choice
+    without a table, or whose file is not there yet, stays what it is.
 
     Raises
     ------
@@ -39,13 +41,50 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     """
     source = choice.like or choice
     table = table_of(source)
-    found = [] if table is None else [item for item in map(table.for_target, targets) if item]
-    valid = [
-        item
-        for item in found
-        if not _is_of_another_cpu(source, item) and not _is_stale(source, item)
-    ]
+    if table is None:
+        return choice.by_tables(targets, [])
+    valid = []
+    for target in targets:
+        item = table.for_target(target)
+        if item is None:
+            item = _stand_in(source, table, target)
+        elif _is_of_another_cpu(source, item) or _is_stale(source, item):
+            item = None
+        valid += [] if item is None else [item]
     return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in valid])
+
+
+def _stand_in(source: Choice, table: TuningTable, target: Target) -> Measured | None:
+    """What was measured of the same code under another name: `cpu:host`, or sm_90 for sm_90a.
+
+    For a CPU that is so whichever was measured: a module for `cpu` is for no certain one, and is
+    the same wherever it is compiled.
+    """
+    for item in table.measured:
+        if not _is_same_hardware(item.target, target):
+            continue
+        if target.is_cuda:
+            # Another name may be for other code, of which no times are known.
+            as_named = replace(item, target=target)
+            if any(_is_other(kernel, as_named) for kernel in source.kernels):
+                continue
+        elif _is_stale(source, item):
+            continue
+        warnings.warn(
+            f"choice `{source.name}`: nothing was measured for {target}, so what the table "
+            f"`{source.tuning}` has of {item.target}, on {item.device}, counts for it.",
+            TuningWarning,
+            stacklevel=4,
+        )
+        return replace(item, target=target)
+    return None
+
+
+def _is_same_hardware(measured: Target, target: Target) -> bool:
+    if measured.arch and target.arch:
+        return measured.arch.compute_capability == target.arch.compute_capability
+    both_cpus = not (measured.is_cuda or target.is_cuda or measured.checked or target.checked)
+    return both_cpus and measured.cpu_architecture == target.cpu_architecture
 
 
 def _is_of_another_cpu(source: Choice, measured: Measured) -> bool:

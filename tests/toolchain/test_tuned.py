@@ -166,3 +166,51 @@ def test_a_table_of_another_cpu_does_not_count_for_the_one_that_is_here(tmp_path
         "here, and kernels are taken in the declared order; `custom-dispatch tune --device cpu` "
         "measures on this one, in the place of the other."
     )
+
+
+@pytest.mark.parametrize(
+    ("of", "target"),
+    [("cpu:host", "cpu"), ("cpu:host", "cpu:x86-64-v3"), ("cuda:sm_90", "cuda:sm_90a")],
+)
+def test_a_table_counts_for_other_names_of_the_same_hardware(
+    tmp_path: Path, of: str, target: str
+) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    given, wanted = Target.parse(of), Target.parse(target)
+    if wanted.cpu and wanted.cpu_architecture != given.cpu_architecture:
+        pytest.skip("code for another CPU than that of this machine")
+    digests = {item.name: digest_of(item, given) for item in choice(tmp_path).kernels}
+    results = (Result("by_64", 2e-6), Result("by_128", 1e-6))
+    sizes = (MeasuredSizes({"n": 1000}, results),)
+    write(tmp_path, Measured(given, "A device", "NVRTC", "2026-11-21", digests, sizes))
+    with pytest.warns(TuningWarning) as caught:
+        library = cd.build(choice(tmp_path), [wanted])
+    assert [str(item.message) for item in caught] == [
+        f"choice `doubled`: nothing was measured for {target}, so what the table "
+        f"`{tmp_path / 'doubled.tuning.json'}` has of {of}, on A device, counts for it."
+    ]
+    assert [kernel.name for kernel in library.kernels] == ["by_128"]
+    # Of other code it does not: on a GPU nothing is known of it, on a CPU it is said.
+    write(
+        tmp_path,
+        Measured(given, "A device", "NVRTC", "2026-11-21", dict.fromkeys(digests, "0"), sizes),
+    )
+    if wanted.is_cuda:
+        assert tuned(choice(tmp_path), [wanted]).ordered({"n": 1000}, wanted)[0].name == "by_64"
+    else:
+        with pytest.warns(TuningWarning, match="changed after the table"):
+            assert tuned(choice(tmp_path), [wanted]).ordered({"n": 1000}, wanted)[0].name == "by_64"
+
+
+def test_a_table_of_cpus_does_not_count_for_another_architecture_or_for_gpus(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    host = Target.parse("cpu:host")
+    other = "cpu:aarch64" if host.cpu_architecture == "x86_64" else "cpu:x86-64"
+    digests = {item.name: digest_of(item, host) for item in choice(tmp_path).kernels}
+    sizes = (MeasuredSizes({"n": 1000}, (Result("by_128", 1e-6),)),)
+    write(tmp_path, Measured(host, "A device", "NVRTC", "2026-11-21", digests, sizes))
+    made = choice(tmp_path)
+    targets = [Target.parse(name) for name in (other, "cpu:checked", "cuda:sm_90")]
+    assert tuned(made, targets) is made
