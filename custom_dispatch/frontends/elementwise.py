@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import linalg
 
 from custom_dispatch.frontends.operations import create
 
@@ -111,3 +114,89 @@ def _empty(kind: Any, like: Any) -> Any:
         if kind.is_dynamic_dim(axis)
     ]
     return create("tensor.empty", kind, *sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A tensor, and which dims of the loops its axes are."""
+
+    value: Any
+    axes: tuple[int, ...]
+
+    def size(self, dim: int) -> Any:
+        """A size, as a number or a value."""
+        kind = ir.RankedTensorType(self.value.type)
+        axis = self.axes.index(dim)
+        if not kind.is_dynamic_dim(axis):
+            return kind.get_dim_size(axis)
+        index = ir.IndexType.get()
+        place = create("arith.constant", index, value=ir.IntegerAttr.get(index, axis))
+        return create("tensor.dim", index, self.value, place)
+
+
+def loops_over(
+    axes: Collection[int],
+    given: Sequence[Indexed],
+    body: Callable[..., Any],
+    start: float | None,
+    kind: ir.Type,
+    sized: Iterable[Indexed],
+) -> Indexed:
+    """A `linalg.generic` whose result has some axes, and which goes over all those of its inputs.
+
+    Its result begins as `start`, unless that is None; the body gets it as the last argument.
+    """
+    axes = tuple(sorted(axes)) if isinstance(axes, set) else axes
+    dims = sorted({*axes, *(dim for item in given for dim in item.axes)})
+    sizes = [next(item for item in sized if dim in item.axes).size(dim) for dim in axes]
+    shape = [size if isinstance(size, int) else ir.ShapedType.get_dynamic_size() for size in sizes]
+    result = ir.RankedTensorType.get(shape, kind)
+    out = create("tensor.empty", result, *(size for size in sizes if not isinstance(size, int)))
+    if start is not None:
+        number = create("arith.constant", kind, value=ir.FloatAttr.get(kind, start))
+        out = linalg.fill(number, outs=[out])
+    maps = [
+        ir.AffineMapAttr.get(
+            ir.AffineMap.get(len(dims), 0, [ir.AffineDimExpr.get(dims.index(dim)) for dim in item])
+        )
+        for item in (*(item.axes for item in given), axes)
+    ]
+    parallel, reduction = (
+        ir.Attribute.parse(f"#linalg.iterator_type<{name}>") for name in ("parallel", "reduction")
+    )
+    operands = [*(item.value for item in given), out]
+    generic = ir.Operation.create(
+        "linalg.generic",
+        results=[result],
+        operands=operands,
+        regions=1,
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(maps),
+            "iterator_types": ir.ArrayAttr.get(
+                [parallel if dim in axes else reduction for dim in dims]
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(given), 1]),
+        },
+    )
+    kinds = [item.type.element_type for item in operands]
+    block = ir.Block.create_at_start(generic.regions[0], kinds, [ir.Location.current] * len(kinds))
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[body(*block.arguments)])
+    return Indexed(generic.result, tuple(axes))
+
+
+def hidden_copy(tensor: Any) -> Any:
+    """A copy of a tensor that the compiler cannot see through, nor make one of two."""
+    kind = tensor.type.element_type
+    bit = ir.Type.parse(_BIT)
+    always = create("arith.constant", bit, value=ir.IntegerAttr.get(bit, 1))
+    always = create("util.optimization_barrier", bit, always)
+    cast = "arith.uitofp" if isinstance(kind, ir.FloatType) else "arith.extui"
+
+    def choose(value: Any, _: Any) -> Any:
+        # Not a constant, which might be that of all elements.
+        other = always if kind == bit else create(cast, kind, always)
+        return create("arith.select", kind, always, value, other)
+
+    given = Indexed(tensor, tuple(range(tensor.type.rank)))
+    return loops_over(given.axes, (given,), choose, None, kind, (given,)).value

@@ -16,6 +16,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.frontends.attention import write_attention
 from custom_dispatch.frontends.barriers import hide_constants
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
@@ -47,7 +48,7 @@ from custom_dispatch.frontends.symbols import (
 )
 from custom_dispatch.frontends.torch_converted import tidy_converted
 from custom_dispatch.frontends.torch_dialect import convert_torch, is_torch
-from custom_dispatch.frontends.updates import keep_arguments, updated_arguments
+from custom_dispatch.frontends.updates import keep_arguments, separate_updates, updated_arguments
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
@@ -214,7 +215,9 @@ def link(
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
+        write_attention(module)
         write_powers(module)
+        separate_updates(module)
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables
         parts = [write_executables(written, reference, form)]

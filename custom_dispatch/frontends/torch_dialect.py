@@ -43,8 +43,8 @@ _VERSION = "torch.onnx_meta.opset_version"
 
 
 def is_torch(module: ir.Module) -> bool:
-    """Whether a module has operations of the torch dialect."""
-    return has_operation(module, "torch.")
+    """Whether a module has operations of the torch dialect, or of what becomes of some."""
+    return has_operation(module, "torch.", "tm_tensor.")
 
 
 def convert_torch(

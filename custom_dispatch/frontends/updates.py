@@ -7,6 +7,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.elementwise import hidden_copy
+from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.public_functions import updates_of
 from custom_dispatch.frontends.symbols import (
     STATE,
@@ -22,7 +24,18 @@ from custom_dispatch.frontends.values import may_become, values_from_outside
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
 
-_VIEWS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
+# Results of these may be any of their tensors.
+_OF_TENSORS = ("tensor.", "iree_linalg_ext.", "flow.tensor.")
+_DESTINATIONS = {
+    "flow.tensor.update": 0,
+    "tensor.insert": 1,
+    "tensor.insert_slice": 1,
+    "tensor.parallel_insert_slice": 1,
+    "tensor.scatter": 1,
+}
+"""Operations that IREE does in place, and the operands in whose buffers it does."""
+_LINALG = "linalg."
+_FROM_OUTSIDE = ("util.global.load", "func.call", "util.call")
 _RETURNS = ("func.return", "util.return")
 
 
@@ -35,41 +48,63 @@ def updated_arguments(
     IREE updates a buffer where it stands when its value has no later use, and that buffer may be
     the caller's: also where what was computed before turns out to be an argument (`values.py`).
     """
-    found = {}
     outside = values_from_outside(module)
-    updates = [call for call in calls_of(module, set(kernels)) if _updates(call, kernels)]
-    for op in functions_of(module):
-        if is_declaration(op) or not is_public(op):
-            continue
-        arguments = op.regions[0].blocks[0].arguments
-        everything = frozenset(range(len(arguments)))
-        own = [call for call in updates if _function_around(call) == op]
-        buffers = _Buffers(kernels, everything, outside)
-        for call in own:
-            for operand, value in zip(
-                kernels[callee_of(call)].arguments, call.operands, strict=True
-            ):
-                if isinstance(operand, InOut):
-                    buffers.add(value)
-        if len(own) < len(updates):
-            # Other functions update their operands, which may be anything of this one.
-            buffers.arguments |= everything
-        found[name_of(op)] = tuple(
-            index
-            for index in sorted(buffers.arguments.difference(updates_of(op)))
-            if isinstance(arguments[index].type, ir.RankedTensorType)
-        )
+    functions = [op for op in functions_of(module) if not is_declaration(op)]
+    reached = {name_of(op): _reached(op, kernels, outside) for op in functions}
+    # One that is called may get anything of its caller's.
+    called = {callee_of(call) for call in calls_of(module, set(reached))}
+    is_anything = any(reached[name] for name in called)
+    found = {}
+    for op in functions:
+        if is_public(op):
+            arguments = op.regions[0].blocks[0].arguments
+            numbers = set(range(len(arguments)) if is_anything else reached[name_of(op)])
+            found[name_of(op)] = tuple(
+                index
+                for index in sorted(numbers.difference(updates_of(op)))
+                if isinstance(arguments[index].type, ir.RankedTensorType)
+            )
     return found
 
 
-def _updates(call: ir.Operation, kernels: Mapping[str, Kernel]) -> bool:
-    return any(isinstance(operand, InOut) for operand in kernels[callee_of(call)].inputs)
+def _reached(
+    function: ir.Operation, kernels: Mapping[str, Kernel], outside: Container[ir.Value]
+) -> set[int]:
+    """The arguments in whose buffers a function's own updates in place may be."""
+    everything = frozenset(range(len(function.regions[0].blocks[0].arguments)))
+    buffers = _Buffers(kernels, everything, outside)
+    calls = calls_of(function, set(kernels))
+    updated = [value for call in calls for value in _updated(call, kernels)]
+    updated += [value for op in operations_of(function) for value in _destinations(op)]
+    for value in updated:
+        buffers.add(value)
+    return buffers.arguments
 
 
-def _function_around(op: ir.Operation) -> ir.Operation:
-    while not is_function(op):
-        op = op.parent.operation
-    return op
+def _updated(call: ir.Operation, kernels: Mapping[str, Kernel]) -> list[ir.Value]:
+    """The operands that a kernel updates in place."""
+    arguments = kernels[callee_of(call)].arguments
+    pairs = zip(arguments, call.operands, strict=True)
+    return [value for operand, value in pairs if isinstance(operand, InOut)]
+
+
+def _destinations(op: ir.Operation) -> list[ir.Value]:
+    """The tensors in whose buffers IREE puts results of an operation of its own."""
+    return [op.operands[index] for index in _destination_numbers(op)]
+
+
+def _destination_numbers(op: ir.Operation) -> list[int]:
+    if op.name in _DESTINATIONS:
+        return [_DESTINATIONS[op.name]]
+    is_filled = op.name == "linalg.fill"  # whatever was there
+    if is_filled or not op.name.startswith((_LINALG, "iree_linalg_ext.")):
+        return []
+    # Those whose results are elements, such as `linalg.index`, have no destination.
+    return [
+        len(op.operands) - len(op.results) + index
+        for index, result in enumerate(op.results)
+        if isinstance(result.type, ir.RankedTensorType)
+    ]
 
 
 def _loaded(op: ir.Operation) -> str:
@@ -126,8 +161,8 @@ class _Buffers:
             is_argument = is_function(function) and block == function.regions[0].blocks[0]
             return frozenset([value.arg_number]) if is_argument else self._everything
         op = value.owner.operation
-        if op.name in _VIEWS:
-            return [op.operands[0]]
+        if op.name.startswith(_OF_TENSORS):
+            return [item for item in op.operands if isinstance(item.type, ir.RankedTensorType)]
         if op.name == "util.global.load" and _loaded(op).startswith(STATE):
             return ()  # IREE copies an argument that a call before has stored there
         if op.name in ("func.call", "util.call") and callee_of(op) in self._kernels:
@@ -137,6 +172,38 @@ class _Buffers:
                 return ()
             return [op.operands[kernel.arguments.index(output)]]
         return self._everything
+
+
+def separate_updates(module: ir.Module) -> None:
+    """Give each update by IREE of what follows from nothing a copy of it that is its own.
+
+    Two of one such value, and IREE makes equal ones that, have only one copy between them (two
+    `topk` of one shape in a model): the second one updates what the first one left.
+    """
+    for op in operations_of(module):
+        for index in _destination_numbers(op):
+            if not op.name.startswith(_LINALG) and _follows_from_nothing(op.operands[index]):
+                with ir.InsertionPoint(op), op.location:
+                    op.operands[index] = hidden_copy(op.operands[index])
+
+
+def _follows_from_nothing(value: Any) -> bool:
+    """Whether a tensor is computed, and from no argument, state or other function."""
+    if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+        return False
+    seen: set[ir.Value] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one.owner, ir.Block):
+            return False
+        op = one.owner.operation
+        if op.name in _FROM_OUTSIDE:
+            return False
+        if one not in seen:
+            seen.add(one)
+            waiting += op.operands
+    return True
 
 
 def keep_arguments(module: ir.Module, arguments: Mapping[str, Sequence[int]]) -> None:
