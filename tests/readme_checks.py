@@ -306,6 +306,23 @@ def _f64(bench: Bench) -> None:
     assert copy(third).tolist() == third.tolist()
 
 
+@row("A buffer of one f64")
+def _one_f64(bench: Bench) -> None:
+    copy = bench.kernel(
+        source=bench.source("one.cu", COPY.replace("float", "double")),
+        operands=[cd.In("x", "f64", [1]), cd.Out("y", "f64", [1]), cd.Scalar("count", "i32", 1)],
+        grid=1,
+    )
+    assert copy.on("cpu")(numpy.array([1 / 3])).tolist() == [1 / 3]
+
+
+@row("A shuffle of lanes that the block does not have")
+def _absent(bench: Bench) -> None:
+    text = COPY.replace("= x[i]", "= __shfl_down_sync(0xffffffff, x[i], 1)")
+    copy = bench.kernel(source=bench.source("shuffle.cu", text), block=16, grid=cd.ceildiv(n, 16))
+    copy.on("cpu:checked")(numpy.ones(16, numpy.float32))
+
+
 @row("Targets in any order")
 def _order(bench: Bench) -> None:
     targets = ["cuda:sm_80", "cpu", "cuda:sm_90", "cuda:sm_90a"]
