@@ -370,3 +370,11 @@ def test_what_may_be_left_out_comes_last_in_the_schema() -> None:
         "(Tensor x, float params_alpha_, Tensor? params_alpha=None) -> Tensor"
     )
     assert Path(kernel.source).name == "not-here.cu"
+
+
+def test_automatic_casts_convert_operands_to_what_a_kernel_takes() -> None:
+    multiply = cd.torch.register(simple_mul, namespace="autocast")
+    x = torch.rand(8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = multiply(x.bfloat16(), x)
+    assert torch.equal(found, x.bfloat16().float() * x)

@@ -83,11 +83,11 @@ def export(
     added: dict[str, torch.Tensor] = {}
 
     def attempt(
-        writes: _Writes, changed: Sequence[Change] = ()
+        writes: _Writes, changed: Sequence[tuple[Change, Any]] = ()
     ) -> tuple[torch.export.ExportedProgram, list[Change]]:
         try:
-            for change in changed:
-                change.make()
+            for change, value in changed:
+                change.make(value)
             for name, tensor in added.items():
                 model.register_buffer(name, tensor, persistent=False)
             with _Watch(model, names) as watch, writes, warnings.catch_warnings():
@@ -178,13 +178,9 @@ def _is_same_again(
 
     Tensors that it set have no values, for it was exported; so it may not read them.
     """
-    numbers = [change for change in changes if change.is_number]
-    tensors = [change for change in changes if isinstance(change.new, torch.Tensor)]
-    if len(numbers) + len(tensors) < len(changes):
+    if not all(change.is_number or isinstance(change.new, torch.Tensor) for change in changes):
         return False
-    stand_ins = [_without_values(change.new) for change in tensors]
-    after = [change.to(_number(change.new)) for change in numbers]
-    after += [change.to(value) for change, value in zip(tensors, stand_ins, strict=True)]
+    after = [(change, _stand_in(change.new)) for change in changes]
     try:
         again, more = attempt(_Writes(), after)
     except Exception:  # noqa: BLE001 - any code of the model's runs here
@@ -193,17 +189,16 @@ def _is_same_again(
     return (
         str(program.graph) == str(again.graph)
         and not any(change.is_number for change in more)
-        and not any(one is other for one in constants for other in stand_ins)
+        and not any(one is other for one in constants for _, other in after)
         and all(map(_is_equal, program.constants.values(), constants))
     )
 
 
-def _without_values(fake: torch.Tensor) -> torch.Tensor:
-    return torch.empty([_number(n) for n in fake.shape], dtype=fake.dtype, device=fake.device)
-
-
-def _number(value: Any) -> Any:
-    """A number itself, or what a symbol stood for."""
+def _stand_in(value: Any) -> Any:
+    """A tensor of the same kind without values; a number itself, or what a symbol stood for."""
+    if isinstance(value, torch.Tensor):
+        sizes = [_stand_in(size) for size in value.shape]
+        return torch.empty(sizes, dtype=value.dtype, device=value.device)
     return value.node.hint if hasattr(value, "node") else value
 
 

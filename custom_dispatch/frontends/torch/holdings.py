@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
+import operator
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,17 +33,12 @@ class Change:
 
     @property
     def is_number(self) -> bool:
-        """Whether a number, a word or None was there, and another one is."""
-        one, other = (None if value is _ABSENT else value for value in (self.old, self.new))
-        return isinstance(one, _NUMBERS) and isinstance(other, _NUMBERS)
+        """Whether a number, a word or nothing was there, and another one is."""
+        return all(isinstance(each, _NUMBERS) or each is _ABSENT for each in (self.old, self.new))
 
-    def to(self, new: Any) -> Change:
-        """The change to something else."""
-        return replace(self, new=new)
-
-    def make(self) -> None:
-        """Set it."""
-        _fill(self.where, {**_entries(self.where), self.key: self.new})
+    def make(self, value: Any) -> None:
+        """Set something in that place."""
+        _fill(self.where, {**_entries(self.where), self.key: value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +80,7 @@ class Holdings:
     def restore(self) -> None:
         """Make all objects hold what they held."""
         for each in self._found:
-            now = _entries(each.value)
-            if list(now) != list(each.entries) or any(
-                now[key] is not old for key, old in each.entries.items()
-            ):
-                _fill(each.value, each.entries)
+            _fill(each.value, each.entries)
 
     def exchange(self, others: Mapping[int, torch.Tensor]) -> None:
         """Put other tensors in the place of some, which are given by their `id`."""
@@ -95,16 +88,13 @@ class Holdings:
         def other(value: Any) -> Any:
             if isinstance(value, tuple):
                 found = tuple(map(other, value))
-                if all(map(lambda one, two: one is two, found, value)):
-                    return value
-                return type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+                if any(map(operator.is_not, found, value)):
+                    return value._make(found) if hasattr(value, "_make") else type(value)(found)
             return others.get(id(value), value)
 
         for each in self._found:
-            entries = {key: other(value) for key, value in each.entries.items()}
-            changed = any(entries[key] is not value for key, value in each.entries.items())
-            if changed and not each.registered and not isinstance(each.value, tuple):
-                _fill(each.value, entries)
+            if not each.registered:
+                _fill(each.value, {key: other(value) for key, value in each.entries.items()})
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
@@ -156,22 +146,15 @@ def _entries(value: Any) -> dict[Any, Any]:
         return dict(dict.items(value))
     if isinstance(value, (tuple, *_LISTS)):
         return dict(enumerate(value))
-    names = [
-        f"_{kind.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name
-        for kind in type(value).__mro__
-        for name in _slots(kind)
-    ]
-    found = {name: getattr(value, name, _ABSENT) for name in names}
-    return {name: item for name, item in found.items() if item is not _ABSENT}
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    given = kind.__dict__.get("__slots__", ())
-    names = (given,) if isinstance(given, str) else tuple(given)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+    names = copyreg._slotnames(type(value))  # type: ignore[attr-defined]
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 def _fill(value: Any, entries: Mapping[Any, Any]) -> None:
+    """Make something hold other things; nothing is touched that holds them already."""
+    now = _entries(value)
+    if list(now) == list(entries) and not any(map(operator.is_not, now.values(), entries.values())):
+        return
     if isinstance(value, dict):
         kind = OrderedDict if isinstance(value, OrderedDict) else dict
         kind.clear(value)
@@ -180,7 +163,7 @@ def _fill(value: Any, entries: Mapping[Any, Any]) -> None:
         value.clear()
         value.extend(entries.values())
     elif not isinstance(value, tuple):
-        for name in _entries(value).keys() - entries.keys():
+        for name in now.keys() - entries.keys():
             object.__delattr__(value, name)
         for name, item in entries.items():
             object.__setattr__(value, name, item)

@@ -113,6 +113,12 @@ def _register(kernel: Callee, namespace: str) -> Any:
             schema=schema,
         )
         entry.operator.register_fake(lambda *arguments: _trace(*_whole(entry.item, arguments)))
+        inputs = (each for item in kernels_of(kernel) for each in item.inputs)
+        kinds = {torch_dtype(each.dtype) for each in inputs if isinstance(each, Buffer)}
+        floats = [kind for kind in kinds if kind.is_floating_point]
+        if len(floats) == 1:  # under torch.autocast, operands are converted to what it takes
+            for device in _DEVICES:
+                entry.operator.register_autocast(device, floats[0])
         _registered[name] = entry
         return entry.operator
 
