@@ -69,13 +69,8 @@ class SearchPath:
     """Headers that options include before the source; looked up in the working directory first."""
     macros: tuple[tuple[str, str], ...] = ()
     """Names and values of macros that options define."""
-    before_host: tuple[str, ...] | None = None
-    """Those where what a compiler says it read would be found first, if not all directories."""
-
-    @property
-    def places_before_host(self) -> tuple[str, ...]:
-        """Where headers that the host's would hide are looked for."""
-        return self.directories if self.before_host is None else self.before_host
+    before_host: tuple[str, ...] = ()
+    """Those of a compiler that says what it read, where that would be found first."""
 
 
 def find_includes(
@@ -118,7 +113,7 @@ def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...
     except _UntoldError:
         return None
     for name in names:
-        for place in search.places_before_host:
+        for place in search.before_host:
             # A name that is there was followed, or will be when it is read.
             spelled = os.path.join(place, name)  # noqa: PTH118
             if not os.path.lexists(spelled):

@@ -110,11 +110,10 @@ class Nvcc:
         """Where it looks first; see `Compiler.search_path`. What it reads of the rest, it says."""
         declared = check_options(request.options)
         host = os.environ.get("CPATH", "").split(os.pathsep)
-        return SearchPath(
-            (*option_directories(declared), *map(str, request.include_dirs), *filter(None, host)),
-            forced=option_values(declared, "--pre-include"),
-            macros=option_macros(declared),
-        )
+        places = *option_directories(declared), *map(str, request.include_dirs)
+        places += tuple(filter(None, host))
+        forced = option_values(declared, "--pre-include")
+        return SearchPath(places, (), forced, option_macros(declared), before_host=places)
 
     def libraries(self) -> tuple[Path, ...]:
         """None: it is a program; see `Compiler.libraries`."""
@@ -222,25 +221,21 @@ class Nvcc:
                 next_step="correct the kernel's options.",
             )
         if _OTHER_HEADERS in log:
-            raise ToolNotFoundError(
-                f"nvcc {self.version} does not compile `{request.source.name}` with the CUDA "
-                f"headers of {headers_release(self.path)}: CCCL refuses them.",
-                expected=f"nvidia-cuda-runtime {release(self.version)}, or nvidia-cuda-cccl 13.2 "
-                "or later",
-                next_step=install_step("nvcc"),
-            )
+            headers = headers_release(self.path)
+            raise self._mixed(f"CUB, Thrust or <cuda/...> with the CUDA headers of {headers}")
         if _NO_HOST_COMPILER.search(log):
             raise _no_host_compiler("the one found does not work for nvcc", log)
 
     def _check_parts(self, nvvm: str | None) -> None:
         # nvidia-nvvm is a package of its own, and pip may pair nvcc 13.0 with the newest of it,
         # whose PTX this release's ptxas does not take, nor the driver that it promises.
-        if nvvm is None or release(nvvm) == release(self.version):
-            return
-        raise ToolNotFoundError(
-            f"nvcc {self.version} at `{self.path}` is paired with the compiler proper of {nvvm}, "
-            "which makes PTX of another release.",
-            expected=f"nvidia-nvvm {release(self.version)}",
+        if nvvm is not None and release(nvvm) != release(self.version):
+            raise self._mixed(f"with the compiler proper (nvidia-nvvm) of {nvvm}")
+
+    def _mixed(self, what: str) -> ToolNotFoundError:
+        return ToolNotFoundError(
+            f"nvcc {self.version} at `{self.path}` does not compile {what}.",
+            expected="all of its parts of one CUDA release",
             next_step=install_step("nvcc"),
         )
 

@@ -64,5 +64,5 @@ def nvcc_conflict(nvcc: Path, version: str) -> str | None:
     if nvvm is not None and release(nvvm) != release(version):
         return f"does not compile with the compiler proper (nvidia-nvvm) of {nvvm}"
     if headers not in (None, release(version)) and cccl_refuses_other_headers(nvcc):
-        return f"compiles no CUB, Thrust or <cuda/...> with the CUDA headers of {headers}"
+        return f"does not compile CUB, Thrust or <cuda/...> with the CUDA headers of {headers}"
     return None

@@ -330,7 +330,7 @@ def _with_headers(
             return None
         if changed_ns > started_ns - _TICK_NS:
             return None
-    absent = before_headers(new, search) if search.places_before_host else ()
+    absent = before_headers(new, search) if search.before_host else ()
     if absent is None:
         return None
     return Closure(closure.read + tuple(new), closure.absent + absent, closure.trees)

@@ -397,8 +397,10 @@ def test_nvcc_paired_with_another_releases_cicc_is_refused(write: Write) -> None
     nvcc = Nvcc(Nvcc.find().path, version="13.5.37")
     with pytest.raises(ToolNotFoundError) as caught:
         nvcc.compile(CompileRequest(write("k.cu"), SM_90))
-    assert "is paired with the compiler proper of 13.0.88" in caught.value.found
-    assert caught.value.expected == "nvidia-nvvm 13.5"
+    assert (
+        "does not compile with the compiler proper (nvidia-nvvm) of 13.0.88" in caught.value.found
+    )
+    assert caught.value.expected == "all of its parts of one CUDA release"
     assert caught.value.next_step == "pip install -e '.[nvcc]' (in the clone)."
 
 

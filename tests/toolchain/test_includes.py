@@ -101,7 +101,7 @@ def test_places_passed_over_are_absent(write: Write, store: Store) -> None:
 
 def test_a_header_that_is_gone_meanwhile_has_no_answer(tmp_path: Path, write: Write) -> None:
     header = str(write("a.h", '#include "b.h"\n'))
-    search = SearchPath((str(tmp_path / "before"),))
+    search = SearchPath((), before_host=(str(tmp_path / "before"),))
     assert before_headers([header], search) == (str(tmp_path / "before" / "b.h"),)
     assert before_headers([header, str(tmp_path / "gone.h")], search) is None
 

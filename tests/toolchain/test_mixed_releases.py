@@ -126,7 +126,7 @@ def test_with_a_newer_nvrtc_kernels_build_and_the_rest_is_told(environment: Envi
         f"13.2.86 PTX becomes that of ptxas 13.0, where ptxas agrees; one release: {command}"
     )
     assert rows["nvcc"] == (
-        "13.0.88 compiles no CUB, Thrust or <cuda/...> with the CUDA headers of 13.2; "
+        "13.0.88 does not compile CUB, Thrust or <cuda/...> with the CUDA headers of 13.2; "
         "pip install -e '.[nvcc]'"
     )
     assert doctor.returncode == 1
@@ -136,9 +136,9 @@ def test_with_a_newer_nvrtc_kernels_build_and_the_rest_is_told(environment: Envi
     )
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-3:] == [
-        "error: nvcc 13.0.88 does not compile `total.cu` with the CUDA headers of 13.2: CCCL "
-        "refuses them.",
-        "  expected: nvidia-cuda-runtime 13.0, or nvidia-cuda-cccl 13.2 or later",
+        f"error: nvcc 13.0.88 at `{environment.site}/nvidia/cu13/bin/nvcc` does not compile CUB, "
+        "Thrust or <cuda/...> with the CUDA headers of 13.2.",
+        "  expected: all of its parts of one CUDA release",
         "  next step: pip install -e '.[nvcc]' (in the clone).",
     ]
     environment.install(NEWER_CCCL)
@@ -190,9 +190,9 @@ def test_an_nvcc_with_the_compiler_proper_of_another_release_is_refused_at_once(
     with pytest.raises(ToolNotFoundError) as caught:
         nvcc.compile(CompileRequest(source, Arch(80)))
     assert str(caught.value) == (
-        f"nvcc 13.0.88 at `{nvcc.path}` is paired with the compiler proper of 13.2.86, which makes "
-        "PTX of another release.\n"
-        "  expected: nvidia-nvvm 13.0\n"
+        f"nvcc 13.0.88 at `{nvcc.path}` does not compile with the compiler proper (nvidia-nvvm) of "
+        "13.2.86.\n"
+        "  expected: all of its parts of one CUDA release\n"
         "  next step: pip install -e '.[nvcc]' (in the clone)."
     )
     assert releases.nvcc_conflict(nvcc.path, nvcc.version) == (
