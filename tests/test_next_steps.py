@@ -27,6 +27,7 @@ HOLE = "\0"
 # Of other programs, which messages name: nvcc's, pip's, ptxas' and iree-compile's.
 OTHERS = {
     "--force-reinstall",
+    "--compile-to",
     "--iree-hal-target-device",
     "--list-gpu-arch",
     "--compiler-bindir",
