@@ -13,6 +13,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.cli.plot import check_plot
+from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.toolchain.ptxas import assemble
@@ -351,3 +352,8 @@ def _both(bench: Bench) -> None:
 @row("A chart under a name that is none of a chart")
 def _chart(_: Bench) -> None:
     check_plot(Path("times.jpg"))
+
+
+@row("Files for results that do not fit them")
+def _result_files(_: Bench) -> None:
+    check_result_files([Path("y.npy")], "f", 2)

@@ -29,6 +29,7 @@ from custom_dispatch.cli.inspect import inspect
 from custom_dispatch.cli.report import show_error
 from custom_dispatch.cli.run import run
 from custom_dispatch.cli.store import store
+from custom_dispatch.cli.told import with_json_places
 from custom_dispatch.cli.tune import tune
 from custom_dispatch.errors import CustomDispatchError
 
@@ -84,7 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show_warning
-            status = group.main(words, prog_name="custom-dispatch", standalone_mode=False)
+            status = group.main(
+                with_json_places(words), prog_name="custom-dispatch", standalone_mode=False
+            )
     except CustomDispatchError as error:
         return _fail(f"error: {error}", EXIT_INPUT, verbose)
     except click.ClickException as error:

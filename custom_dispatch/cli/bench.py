@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from custom_dispatch.cli.options import (
     seconds_option,
     timeout_option,
 )
+from custom_dispatch.cli.told import json_file, json_option, tell
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 @timeout_option(600.0, "Give up after so many seconds: a kernel may hang.")
 @click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
 @plot_option("all sizes")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures.")
+@json_option
 @compiler_option
 @include_option
 def bench(
@@ -71,7 +73,7 @@ def bench(
     timeout: float,
     seed: int | None,
     plot: Path | None,
-    json_path: Path | None,
+    json_path: str | None,
     compiler: str,
     include_dirs: tuple[Path, ...],
 ) -> int:
@@ -84,7 +86,7 @@ def bench(
     """
     from secrets import randbelow
 
-    from custom_dispatch.cli.figures import show, write_json, write_plot
+    from custom_dispatch.cli.figures import about, show, write_plot
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
@@ -95,9 +97,9 @@ def bench(
     dims = parse_sizes(sizes)
     check_plot(plot)
     given = [Path(text[1:]) for text in texts if text.startswith("@")]
-    check_outputs(plot, json_path, inputs=[Path(subject), *given])
+    check_outputs(plot, json_file(json_path), inputs=[Path(subject), *given])
     chosen_seed = randbelow(2**31) if seed is None else seed
-    outputs = (plot, json_path)
+    outputs = (plot, json_file(json_path))
     content, asked = _open(subject, function, name, device, compiler, include_dirs, outputs)
     asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
     asked |= {"repetitions": repetitions, "seconds": seconds}
@@ -117,13 +119,20 @@ def bench(
                 # A reference in numpy may take minutes: the smallest size stands for all.
                 found = ask(measure=values, reference=index == 0)
             measured.append(read_measurement(found))
-    show(runs, measured)
+    tell(
+        json_path,
+        lambda: show(runs, measured),
+        about=about(runs, chosen_seed),
+        measurements=[
+            asdict(found)
+            | {"bytes_per_second": found.bytes_per_second}
+            | {"flops_per_second": found.flops_per_second}
+            for found in measured
+        ],
+    )
     if plot is not None:
         write_plot(plot, runs, dims, measured)
         click.echo(plot)
-    if json_path is not None:
-        write_json(json_path, runs, measured, chosen_seed)
-        click.echo(json_path)
     wrong = [str(item) for found in measured for item in found.agreements if item.problem]
     for text in wrong:
         show_error(f"error: `{runs.function}` {text}")

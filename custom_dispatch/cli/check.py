@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from custom_dispatch.cli.options import (
+    check_outputs,
     compiler_option,
     include_option,
     progress,
@@ -17,6 +18,7 @@ from custom_dispatch.cli.options import (
     target_option,
     timeout_option,
 )
+from custom_dispatch.cli.told import json_file, json_option, tell
 
 if TYPE_CHECKING:
     from custom_dispatch.errors import KernelError
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
 @compiler_option
 @include_option
 @timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
+@json_option
 def check(
     kernels: tuple[str, ...],
     targets: tuple[str, ...],
     compiler: str,
     include_dirs: tuple[Path, ...],
     timeout: float,
+    json_path: str | None,
 ) -> int:
     """Build KERNELS for each target and validate them; then compare them with their references,
     for several sizes, on every device of this machine, in a process of its own: a kernel that hangs
@@ -57,8 +61,10 @@ def check(
             declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
         )
         _compile_for_cpu(library)
+    check_outputs(json_file(json_path))
     show_resources(library)
     results: list[CheckResult] = []
+    skips: list[CheckResult] = []
     rows, ended = [], list[KernelError]()
     asked = "custom_dispatch.cli.child", json.dumps({"command": "check", "kernels": kernels})
     how = {"compiler": compiler, "include_dirs": include_dirs}
@@ -78,6 +84,7 @@ def check(
                 ended += [item for item in seen if isinstance(item, KernelError)]
                 skipped = [result for result in found if result.skipped]
                 if skipped:
+                    skips += skipped
                     rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
                     continue
                 results += found
@@ -86,8 +93,12 @@ def check(
                 largest = max(result.largest_difference for result in found)
                 verdict = failed[0].problem if failed else "agrees"
                 rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
-    click.echo()
-    show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
+
+    def show() -> None:
+        click.echo()
+        show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
+
+    tell(json_path, show, kernels=library.report(), results=[*results, *skips])
     for error in ended:
         show_error(f"error: {error}")
     failures = sum(not result.passed for result in results)

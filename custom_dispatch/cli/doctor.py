@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from custom_dispatch.cli.told import json_option, tell
+
 if TYPE_CHECKING:
     from custom_dispatch.toolchain.locations import Search
 
 
 @click.command(short_help="Say what this machine can build and run.")
-def doctor() -> int:
+@json_option
+def doctor(json_path: str | None) -> int:
     """Say what this machine can build and run, and what to do about the rest.
 
     The exit status is 1 where something that is here cannot work, or no kernel can be built.
@@ -31,7 +34,11 @@ def doctor() -> int:
     rows.append(_store())
     note = "add it to CMAKE_MODULE_PATH, then include(CustomDispatch)"
     rows.append(Row("CMake function", str(_cmake()), note))
-    show_table(("what", "found", "note"), [row[:3] for row in rows])
+    tell(
+        json_path,
+        lambda: show_table(("what", "found", "note"), [row[:3] for row in rows]),
+        parts=[row._asdict() for row in rows],
+    )
     return int(any(row.fails for row in rows))
 
 

@@ -1,8 +1,7 @@
-"""What `custom-dispatch bench` measured: as a table, as a chart, and as JSON."""
+"""What `custom-dispatch bench` measured: as a table and as a chart."""
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 import sys
@@ -129,33 +128,19 @@ def _equal_sizes(dims: Mapping[str, int]) -> list[str]:
     return [" = ".join([*equal, str(size)]) for size, equal in names.items()]
 
 
-def write_json(path: Path, subject: Subject, measured: list[Measurement], seed: int) -> None:
-    """Write all of them, with what they were measured by and on."""
-    from dataclasses import asdict
+def about(subject: Subject, seed: int) -> dict[str, object]:
+    """What was measured, by what, and on what."""
     from importlib.metadata import version
 
-    from custom_dispatch.files import write_atomically
-
-    content = {
-        "about": {
-            "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
-            "date": time.strftime("%Y-%m-%d"),
-            "function": subject.function,
-            "type": subject.type,
-            "device": subject.device,
-            "variant": subject.variant,
-            "python": platform.python_version(),
-            "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
-            "seed": seed,
-            "note": subject.native_note,
-        },
-        "measurements": [
-            {
-                **asdict(found),
-                "bytes_per_second": found.bytes_per_second,
-                "flops_per_second": found.flops_per_second,
-            }
-            for found in measured
-        ],
+    return {
+        "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
+        "date": time.strftime("%Y-%m-%d"),
+        "function": subject.function,
+        "type": subject.type,
+        "device": subject.device,
+        "variant": subject.variant,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
+        "seed": seed,
+        "note": subject.native_note,
     }
-    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())

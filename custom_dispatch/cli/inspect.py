@@ -2,27 +2,117 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from custom_dispatch.cli.options import check_outputs
+from custom_dispatch.cli.told import json_file, json_option, tell
 from custom_dispatch.errors import CustomDispatchError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
+
+if TYPE_CHECKING:
+    from custom_dispatch.runtime.module_file import ModuleFile
+    from custom_dispatch.runtime.report import FunctionReport
+    from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 
 @click.command(short_help="Say what is in a file.")
 @click.argument("file", type=click.Path(path_type=Path))
-def inspect(file: Path) -> None:
+@json_option
+def inspect(file: Path, json_path: str | None) -> None:
     """Say what is in FILE (.ptx .cubin .fatbin .mlir .vmfb), and for which architectures."""
     from custom_dispatch.files import read_bytes
 
+    check_outputs(json_file(json_path), inputs=[file])
     content = read_bytes(file, "The file", CustomDispatchError)
     if content.startswith(b"PK\x03\x04") or file.suffix == ".vmfb":
-        _module(content, file)
+        show, found = partial(_module, content, file), partial(_module_data, content, file)
     elif file.suffix in (".mlir", ".mlirbc"):
-        _model(file)
+        show, found = partial(_model, file), partial(_model_data, file)
     else:
-        _image(content)
+        show, found = partial(_image, content), partial(_image_data, content)
+    tell(json_path, show, **({} if json_path is None else found()))
+
+
+def _image_data(content: bytes) -> dict[str, Any]:
+    from custom_dispatch.ptx import read_module
+    from custom_dispatch.toolchain.cubin import read_cubin
+    from custom_dispatch.toolchain.image import describe_image, fatbin_parts
+
+    image = describe_image(content)
+    alone = [(image.kind, image.archs[0], content)]
+    kernels: list[dict[str, Any]] = []
+    for kind, arch, part in fatbin_parts(content) if image.kind == "fatbin" else alone:
+        held = {"kind": kind, "arch": arch}
+        if kind == "ptx":
+            reports = _resources(part, arch)
+            kernels += (
+                {
+                    "kernel": entry.name,
+                    **held,
+                    "parameters": [item.type for item in entry.parameters],
+                    "resources": reports.get(entry.name),
+                }
+                for entry in read_module(part.decode("utf-8", "replace")).entries
+            )
+        else:
+            kernels += (
+                {
+                    "kernel": name,
+                    **held,
+                    "parameter_bytes": kernel.parameter_bytes,
+                    "max_threads": kernel.max_threads,
+                    "resources": kernel.resources,
+                }
+                for name, kernel in read_cubin(part).items()
+            )
+    members = [{"kind": kind, "arch": arch} for kind, arch in image.members]
+    return {"kind": image.kind, "members": members, "kernels": kernels}
+
+
+def _model_data(file: Path) -> dict[str, Any]:
+    from custom_dispatch.frontends.model import describe_model
+
+    functions = [
+        {"name": name, "type": kind, "linking": what} for name, kind, what in describe_model(file)
+    ]
+    return {"kind": "model", "functions": functions}
+
+
+def _module_data(content: bytes, file: Path) -> dict[str, Any]:
+    from custom_dispatch.runtime.module_file import ModuleFile
+
+    module = ModuleFile(content, label=f"`{file.name}`")
+    return {
+        "kind": "module",
+        "name": module.name,
+        "functions": [
+            {
+                "name": item.name,
+                "type": item.type,
+                "kernels": None if item.kernels is None else list(map(asdict, item.kernels)),
+                "generated": item.generated,
+            }
+            for item in _functions(module)
+        ],
+        "parts": module.parts,
+        "parameters": module.parameters,
+        "manifest": module.manifest,
+    }
+
+
+def _functions(module: ModuleFile) -> list[FunctionReport]:
+    from custom_dispatch.runtime.report import report_functions
+
+    # Code that IREE generated is the same for each kind of device; its names are better on GPUs.
+    kinds = [part.kind.lower() for part in module.parts if part.generated]
+    kind = "cuda" if "cuda" in kinds else "cpu"
+    types = {name: points.type for name, points in module.functions().items()}
+    return list(report_functions(types, module.manifest, module.parts, kind))
 
 
 def _image(content: bytes) -> None:
@@ -68,19 +158,24 @@ def _part(kind: str, arch: Arch, content: bytes) -> None:
 def _ptx(content: bytes, arch: Arch) -> None:
     from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
     from custom_dispatch.ptx import read_module
-    from custom_dispatch.toolchain.ptxas import assemble
 
     module = read_module(content.decode("utf-8", "replace"))
-    try:
-        reports = {report.kernel: report for report in assemble(content, arch).resources}
-    except ToolNotFoundError as error:
-        click.echo(f"registers and spills are not known: {error.found}", err=True)
-        reports = {}
+    reports = _resources(content, arch)
     rows = []
     for entry in module.entries:
         parameters = " ".join(f".{item.type}" for item in entry.parameters)
         rows.append((entry.name, parameters, *resource_cells(reports.get(entry.name))))
     show_table(("kernel", "parameters", *RESOURCE_COLUMNS), rows)
+
+
+def _resources(content: bytes, arch: Arch) -> dict[str, KernelResources]:
+    from custom_dispatch.toolchain.ptxas import assemble
+
+    try:
+        return {report.kernel: report for report in assemble(content, arch).resources}
+    except ToolNotFoundError as error:
+        click.echo(f"registers and spills are not known: {error.found}", err=True)
+        return {}
 
 
 def _model(file: Path) -> None:
@@ -98,19 +193,13 @@ def _module(content: bytes, file: Path) -> None:
         PART_COLUMNS,
         function_rows,
         part_rows,
-        report_functions,
     )
     from custom_dispatch.toolchain.plan import listed
 
     module = ModuleFile(content, label=f"`{file.name}`")
     click.echo(f"module {module.name}")
     manifest = module.manifest
-    # Code that IREE generated is the same for each kind of device; its names are better on GPUs.
-    kinds = [part.kind.lower() for part in module.parts if part.generated]
-    kind = "cuda" if "cuda" in kinds else "cpu"
-    types = {name: points.type for name, points in module.functions().items()}
-    functions = report_functions(types, manifest, module.parts, kind)
-    show_table(FUNCTION_COLUMNS, function_rows(functions))
+    show_table(FUNCTION_COLUMNS, function_rows(_functions(module)))
     if module.parts:
         show_table(PART_COLUMNS, part_rows(module.parts))
     if module.parameters is not None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from custom_dispatch.cli.options import device_option
+from custom_dispatch.cli.options import check_outputs, device_option
+from custom_dispatch.cli.told import json_file, json_option, tell
 
 
 @click.command(short_help="Run a function of a .vmfb.")
@@ -26,20 +27,35 @@ from custom_dispatch.cli.options import device_option
     type=click.Path(path_type=Path),
     help="The .irpa file with the weights, where it is not beside MODULE under its name.",
 )
+@click.option(
+    "--output",
+    "-o",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A .npy file for a result; again for each, or one .npz for all.",
+)
+@json_option
 def run(
     module: Path,
     function: str | None,
     inputs: tuple[str, ...],
     device: str,
     parameters: Path | None,
+    outputs: tuple[Path, ...],
+    json_path: str | None,
 ) -> None:
-    """Run a function of MODULE, a .vmfb file, and print its results."""
+    """Run a function of MODULE, a .vmfb file, and print its results: of large ones, some."""
     import numpy
 
-    from custom_dispatch.cli.inputs import format_result, parse_input
+    from custom_dispatch.cli.inputs import parse_input
+    from custom_dispatch.cli.results import check_result_files, result_data, save, show
     from custom_dispatch.errors import CallError
     from custom_dispatch.runtime import load
 
+    files = [Path(text[1:]) for text in inputs if text.startswith("@")]
+    read = [module, parameters, *files]
+    check_outputs(*outputs, json_file(json_path), inputs=read)
     program = load(module, device, parameters=parameters)
     if function is None:
         if len(program.functions) != 1:
@@ -51,13 +67,21 @@ def run(
             )
         function = next(iter(program.functions))
     chosen = program.function(function)
+    check_result_files(outputs, function, len(chosen.type.outputs))
     values = [parse_input(text) for text in inputs]
     for index in chosen.writes:
         values[index : index + 1] = map(program.to_device, values[index : index + 1])
-    results = chosen(*values)
+    given = chosen(*values)
+    several = given if isinstance(given, tuple) else () if given is None else (given,)
+    results = [numpy.asarray(result) for result in several]
     click.echo(f"{function} on {program.device} ({program.device_reason})", err=True)
-    for result in results if isinstance(results, tuple) else (results,):
-        if isinstance(result, numpy.ndarray):
-            click.echo(format_result(result))
-        elif result is not None:
-            click.echo(result)
+    save(outputs, results)
+    tell(
+        json_path,
+        lambda: show(several, saved=bool(outputs)),
+        function=function,
+        device=program.device,
+        reason=program.device_reason,
+        results=[result_data(item, with_values=not outputs) for item in results],
+        files=outputs,
+    )

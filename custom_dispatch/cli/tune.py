@@ -21,6 +21,7 @@ from custom_dispatch.cli.options import (
     seconds_option,
     timeout_option,
 )
+from custom_dispatch.cli.told import json_file, json_option, tell
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
@@ -69,6 +70,7 @@ _MOST_TABLES = 8
     "GPU.",
 )
 @click.option("--target", "-t", help="What --build-only builds for: cuda:sm_90a.")
+@json_option
 def tune(
     subject: str,
     name: str | None,
@@ -86,6 +88,7 @@ def tune(
     objects: Path | None,
     build_only: Path | None,
     target: str | None,
+    json_path: str | None,
 ) -> int:
     """Measure every kernel of a cd.Choice for some sizes, and write a table beside it.
 
@@ -116,8 +119,8 @@ def tune(
     check_plot(plot)
     read = [file for file in files_of([choice]) if file != choice.tuning]
     read += objects.glob("*") if objects is not None else ()
-    check_outputs(path, plot, inputs=read)
-    check_outputs(plot, inputs=[path])
+    check_outputs(path, plot, json_file(json_path), inputs=read)
+    check_outputs(plot, json_file(json_path), inputs=[path])
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table
@@ -139,7 +142,7 @@ def tune(
     # Another may have been written meanwhile.
     table_now = read_file(path, choice.name).with_measured(measured)
     write_atomically(path, table_now.text().encode())
-    _show(choice, measured)
+    tell(json_path, lambda: _show(choice, measured), choice=choice.name, measured=measured)
     click.echo(path)
     if plot is not None:
         _write_plot(plot, choice, table_now.for_target(measured_for) or measured)

@@ -80,8 +80,9 @@ class Child:
             # directory first.
             code = (
                 f"import sys; sys.path[:] = {sys.path!r}; "
-                f"from custom_dispatch.runtime.child import serve; from {self._module} import "
-                "answers; sys.exit(serve(answers(sys.argv[1])))"
+                "from custom_dispatch.runtime.child import answers_apart, serve; "
+                f"apart = answers_apart(); from {self._module} import answers; "  # may print
+                "sys.exit(serve(answers(sys.argv[1]), apart))"
             )
             self._process = start([sys.executable, "-c", code, self._argument])
         process = self._process
@@ -115,9 +116,8 @@ def _end_of(status: int, said: str) -> str:
     return f"its process ended with status {status}: {last}"
 
 
-def serve(answer: Callable[[Answer], Answer]) -> int:
+def serve(answer: Callable[[Answer], Answer], answers: BinaryIO) -> int:
     """Answer until there are no more questions; the exit status."""
-    answers = answers_apart()
     while True:
         head = sys.stdin.buffer.read(8)
         if len(head) < 8:

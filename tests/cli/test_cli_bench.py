@@ -137,7 +137,7 @@ def test_given_inputs_of_a_kernel_bind_its_dims(adding: Path, cli: CommandLine) 
             ("simple_mul.py", "--kernel", "simple_mul", "-d", "n=8", "--plot", "p.jpg"),
             ("A chart cannot be written as `p.jpg`", "write --plot p.svg"),
         ),
-        (("simple_mul.py", "--kernel", "simple_mul", "--json", "."), ("it is a directory",)),
+        (("simple_mul.py", "--kernel", "simple_mul", "--json=."), ("it is a directory",)),
     ],
 )
 def test_wrong_use_is_refused(

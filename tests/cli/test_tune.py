@@ -281,8 +281,11 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "k.cu").write_text(SCALED_SOURCE)
     command = ["tune", str(tmp_path / "k.py"), "--device", "cpu", "--repetitions", "1"]
     command += ["--shape", "n=1:256:x2", "--shape", "n=64"]  # once is enough
-    assert main([*command, "--scalar", "by=5"]) == 0
+    assert main([*command, "--scalar", "by=5", "--json", str(tmp_path / "told.json")]) == 0
     printed = capsys.readouterr().out
+    told = json.loads((tmp_path / "told.json").read_text())["measured"]
+    assert (told["target"], len(told["sizes"])) == ("cpu:host", 9)
+    assert all(item["seconds"] > 0 for item in told["sizes"][0]["results"])
     assert re.search(r"n=64 +(one|two) +[\d.]+ +(one|two), [\d.]+\n", printed)
     path = tmp_path / "scaled.tuning.json"
     (measured,) = read_table(path.read_text(), path.name, "scaled").measured

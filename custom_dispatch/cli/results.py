@@ -1,0 +1,103 @@
+"""Results of `custom-dispatch run`: printed, as data for JSON, and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import numpy
+
+from custom_dispatch.cli.inputs import format_result
+from custom_dispatch.errors import OutputError
+from custom_dispatch.kernel.dtypes import of_numpy
+
+Array = numpy.ndarray[Any, Any]
+
+_MOST_LINES, _MOST_VALUES = 20, 1000
+"""Of a result that is printed whole."""
+_FIRST = 8
+"""Values that are printed of another."""
+
+
+def show(results: Sequence[Any], saved: bool) -> None:
+    """Print results in the form of inputs; of a large one the first values."""
+    for result in results:
+        if not isinstance(result, numpy.ndarray):
+            click.echo(result)
+            continue
+        text = format_result(result) if result.size <= _MOST_VALUES else ""
+        if text and text.count("\n") < _MOST_LINES:
+            click.echo(text)
+            continue
+        sizes = "".join(f"{size}x" for size in result.shape)
+        first = numpy.array2string(result.reshape(-1)[:_FIRST], max_line_width=1 << 20)
+        more = "" if saved else "; -o FILE.npy saves all"
+        click.echo(f"{sizes}{of_numpy(result.dtype) or result.dtype}={first.rstrip(']')} ...]")
+        click.echo(f"the first {_FIRST} of {result.size} values are shown{more}", err=True)
+
+
+def result_data(result: Array, with_values: bool) -> dict[str, Any]:
+    """A result for JSON: its values nested as its dims are, where they are in no file."""
+    found = {"dtype": str(of_numpy(result.dtype) or result.dtype), "shape": result.shape}
+    return found | ({"values": result.tolist()} if with_values else {})
+
+
+def check_result_files(files: Sequence[Path], function: str, count: int) -> None:
+    """Require a file for each result of a function, or one for all, before it runs.
+
+    Raises
+    ------
+    OutputError
+        A name has another ending, there are more or fewer, or one is given twice.
+    """
+    if not files or (len(files) == 1 and files[0].suffix == ".npz"):
+        return
+    names = " ".join(f"-o {function}_{index}.npy" for index in range(count))
+    wrong = next((file for file in files if file.suffix != ".npy"), None)
+    if wrong is not None:
+        found = f"Results cannot be saved as `{wrong}`."
+    elif len({file.absolute() for file in files}) < len(files):
+        found = f"`{max(files, key=files.count)}` is given twice."
+    elif len(files) != count:
+        found = f"`{function}` has {count} results, and {len(files)} files are given."
+    else:
+        return
+    raise OutputError(
+        found,
+        expected="a name that ends in .npy for each result, or one in .npz for all",
+        next_step=f"write {names}." if 0 < count <= 4 else "write -o results.npz.",
+    )
+
+
+def save(files: Sequence[Path], results: Sequence[Array]) -> None:
+    """Write results, in one step: all of them, or none.
+
+    Types that .npy has no name for, bf16 and the like, are written as their bytes.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be written.
+    """
+    from custom_dispatch.files import write_together
+
+    def write_all(file: BinaryIO) -> None:
+        named = {f"result_{index}": result for index, result in enumerate(results)}
+        numpy.savez(file, **named)  # type: ignore[arg-type]
+
+    def write(result: Array, file: BinaryIO) -> None:
+        numpy.save(file, result)
+
+    each: dict[Path, Callable[[BinaryIO], object]]
+    each = {file: partial(write, result) for file, result in zip(files, results, strict=False)}
+    write_together({files[0]: write_all} if files and files[0].suffix == ".npz" else each)
+    for result in results if files else ():
+        if result.dtype.kind == "V":
+            click.echo(
+                f"{of_numpy(result.dtype)} is written as its bytes: "
+                f"numpy.load(FILE).view(ml_dtypes.{result.dtype.name})",
+                err=True,
+            )
