@@ -104,7 +104,6 @@ def main() -> int:
     torch.manual_seed(given.seed)
     kernel = cd.torch.register(simple_mul, namespace="sweep")
     every = [case for case in cases(given.group) if given.only in case.name]
-    # Exported by itself first: what PyTorch itself does not take is no finding.
     failures: dict[str, str] = {}
     begin = time.time()
     for first in range(0, len(every), given.module):
