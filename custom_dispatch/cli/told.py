@@ -6,6 +6,7 @@ Nothing is written where a command fails before it has found everything.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import math
 import os
@@ -40,10 +41,9 @@ def json_option(command: Command) -> Command:
 
 def with_json_places(words: Sequence[str]) -> list[str]:
     """The command line with a place for each `--json` that has none: the next word is another."""
-    following = [*words[1:], ""]
     return [
         f"{word}={_STDOUT}" if word == "--json" and not after.endswith(".json") else word
-        for word, after in zip(words, following, strict=True)
+        for word, after in itertools.pairwise([*words, ""])
     ]
 
 
