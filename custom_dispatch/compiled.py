@@ -61,8 +61,8 @@ class CompiledModule:
         return file
 
 
-_MODULES = (0, b"PK\x03\x04"), (4, b"IREE")
-"""What modules begin with: a zip archive, or the flatbuffer alone."""
+_MODULES = (0, b"PK\x03\x04"), (8, b"IREE")
+"""What modules begin with: a zip archive, or the flatbuffer alone, behind its size."""
 
 
 def is_module(content: bytes) -> bool:
