@@ -45,17 +45,17 @@ class CompiledModule:
             file of that name that is neither a module nor called `.vmfb`.
         """
         file = as_path(path, "The module's file", OutputError)
-        check_module_output(file)
-        if self.parameters is None:
-            write_atomically(file, self.bytes)
-            return file
         beside = file.with_suffix(SUFFIX)
-        if beside == file:
+        if beside == file and self.parameters is not None:
             raise OutputError(
                 f"The module cannot be named `{file.name}`.",
                 expected=f"another ending than {SUFFIX}: that is the name of the weights beside it",
                 next_step=f"name it `{file.stem}.vmfb`.",
             )
+        check_module_output(file)
+        if self.parameters is None:
+            write_atomically(file, self.bytes)
+            return file
         # Weights first: whoever loads in between finds weights that the old module refuses.
         write_together({beside: self.parameters.write_to, file: lambda out: out.write(self.bytes)})
         return file

@@ -100,7 +100,7 @@ def check_ends(path: Path, what: str, error: type[CustomDispatchError]) -> None:
     CustomDispatchError
         Of class `error`.
     """
-    handed = os.path.abspath(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))  # noqa: PTH100
+    handed = str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
     if exists(path) and not (is_file(path) or is_directory(path) or handed):
         raise error(
             f"{what} `{path}` is no file, but a device, a named pipe or a socket.",

@@ -269,7 +269,6 @@ def test_a_source_that_cannot_be_compiled_is_a_sentence(
         ({"kernels": [os]}, "is not a kernel."),
         ({"kernels": {"scale": 1}}, "'scale' is not a kernel."),
         ({"targets": []}, "No target is given."),
-        ({"targets": None}, "targets is given as None."),
         ({"targets": 90}, "targets is given as 90."),
         ({"targets": b"cpu"}, "targets is given as b'cpu'."),
         ({"targets": [90]}, "A target is given as 90."),

@@ -104,6 +104,9 @@ def export_model(
         except Exception as error:
             raise export_error(error) from error
         check_program(program)
+    # What nothing reads, such as a pooler, would get kernels that run.
+    program.graph_module.graph.eliminate_dead_code()
+    program.graph_module.recompile()
     return program
 
 
