@@ -32,7 +32,8 @@ from custom_dispatch.kernel import (
     minimum,
     where,
 )
-from custom_dispatch.kernel.launch import BoundKernel, install_launcher
+from custom_dispatch.kernel import launch as launching
+from custom_dispatch.kernel.launch import BoundKernel, Taken, install_launcher
 
 if TYPE_CHECKING:
     from custom_dispatch import jax as jax
@@ -133,4 +134,12 @@ def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, 
     return launch(bound, arguments, keywords)
 
 
+def _decide(choice: Choice, target: Target | str | None, dims: dict[str, int]) -> Taken:
+    """Load what tells which kernel of a choice a call takes."""
+    from custom_dispatch.runtime.which import which
+
+    return which(choice, target, dims)
+
+
 install_launcher(_launch)
+launching.decide = _decide

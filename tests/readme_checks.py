@@ -357,3 +357,13 @@ def _chart(_: Bench) -> None:
 @row("Files for results that do not fit them")
 def _result_files(_: Bench) -> None:
     check_result_files([Path("y.npy")], "f", 2)
+
+
+@row("`Choice.which` for a dim that the kernels lack")
+def _unknown_dim(bench: Bench) -> None:
+    cd.Choice("doubled", [bench.kernel()]).which(n=8, m=1, target="cpu")
+
+
+@row("`Choice.which` for a size that no kernel takes")
+def _size_of_none(bench: Bench) -> None:
+    cd.Choice("doubled", [bench.kernel(requires=[n % 4 == 0])]).which(n=7, target="cpu")

@@ -31,6 +31,7 @@ from custom_dispatch.cli.run import run
 from custom_dispatch.cli.store import store
 from custom_dispatch.cli.told import with_json_places
 from custom_dispatch.cli.tune import tune
+from custom_dispatch.cli.which import which
 from custom_dispatch.errors import CustomDispatchError
 
 EXIT_INPUT = 2
@@ -64,6 +65,7 @@ _COMMANDS = (
     run,
     bench,
     tune,
+    which,
     inspect,
     check,
     doctor,

@@ -110,7 +110,7 @@ def tune(
     from custom_dispatch.runtime.tune_runner import Effort
     from custom_dispatch.toolchain.tuned import read_file
 
-    choice = _choice(subject, name)
+    choice = choice_in(subject, name)
     _check_options(shapes, build_only, target)
     if build_only is not None:
         _build_only(choice, build_only, target or "", compiler, include_dirs)
@@ -154,12 +154,15 @@ def tune(
     return 2 if without else 0
 
 
-def _choice(subject: str, name: str | None) -> Choice:
+def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> Choice:
+    """The choice of a file or module that has a name, or the only one there is."""
     from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.errors import CallError
     from custom_dispatch.kernel.choice import Choice
 
-    found = {item.name: item for item in load_kernels((subject,)) if isinstance(item, Choice)}
+    declared = load_kernels((subject,))
+    found = {item.name: item for item in declared if isinstance(item, Choice)}
+    other = next((type(item).__name__ for item in declared if item.name == name), "")
     if name is None and len(found) == 1:
         return next(iter(found.values()))
     if name in found:
@@ -168,9 +171,10 @@ def _choice(subject: str, name: str | None) -> Choice:
     raise CallError(
         f"`{subject}` declares "
         + (f"{len(found)} choices: {known}." if name is None and found else "")
-        + (f"no choice `{name}`." if name is not None else "" if found else "no choice."),
+        + (f"no choice `{name}`" if name is not None else "" if found else "no choice.")
+        + ("" if name is None else f": it is a cd.{other} by itself." if other else "."),
         expected=f"one of {known}" if found else "a cd.Choice of the kernels to be compared",
-        next_step="give --choice NAME."
+        next_step=f"give {option}."
         if found
         else 'write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
     )

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel import launch as launching
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.condition import Condition, check_requires
 from custom_dispatch.kernel.expr import Dim, Expr, as_expr, dims_of, uses_device, where
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.launch import BoundKernel, launch
+from custom_dispatch.kernel.launch import BoundKernel, Taken, launch
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
 from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.kernel.sources import check_path, declaring_directory
@@ -252,6 +253,28 @@ class Choice:
     ) -> BoundKernel:
         """The same choice, to be called on a device: as of a kernel."""
         return BoundKernel(self, device, compiler, store)
+
+    def which(self, *, target: Target | str | None = None, **dims: int) -> Taken:
+        """Which kernel a call of some sizes takes, and why: as modules and calls decide.
+
+        Nothing is compiled. Optional operands count as given, and types are as the first kernel
+        with these dims declares them.
+
+        Parameters
+        ----------
+        target
+            Where the call runs; where a call runs here, if left out.
+        **dims
+            The size of every dim of the inputs; leading dims are `batch`, as one.
+
+        Raises
+        ------
+        CallError
+            A dim is unknown or missing, or a size is none; or no kernel takes these.
+        DeclarationError
+            The target is none, or the table is damaged.
+        """
+        return launching.decide(self, target, dims)
 
     def __repr__(self) -> str:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"

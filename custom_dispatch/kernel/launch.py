@@ -6,16 +6,19 @@ Running needs every room to the right of this one. They are not imported here: t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from custom_dispatch.kernel.choice import Callee
+    from custom_dispatch.kernel.choice import Callee, Choice
+    from custom_dispatch.kernel.target import Target
 
 Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
 
 _launcher: Launcher | None = None
+decide: Callable[[Choice, Target | str | None, dict[str, int]], Taken]
+"""Tells which kernel of a choice a call takes; set by the package's `__init__`, too."""
 
 
 def install_launcher(launcher: Launcher) -> None:
@@ -29,6 +32,30 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
     if _launcher is None:  # pragma: no cover - `custom_dispatch/__init__.py` always installs one
         raise RuntimeError("no launcher: import custom_dispatch before calling kernels")
     return _launcher(bound, arguments, keywords)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Which kernel of a choice a call takes, and why. Made by `Choice.which`."""
+
+    choice: str
+    target: Target
+    dims: Mapping[str, int]
+    kernel: str
+    reason: str
+    """A sentence without its subject, which is the kernel."""
+    others: Mapping[str, str]
+    """Why not, for each of the other kernels, as they are declared."""
+
+    @property
+    def call(self) -> str:
+        """What was asked about."""
+        sizes = " ".join(f"{name}={size}" for name, size in self.dims.items()) or "every call"
+        return f"`{self.choice}` for {sizes} on {self.target}"
+
+    def __str__(self) -> str:
+        others = (f"  `{name}` {why}." for name, why in self.others.items())
+        return "\n".join([f"{self.call}: `{self.kernel}` {self.reason}.", *others])
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,10 +123,18 @@ class Measured:
         return tuple(found)
 
     def _nearest(self, dims: Mapping[str, int]) -> list[dict[str, float]]:
-        """The seconds of the measured sizes that are nearest, as far as sizes are known."""
-        found = [(item.distance(dims), item.seconds) for item in self.sizes if item.seconds]
+        return [item.seconds for item in self.nearest(dims)]
+
+    def nearest(self, dims: Mapping[str, int]) -> list[MeasuredSizes]:
+        """The measured sizes that are nearest, as far as sizes are known."""
+        found = [(item.distance(dims), item) for item in self.sizes if item.seconds]
         least = min((distance for distance, _ in found), default=0.0)
-        return [seconds for distance, seconds in found if distance <= least + _CLOSE]
+        return [item for distance, item in found if distance <= least + _CLOSE]
+
+    def times_as_long(self, name: str, dims: Mapping[str, int]) -> float:
+        """How much longer than the best one a kernel takes there; infinite if it has no time."""
+        nearest = self._nearest(dims)
+        return math.exp(_slowness(nearest, name) / max(len(nearest), 1))
 
     def best(self, names: Sequence[str]) -> tuple[str, ...]:
         """The kernels that are the best of these for some measured sizes, or for all together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from custom_dispatch.errors import CallError
@@ -24,7 +24,7 @@ from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, sha
 from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.toolchain.tuned import tuned
 
-_by_table: dict[tuple[Choice, str], tuple[Choice, Target | None]] = {}
+_by_table: dict[tuple[Choice, str], tuple[Choice, Target]] = {}
 """Choices by their tables, which are read once a process, for each kind of device; and the target
 whose table counts there."""
 _MOST_TABLES = 256
@@ -59,15 +59,23 @@ def choose(
         try:
             _check(kernel, values, arrays)
         except CallError as error:
-            expected = f" (expected: {error.expected})" if error.expected else ""
-            reasons.append(f"{error.found.removesuffix('.')}{expected}")
+            reasons.append(error)
             continue
         return choice.own(kernel)
-    raise CallError(
-        f"No kernel of choice `{choice.name}` takes these arguments.",
-        expected="arguments that one of them takes",
+    raise no_kernel(choice, reasons, "arguments")
+
+
+def no_kernel(choice: Choice, reasons: Iterable[CallError], what: str) -> CallError:
+    """The error where no kernel of a choice takes a call."""
+    lines = []
+    for error in reasons:
+        expected = f" (expected: {error.expected})" if error.expected else ""
+        lines.append(f"{error.found.removesuffix('.')}{expected}")
+    return CallError(
+        f"No kernel of choice `{choice.name}` takes these {what}.",
+        expected=f"{what} that one of them takes",
         next_step="pass others, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
+        log="\n".join(lines),
     )
 
 
@@ -75,28 +83,40 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
     """The kernels in the order that the table of the choice has for such a call."""
     if (choice.like or choice).tuning is None or device == CHECKED:
         return choice.ordered({})
-    first = choice.kernels[0]
-    key = choice, kind_of_device(first, device)
+    key = choice, kind_of_device(choice.kernels[0], device)
     if key not in _by_table:
-        if key[1] == "cuda":
-            of_kernels = {target_for_gpu(kernel) for kernel in choice.kernels}
-            targets = sorted(of_kernels, key=lambda target: target.cuda_arch, reverse=True)
-        else:
-            targets = [Target("cpu", cpu="host")]
-        found = tuned(choice, targets)
-        measured = (target for target in targets if found.measured_for(target))
         if len(_by_table) == _MOST_TABLES:
             del _by_table[next(iter(_by_table))]
-        _by_table[key] = found, next(measured, None)
+        _by_table[key] = by_table(choice, targets_here(choice, key[1]))
+    ordered, target = _by_table[key]
+    shapes = {name: shape_of(array) for name, array in arrays.items()}
+    return ordered.ordered(known_dims(choice, shapes), target)
+
+
+def targets_here(choice: Choice, kind: str) -> list[Target]:
+    """Where calls on a kind of device run, the preferred one first."""
+    if kind != "cuda":
+        return [Target("cpu", cpu="host", checked=kind == CHECKED)]
+    of_kernels = {target_for_gpu(kernel) for kernel in choice.kernels}
+    return sorted(of_kernels, key=lambda target: target.cuda_arch, reverse=True)
+
+
+def by_table(choice: Choice, targets: Sequence[Target]) -> tuple[Choice, Target]:
+    """The choice by its table, and the first of some targets for which something was measured."""
+    found = tuned(choice, targets)
+    return found, next(filter(found.measured_for, targets), targets[0])
+
+
+def known_dims(choice: Choice, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """The sizes that decide the order of the kernels, from the shapes of a call's inputs."""
     dims: dict[str, int] = {}
-    for operand in first.inputs:
-        if isinstance(operand, Buffer) and operand.name in arrays:
-            shape = shape_of(arrays[operand.name])
+    for operand in choice.kernels[0].inputs:
+        if isinstance(operand, Buffer) and operand.name in shapes:
+            shape = shapes[operand.name]
             if operand.has_rank(len(shape)):
                 sizes = zip(operand.shape, folded(operand, shape), strict=True)
                 dims |= {size.name: actual for size, actual in sizes if isinstance(size, Dim)}
-    ordered, target = _by_table[key]
-    return ordered.ordered(dims, target)
+    return dims
 
 
 def _check(kernel: Kernel, values: list[Any], arrays: Mapping[str, Array]) -> None:

@@ -1,0 +1,48 @@
+"""`custom-dispatch which`: which kernel of a choice a call takes, and why."""
+
+from __future__ import annotations
+
+import click
+
+from custom_dispatch.cli.told import json_option, tell
+
+
+@click.command(short_help="Say which kernel of a choice a call takes, and why.")
+@click.argument("subject", metavar="KERNELS")
+@click.argument("name", required=False)
+@click.option(
+    "--shape",
+    "-s",
+    "shapes",
+    multiple=True,
+    metavar="NAME=SIZE,...",
+    help="The size of every dim, n=1024; a range for one, n=1024:1048576:x4.",
+)
+@click.option("--target", "-t", help="Where it runs, cuda:sm_90a; else as a call here does.")
+@json_option
+def which(
+    subject: str,
+    name: str | None,
+    shapes: tuple[str, ...],
+    target: str | None,
+    json_path: str | None,
+) -> None:
+    """Say which kernel of a cd.Choice, NAME, a call of some sizes takes, and why not the others.
+
+    It is decided as modules and calls decide it. Nothing is compiled, and no GPU is needed.
+    """
+    from custom_dispatch.cli.report import show_table
+    from custom_dispatch.cli.sizes import parse_sizes
+    from custom_dispatch.cli.tune import choice_in
+    from custom_dispatch.kernel import launch
+
+    choice = choice_in(subject, name, "NAME")
+    found = [launch.decide(choice, target, dims) for dims in parse_sizes(shapes)]
+
+    def show() -> None:
+        for taken in found:
+            click.echo(taken.call)
+            others = [(f"  {other}", why) for other, why in taken.others.items()]
+            show_table(("kernel", "why"), [(f"* {taken.kernel}", taken.reason), *others])
+
+    tell(json_path, show, calls=[vars(taken) for taken in found])
