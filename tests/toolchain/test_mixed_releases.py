@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -44,15 +44,6 @@ extern "C" __global__ void total(const float* x, float* y, int count) {
 """
 
 
-def link(source: str, target: str) -> None:
-    """A hard link, or a copy where there can be none."""
-    Path(target).unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
-
-
 class Environment:
     """The CUDA wheels of this environment in a directory ahead of it, some replaced by others."""
 
@@ -60,7 +51,8 @@ class Environment:
         self.root = root
         (original,) = wheel_roots()
         self.site = root / "site"
-        shutil.copytree(original.parent, self.site / "nvidia", copy_function=link)
+        # Copies: a link would change what the file system says of headers that other tests read.
+        shutil.copytree(original.parent, self.site / "nvidia")
         for dist in original.parents[1].glob("nvidia_*.dist-info"):
             shutil.copytree(dist, self.site / dist.name)
 
@@ -81,7 +73,7 @@ class Environment:
             (old,) = metadata.distributions(name=name, path=[str(self.site)])
             for file in old.files or ():
                 (self.site / file).unlink(missing_ok=True)
-        shutil.copytree(new, self.site, copy_function=link, dirs_exist_ok=True)
+        shutil.copytree(new, self.site, dirs_exist_ok=True)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -100,13 +92,14 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     root = tmp_path_factory.mktemp("environment")
     (root / "total.cu").write_text(TOTAL)
     (root / "total.py").write_text(PROGRAM)
     made = Environment(root)
     made.install(NEWER)
-    return made
+    yield made
+    shutil.rmtree(made.site)  # half a gigabyte
 
 
 def test_with_a_newer_nvrtc_kernels_build_and_the_rest_is_told(environment: Environment) -> None:
