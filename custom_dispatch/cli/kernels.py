@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -169,14 +170,36 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
+_neighbours: dict[str, Path] = {}
+"""Modules that were found in a directory that was searched first, and that directory."""
+
+
 @contextmanager
 def _search_first(directory: Path) -> Iterator[None]:
-    before = list(sys.path)
+    """Find modules of a directory before others, as a script beside them does.
+
+    Two files may each have a neighbour `shared.py`: the second does not get that of the first.
+    """
+    for name, place in [*_neighbours.items()]:
+        if place != directory and _file_of(name, directory):
+            del _neighbours[name]
+            sys.modules.pop(name, None)
+    path, before = list(sys.path), set(sys.modules)
     sys.path.insert(0, str(directory))
     try:
         yield
     finally:
-        sys.path[:] = before
+        sys.path[:] = path
+        for name in set(sys.modules) - before:
+            top = sys.modules.get(name.partition(".")[0])
+            if getattr(top, "__file__", None) == _file_of(name, directory) is not None:
+                _neighbours[name] = directory
+
+
+def _file_of(name: str, directory: Path) -> str | None:
+    """The file of a module, or of the package that it is a part of, in a directory; None: none."""
+    spec = PathFinder.find_spec(name.partition(".")[0], [str(directory)])
+    return None if spec is None else spec.origin
 
 
 def _cannot_import(name: str, error: BaseException) -> DeclarationError:

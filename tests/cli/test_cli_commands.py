@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ import numpy
 import pytest
 from cli_harness import CommandLine
 
+import custom_dispatch as cd
 from custom_dispatch import __version__
 from custom_dispatch.cli import group, main
+from custom_dispatch.cli.kernels import load_kernels
 
 SM_90 = ("-t", "cuda:sm_90")
 
@@ -236,6 +239,22 @@ def test_a_file_may_have_any_name_and_import_its_neighbours(cli: CommandLine, wo
     import json
 
     assert json.loads("1") == 1
+
+
+def test_files_of_two_directories_have_neighbours_of_one_name(work: Path) -> None:
+    for place, width in (("one", 64), ("two", 128)):
+        (work / place / "parts").mkdir(parents=True)
+        (work / place / "shared.py").write_text("from parts.block import BLOCK\n")
+        (work / place / "parts/__init__.py").touch()
+        (work / place / "parts/block.py").write_text(f"BLOCK = {width}\n")
+        text = (work / "simple_mul.py").read_text().replace("block=(64", "block=(BLOCK")
+        text = text.replace("import numpy\n", "import numpy\nfrom shared import BLOCK\n")
+        (work / place / f"{place}.py").write_text(text)
+        shutil.copy("simple_mul.cu", place)
+    first, *_, second = load_kernels(("one/one.py", "two/two.py"))
+    assert isinstance(first, cd.Kernel)
+    assert isinstance(second, cd.Kernel)
+    assert (first.block[0], second.block[0]) == (64, 128)
 
 
 def test_main_returns_130_when_interrupted(
