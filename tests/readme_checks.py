@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy
 import pytest
 
 import custom_dispatch as cd
+from custom_dispatch.cli.inputs import parse_input
 from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
@@ -342,6 +344,11 @@ def _slower(bench: Bench) -> None:
         cd.build(kernel, ["cuda:sm_90"])
 
 
+@row("The name of a CPU that does not exist")
+def _cpu_name(bench: Bench) -> None:
+    cd.build(bench.kernel(), ["cpu:foo"])
+
+
 @row("CUDA and CPU in one file")
 def _both(bench: Bench) -> None:
     module = cd.compile(TWICE, bench.kernel(), ["cuda:sm_80", "cpu"])
@@ -367,3 +374,9 @@ def _unknown_dim(bench: Bench) -> None:
 @row("`Choice.which` for a size that no kernel takes")
 def _size_of_none(bench: Bench) -> None:
     cd.Choice("doubled", [bench.kernel(requires=[n % 4 == 0])]).which(n=7, target="cpu")
+
+
+@row("An input file of a type that numpy does not name")
+def _no_type(bench: Bench) -> None:
+    numpy.save(bench.root / "x.npy", numpy.ones(2, ml_dtypes.float8_e4m3fn))
+    parse_input(f"@{bench.root / 'x.npy'}")

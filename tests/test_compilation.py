@@ -15,10 +15,13 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError
-from custom_dispatch.ir.compiler_tool import refusal_of
+from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
+from custom_dispatch.ir.cpu_target import CPU_DEVICE_FLAGS, cpu_executable_target
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_module_apart
+from custom_dispatch.kernel.cpu_names import ARM_64, X86_64
 from custom_dispatch.process import Completed
+from custom_dispatch.runtime.module_file import ModuleFile
 
 KERNELS = [simple_mul, simple_mul_inplace]
 MODELS = Path(__file__).resolve().parents[1] / "mlir"
@@ -116,11 +119,24 @@ def test_flags_follow_from_the_targets(targets: list[str], flags: list[str]) -> 
         assert flag in found
 
 
-def test_an_unknown_cpu_is_refused() -> None:
-    with pytest.raises(DeclarationError) as caught:
-        cd.compile(None, [simple_mul], ["cpu:pentium9"])
-    assert "CPU 'pentium9' is not known to the IREE compiler." in str(caught.value)
-    assert "next step: use cpu for code that runs on every CPU" in str(caught.value)
+@pytest.mark.parametrize(
+    ("names", "triple"),
+    [(X86_64, "x86_64-unknown-linux-gnu"), (ARM_64, "aarch64-unknown-linux-gnu")],
+)
+def test_the_names_of_cpus_are_those_of_the_compiler(names: tuple[str, ...], triple: str) -> None:
+    flags = [f"--iree-llvmcpu-target-triple={triple}", "--iree-llvmcpu-target-cpu=pentium9"]
+    device = ["--iree-hal-target-device=local", *CPU_DEVICE_FLAGS]
+    done = run_compiler(["-", "-o", "-", *device, *flags], b"module {}")
+    listed = done.stderr.partition("List of accepted CPUs: ")[2].partition("\n")[0]
+    assert set(listed.split(", ")) - {"generic"} == set(names)
+
+
+def test_code_is_made_for_a_cpu_of_another_architecture() -> None:
+    target = cd.Target.parse("cpu:neoverse-v2")
+    assert 'cpu = "neoverse-v2"' in cpu_executable_target(target)
+    assert '"embedded-elf-arm_64"' in cpu_executable_target(target)
+    module = cd.compile(None, [simple_mul], [target])
+    assert ModuleFile(module.bytes).manifest.cpu_architecture == "aarch64"
 
 
 def test_what_the_compiler_refuses_is_shown_with_its_message() -> None:

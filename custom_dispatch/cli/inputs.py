@@ -14,7 +14,7 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.files import check_ends
-from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, from_named_bits, of_numpy
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
 _OTHER_NAMES = {"i1": "bool"}
@@ -105,13 +105,18 @@ def _read_file(path: Path) -> Any:
     check_ends(path, "The input", CallError)
     try:
         loaded = numpy.load(path, allow_pickle=False)
-        problem = "" if isinstance(loaded, numpy.ndarray) else "it holds several arrays"
+        problem = "it holds several arrays"
+        if isinstance(loaded, numpy.ndarray):
+            loaded = from_named_bits(loaded)
+            known = loaded.dtype.str != "|V1" or of_numpy(loaded.dtype)  # ml_dtypes' 8-bit floats
+            problem = "" if known else "it does not name its type"
     except (OSError, ValueError, EOFError, MemoryError) as error:
         problem = (isinstance(error, OSError) and error.strerror) or str(error)
     if problem:
         raise CallError(
             f"The input `@{path}` cannot be read: {problem.rstrip('.')}.",
             expected="a .npy file with one array",
-            next_step="write it with numpy.save.",
+            next_step="write it with numpy.save: of a type that numpy lacks, "
+            'array.view([("f8E5M2", "u1")]).',
         )
     return loaded

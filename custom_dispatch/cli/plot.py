@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import OutputError, ToolNotFoundError
+from custom_dispatch.installation import install_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +61,7 @@ def check_plot(plot: Path | None) -> None:
         raise ToolNotFoundError(
             "Charts are drawn by matplotlib, which is not installed.",
             expected="matplotlib, or no --plot",
-            next_step="install it: pip install matplotlib.",
+            next_step=install_step("plot"),
         )
 
 

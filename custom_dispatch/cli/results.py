@@ -12,7 +12,7 @@ import numpy
 
 from custom_dispatch.cli.inputs import format_result
 from custom_dispatch.errors import OutputError
-from custom_dispatch.kernel.dtypes import of_numpy
+from custom_dispatch.kernel.dtypes import named_bits, of_numpy
 
 Array = numpy.ndarray[Any, Any]
 
@@ -75,7 +75,7 @@ def check_result_files(files: Sequence[Path], function: str, count: int) -> None
 def save(files: Sequence[Path], results: Sequence[Array]) -> None:
     """Write results, in one step: all of them, or none.
 
-    Types that .npy has no name for, bf16 and the like, are written as their bytes.
+    Of a type that numpy lacks, the file has the bits under the type's name.
 
     Raises
     ------
@@ -85,19 +85,20 @@ def save(files: Sequence[Path], results: Sequence[Array]) -> None:
     from custom_dispatch.files import write_together
 
     def write_all(file: BinaryIO) -> None:
-        named = {f"result_{index}": result for index, result in enumerate(results)}
+        named = {f"result_{index}": named_bits(result) for index, result in enumerate(results)}
         numpy.savez(file, **named)  # type: ignore[arg-type]
 
     def write(result: Array, file: BinaryIO) -> None:
-        numpy.save(file, result)
+        numpy.save(file, named_bits(result))
 
     each: dict[Path, Callable[[BinaryIO], object]]
     each = {file: partial(write, result) for file, result in zip(files, results, strict=False)}
     write_together({files[0]: write_all} if files and files[0].suffix == ".npz" else each)
     for result in results if files else ():
-        if result.dtype.kind == "V":
+        if named_bits(result) is not result:
+            kind = of_numpy(result.dtype)
             click.echo(
-                f"{of_numpy(result.dtype)} is written as its bytes: "
-                f"numpy.load(FILE).view(ml_dtypes.{result.dtype.name})",
+                f"numpy has no {kind}: numpy.load(FILE).view(ml_dtypes.{result.dtype.name}), or "
+                "--input @FILE",
                 err=True,
             )

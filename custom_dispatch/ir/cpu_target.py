@@ -8,11 +8,11 @@ import shlex
 from dataclasses import dataclass
 
 from custom_dispatch.cpu import Processor
-from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir.compiler_tool import (
     LINKER,
     compiler_identity,
     find_compiler_tool,
+    refusal_of,
     run_compiler,
 )
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
@@ -53,8 +53,8 @@ def cpu_executable_target(target: Target) -> str:
 
     Raises
     ------
-    DeclarationError
-        The compiler does not know the CPU.
+    ModelError, OutputError
+        The compiler fails.
     """
     store = open_store()
     compiler = compiler_identity(target.cpu)
@@ -82,14 +82,8 @@ def _ask(target: Target) -> str:
         _PROBE,
     )
     found = _TARGET.search(done.stdout.decode("utf-8", "replace"))
-    if done.returncode != 0 or found is None or "is not a recognized processor" in done.stderr:
-        raise DeclarationError(
-            f"CPU {target.cpu!r} is not known to the IREE compiler.",
-            expected="aarch64, x86-64, x86-64-v3, host, or an LLVM CPU name of this machine's "
-            f"architecture ({host_architecture()})",
-            next_step="use cpu for code that runs on every CPU of this architecture, or cpu:host "
-            "for this machine's.",
-        )
+    if done.returncode != 0 or found is None:
+        raise refusal_of(done)
     return found[0]
 
 

@@ -94,6 +94,24 @@ def of_numpy(dtype: numpy.dtype[Any]) -> ElementType | None:
     return next((kind for kind in ELEMENT_TYPES.values() if kind.to_numpy() == dtype), None)
 
 
+def named_bits(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """An array as numpy can save it: one of a type that numpy lacks as its bits, in a field that is
+    named after the type. ml_dtypes' own form loses which type it is, or cannot be read.
+    """
+    kind = of_numpy(array.dtype)
+    if kind is None or kind.numpy_name not in _ML_DTYPES:
+        return array
+    return array.view([(kind.name, f"u{kind.bytes}")])
+
+
+def from_named_bits(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """What `named_bits` was given; two bytes without a name are ml_dtypes' bf16."""
+    names = array.dtype.names or (["bf16"] if array.dtype.str == "|V2" else [])
+    kind = ELEMENT_TYPES.get("".join(names))
+    fits = kind is not None and kind.bytes == array.dtype.itemsize
+    return array.view(kind.to_numpy()) if kind is not None and fits else array
+
+
 # What people coming from other systems write, for the error's next step.
 _ALIASES = {
     "float": "f32",

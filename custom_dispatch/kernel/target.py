@@ -5,18 +5,21 @@ from __future__ import annotations
 import platform
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import total_ordering
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.cpu_names import ARM_64, X86_64
 from custom_dispatch.kernel.names import is_one_of, shown
 
 _ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
 _CHECKED = "cpu:checked"
 _CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_X86_64 = re.compile(r"x86-64(-v\d)?")
 
 AARCH64 = "aarch64"
 """The name of the CPU target that runs on every 64-bit Arm processor, and of that architecture."""
+CPU_NAMES = ("host", "checked", AARCH64, *X86_64, *ARM_64)
+"""What may stand behind `cpu:`, for CPUs of this and of other machines."""
 _OTHER_NAMES = {"arm64": AARCH64, "AMD64": "x86_64"}
 
 
@@ -152,7 +155,7 @@ class Target:
     arch: Arch | None = None
     """The GPU architecture of a CUDA target."""
     cpu: str = ""
-    """The LLVM CPU name of a CPU target ("generic", "host", "x86-64-v3", ...), or "aarch64"."""
+    """Of a CPU target "generic", "host", "aarch64" or LLVM's name: "x86-64-v3", "znver4"."""
     checked: bool = False
     """Whether the CPU's code checks what its kernels do. It is for the machine that compiles it."""
 
@@ -163,11 +166,25 @@ class Target:
         named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
         cpu = is_one_of(self.backend, ("cpu",)) and self.arch is None and named
         if cpu and (self.cpu == "host" or not self.checked):
+            self._check_cpu()
             return
         raise DeclarationError(
             f"Target({shown(self.backend)}, ...) is not a target.",
             expected='"cuda" with an Arch, or "cpu" with the name of a CPU',
             next_step="read it from text: cd.Target.parse('cuda:sm_90').",
+        )
+
+    def _check_cpu(self) -> None:
+        if self.cpu == "generic" or (self.cpu in CPU_NAMES and self.cpu != "checked"):
+            return
+        near = get_close_matches(self.cpu.lower(), CPU_NAMES, 1)
+        near = ["host"] if self.cpu == "native" else near
+        raise DeclarationError(
+            f"CPU {self.cpu!r} is unknown.",
+            expected="the name that LLVM has for a CPU, such as x86-64-v3, znver4 or neoverse-v2; "
+            "aarch64, host or checked",
+            next_step=(f"did you mean 'cpu:{near[0]}'? " if near else "")
+            + "`cpu` is for every CPU of this architecture, `cpu:host` for the one here.",
         )
 
     @classmethod
@@ -228,9 +245,9 @@ class Target:
     @property
     def cpu_architecture(self) -> str:
         """The architecture of a CPU target: its name's, else this machine's."""
-        if self.cpu == AARCH64:
-            return AARCH64
-        return "x86_64" if _X86_64.fullmatch(self.cpu) else host_architecture()
+        if self.cpu in X86_64:
+            return "x86_64"
+        return AARCH64 if self.cpu in (AARCH64, *ARM_64) else host_architecture()
 
     @property
     def implemented(self) -> Target:

@@ -184,6 +184,27 @@ def test_unknown_target(target: str, part: str, cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("build", "simple_mul.py", "--out", "o"),
+        ("emit", "simple_mul.py", "-o", "o.mlir"),
+        ("compile", "model.mlir", "-k", "simple_mul.py", "-o", "o.vmfb"),
+        ("check", "simple_mul.py"),
+        ("which", "choice.py", "--shape", "n=8"),
+        ("tune", "choice.py", "--build-only", "o"),
+    ],
+)
+def test_every_command_refuses_a_cpu_that_does_not_exist(
+    words: tuple[str, ...], cli: CommandLine, work: Path
+) -> None:
+    (work / "choice.py").write_text(
+        "import custom_dispatch as cd\nfrom cuda_kernels.simple_mul import simple_mul\n"
+        'first = cd.Choice("first", [simple_mul])\n'
+    )
+    cli(*words, "-t", "cpu:foo").refused("CPU 'foo' is unknown.", "next step: `cpu` is for every")
+
+
+@pytest.mark.parametrize(
     ("words", "part"),
     [
         (("build", "simple_mul.py", "-t", "cpu"), "Missing option '--out'"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custom_dispatch.cli.inputs import format_result, parse_input
+from custom_dispatch.cli.results import save
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,37 @@ def test_files(tmp_path: Path) -> None:
     wanted = numpy.arange(6, dtype=numpy.int16).reshape(2, 3)
     numpy.save(tmp_path / "a.npy", wanted)
     numpy.testing.assert_array_equal(parse_input(f"@{tmp_path / 'a.npy'}"), wanted, strict=True)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("shape", [(2, 3), ()])
+def test_files_of_types_that_numpy_lacks(
+    name: str, shape: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dtype = numpy.dtype(getattr(ml_dtypes, name))
+    wanted = numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape[::-1]).T.astype(dtype)
+    path, both = tmp_path / "a.npy", tmp_path / "a.npz"
+    save([path], [wanted])
+    assert f"numpy.load(FILE).view(ml_dtypes.{name})" in capsys.readouterr().err
+    assert parse_input(f"@{path}").dtype == dtype
+    numpy.testing.assert_array_equal(parse_input(f"@{path}"), wanted)
+    numpy.testing.assert_array_equal(numpy.load(path).view(dtype), wanted)
+    save([both], [wanted])
+    assert numpy.load(both)["result_0"].dtype.names == (str(of_numpy(dtype)),)
+
+
+def test_files_as_ml_dtypes_makes_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    numpy.save(path, numpy.array([1.5, -2], ml_dtypes.bfloat16))
+    assert parse_input(f"@{path}").tolist() == [1.5, -2]
+    for name, problem in (
+        ("float8_e4m3fn", "it does not name its type"),
+        ("float8_e5m2", "descr is not a valid dtype descriptor: '<f1'"),
+    ):
+        numpy.save(path, numpy.ones(2, getattr(ml_dtypes, name)))
+        with pytest.raises(CallError, match=f"cannot be read: {problem}") as caught:
+            parse_input(f"@{path}")
+        assert 'array.view([("f8E5M2", "u1")])' in caught.value.next_step
 
 
 def test_files_that_hold_no_single_array(tmp_path: Path) -> None:

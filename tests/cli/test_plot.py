@@ -159,7 +159,7 @@ def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
     assert str(caught.value) == (
         "Charts are drawn by matplotlib, which is not installed.\n"
         "  expected: matplotlib, or no --plot\n"
-        "  next step: install it: pip install matplotlib."
+        "  next step: pip install -e '.[plot]' (in the clone)."
     )
 
 

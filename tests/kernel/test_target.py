@@ -67,12 +67,33 @@ def test_a_target_that_is_no_text_is_refused(text: Any) -> None:
         ("gpu", "'gpu' is not a target."),
         ("gpu", "next step: name the GPU's architecture: `custom-dispatch doctor` shows that"),
         ("tpu", "next step: correct the target's name."),
+        ("cpu:foo", "CPU 'foo' is unknown.\n  expected: the name that LLVM has for a CPU"),
+        ("cpu:foo", "next step: `cpu` is for every CPU of this architecture, `cpu:host` for the"),
+        ("cpu:Haswel", "next step: did you mean 'cpu:haswell'? `cpu` is for"),
+        ("cpu:x86_64-v3", "did you mean 'cpu:x86-64-v3'?"),
+        ("cpu:arm64", "did you mean 'cpu:aarch64'?"),
+        ("cpu:native", "did you mean 'cpu:host'?"),
+        ("cpu:i686", "CPU 'i686' is unknown."),
     ],
 )
 def test_the_error_of_a_target_says_what_was_meant(text: str, said: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         Target.parse(text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [("haswell", "x86_64"), ("x86-64-v4", "x86_64"), ("neoverse-v2", "aarch64")],
+)
+def test_the_name_of_a_cpu_says_its_architecture(name: str, architecture: str) -> None:
+    assert Target.parse(f"cpu:{name}").cpu_architecture == architecture
+
+
+@pytest.mark.parametrize("name", ["foo", "checked", "native"])
+def test_a_target_is_made_of_no_unknown_cpu(name: str) -> None:
+    with pytest.raises(DeclarationError, match=f"CPU '{name}' is unknown."):
+        Target("cpu", cpu=name)
 
 
 @pytest.mark.parametrize(
