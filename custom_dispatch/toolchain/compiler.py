@@ -16,7 +16,8 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_headers, find_nvrtc
+from custom_dispatch.toolchain.locations import WHEEL_DIRECTORY, find_headers, find_nvrtc
+from custom_dispatch.toolchain.releases import headers_release
 from custom_dispatch.toolchain.struct_fields import StructFields
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
@@ -238,6 +239,13 @@ _MISSING_HEADER = re.compile(
     re.MULTILINE,
 )
 
+# CUDA's libraries, each an extra of the package "cuda-toolkit", by how their headers begin.
+_LIBRARY = re.compile(
+    r"(?P<cublas>cublas)|(?P<cufft>cufft)|(?P<cupti>cupti|generated_cuda)|(?P<curand>curand)"
+    r"|(?P<cusolver>cusolver)|(?P<cusparse>cusparse)|(?P<npp>npp)|(?P<nvjpeg>nvjpeg)"
+    r"|(?P<nvml>nvml\.h)|(?P<nvtx>nvtx3/)|(?P<profiler>cuda_profiler_api\.h|cudaProfiler\.h)"
+)
+
 
 def _no_header(
     request: CompileRequest,
@@ -260,6 +268,12 @@ def _no_header(
             "; NVRTC has no host C++ library, so use <cuda/std/...> in its place, or compile with "
             "nvcc"
         )
+    part = _LIBRARY.match(header)
+    if part and headers.found and headers.found.parent.name == WHEEL_DIRECTORY:
+        # The release of the headers that are there: pip leaves the other wheels as they are.
+        of_release = f"=={known}.*" if (known := headers_release(headers.found)) else ""
+        command = f"pip install 'cuda-toolkit[{part.lastgroup}]{of_release}'"
+        hint = f"{command}; or, if it is installed elsewhere, {hint}"
     return SourceError(
         f"`{includer.name}` includes `{header}`, which was not found ({compiler}, "
         f"{request.source.name}).",

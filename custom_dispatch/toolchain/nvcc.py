@@ -44,6 +44,7 @@ from custom_dispatch.toolchain.options import (
 from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 from custom_dispatch.toolchain.releases import (
     NO_CCCL_CHECK,
+    headers_beside,
     headers_release,
     nvvm_version,
     release,
@@ -207,7 +208,7 @@ class Nvcc:
         include = [f"-I{path}" for path in request.include_dirs]
         fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
         # The headers of another release do compile; those who know better may undefine it.
-        mixed = headers_release(self.path) not in (None, release(self.version))
+        mixed = headers_release(headers_beside(self.path)) not in (None, release(self.version))
         macro = [f"-D{NO_CCCL_CHECK}"] if mixed else []
         return [*fixed, *standard, *macro, *for_nvcc(options), *include]
 
@@ -221,7 +222,7 @@ class Nvcc:
                 next_step="correct the kernel's options.",
             )
         if _OTHER_HEADERS in log:
-            headers = headers_release(self.path)
+            headers = headers_release(headers_beside(self.path))
             raise self._mixed(f"CUB, Thrust or <cuda/...> with the CUDA headers of {headers}")
         if _NO_HOST_COMPILER.search(log):
             raise _no_host_compiler("the one found does not work for nvcc", log)

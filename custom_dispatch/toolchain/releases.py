@@ -38,11 +38,16 @@ def nvvm_version(nvcc: Path) -> str | None:
     return next((item.version for item in found), None)
 
 
-def headers_release(nvcc: Path) -> str | None:
-    """The release of the CUDA headers beside an nvcc, "13.2"; None where that cannot be read."""
-    header = nvcc.resolve().parent.parent / "include" / "cuda_runtime_api.h"
+def headers_beside(nvcc: Path) -> Path:
+    """Where nvcc takes the CUDA headers from."""
+    return nvcc.resolve().parent.parent / "include"
+
+
+def headers_release(headers: Path) -> str | None:
+    """The release of the CUDA headers in a directory, "13.2"; None where that cannot be read."""
     try:
-        match = _CUDART_VERSION.search(header.read_text("utf-8", "replace"))
+        text = (headers / "cuda_runtime_api.h").read_text("utf-8", "replace")
+        match = _CUDART_VERSION.search(text)
     except OSError:
         return None
     return None if match is None else f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"
@@ -50,8 +55,7 @@ def headers_release(nvcc: Path) -> str | None:
 
 def cccl_refuses_other_headers(nvcc: Path) -> bool:
     """Whether the CCCL beside an nvcc takes headers of nvcc's own release alone."""
-    include = nvcc.resolve().parent.parent / "include" / "cccl"
-    check = include / "cuda" / "std" / "__cccl" / "cuda_toolkit.h"
+    check = headers_beside(nvcc) / "cccl" / "cuda" / "std" / "__cccl" / "cuda_toolkit.h"
     try:
         return NO_CCCL_CHECK not in check.read_text("utf-8", "replace")
     except OSError:
@@ -60,7 +64,7 @@ def cccl_refuses_other_headers(nvcc: Path) -> bool:
 
 def nvcc_conflict(nvcc: Path, version: str) -> str | None:
     """Why an nvcc of a version cannot compile, or not everything, for what pip put beside it."""
-    nvvm, headers = nvvm_version(nvcc), headers_release(nvcc)
+    nvvm, headers = nvvm_version(nvcc), headers_release(headers_beside(nvcc))
     if nvvm is not None and release(nvvm) != release(version):
         return f"does not compile with the compiler proper (nvidia-nvvm) of {nvvm}"
     if headers not in (None, release(version)) and cccl_refuses_other_headers(nvcc):

@@ -214,6 +214,28 @@ def test_a_header_that_nvrtc_lacks_is_explained(write: Write) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("header", "part"),
+    [
+        ("cublas_v2.h", "cublas"),
+        ("curand_kernel.h", "curand"),
+        ("nvtx3/nvToolsExt.h", "nvtx"),
+        ("cuda_profiler_api.h", "profiler"),
+    ],
+)
+def test_a_missing_header_of_a_library_of_cuda_names_its_package(
+    header: str, part: str, write: Write
+) -> None:
+    source = write("k.cu", kernel("", f"#include <{header}>\n"))
+    with pytest.raises(SourceError) as caught:
+        find_compiler().compile(CompileRequest(source, SM_90))
+    assert caught.value.found.startswith(f"`k.cu` includes `{header}`, which was not found (")
+    assert caught.value.next_step.startswith(
+        f"pip install 'cuda-toolkit[{part}]==13.0.*'; or, if it is installed elsewhere, give "
+        "its directory: include_dirs="
+    )
+
+
 def test_a_missing_header_names_the_places_that_were_searched(
     compiler: Compiler, write: Write, tmp_path: Path
 ) -> None:
