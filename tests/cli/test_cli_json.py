@@ -42,6 +42,7 @@ def test_what_is_in_objects_and_models_as_json(work: Path, cli: CommandLine) -> 
     cli("build", "simple_mul.py", "-t", "cuda:sm_80", "-o", ".").succeeded()
     found = _json(cli("inspect", "simple_mul_sm_80.ptx", "--json"), "inspect")
     assert found["members"] == [{"kind": "ptx", "arch": "sm_80"}]
+    assert found["notes"] == ["ptx for sm_80: PTX ISA 9.0"]
     kernels = {item["kernel"]: item for item in found["kernels"]}
     assert kernels["simple_mul"]["parameters"] == ["u64", "u64", "u64", "u32"]
     assert kernels["simple_mul"]["resources"]["registers"] > 0

@@ -172,9 +172,10 @@ def test_the_command_line_takes_them_and_warns(
     assert "for cuda:sm_90a, cuda:sm_80, cpu," in capsys.readouterr().out
     assert main([*words, "-t", "cuda:sm_80"]) == 0
     assert main(["inspect", "model.vmfb"]) == 0
-    assert "not built: the code for cuda:sm_90a that `doubled` could run there" in (
-        capsys.readouterr().out
-    )
+    note = "not built: the code for cuda:sm_90a that `doubled` could run there"
+    assert note in capsys.readouterr().out.splitlines()
+    assert main(["inspect", "model.vmfb", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == [note]
 
 
 @pytest.mark.usefixtures("work")
