@@ -253,7 +253,8 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
     assert refusal(LinkError, lambda: replaced(torch.nn.RMSNorm(8), given, NORM)) == (
         "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
-        "  next step: correct the pattern where these places differ:\n"
+        "  next step: correct the pattern where the model differs, or let it be missing: "
+        "cd.torch.Pattern(kernel, ..., required=False).\n"
         "not replaced by  in  at  because\n"
         "row_norm  -  -  `eps` of aten.rms_norm.default is None, where the pattern has its "
         "scalar `epsilon`"
@@ -261,9 +262,14 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
     assert refusal(LinkError, lambda: replaced(torch.nn.Tanh(), given, NORM)) == (
         "No place in the model computes what kernel `row_norm` replaces.\n"
         "  expected: at least one, since its pattern is required\n"
-        "  next step: leave it out, or let it be missing: cd.torch.Pattern(kernel, ..., "
-        "required=False)."
+        "  next step: correct the pattern where the model differs, or let it be missing: "
+        "cd.torch.Pattern(kernel, ..., required=False).\n"
+        "not replaced by  in  at  because\n"
+        "row_norm  -  -  the model has no aten.rms_norm.default"
     )
+    narrow = torch.nn.RMSNorm(8, 1e-5).half()
+    with pytest.raises(LinkError, match=r"gives torch\.float16 of rank 2, and in the"):
+        replaced(narrow, (torch.ones(3, 8, dtype=torch.float16),), NORM)
     optional = cd.torch.Pattern(NORM.kernel, NORM.computes, required=False)
     assert refusal(
         LinkError,

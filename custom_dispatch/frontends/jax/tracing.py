@@ -9,7 +9,7 @@ traced twice, with other values: a number that differs has to be the scalar itse
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from custom_dispatch.frontends.patterns.bools import number_of_false
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.likeness import likeness
+from custom_dispatch.frontends.patterns.likeness import Likeness, likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.patterns.state import Match, Miss
@@ -46,7 +46,6 @@ _VALUES = ({"f": 0.4375, "i": 3}, {"f": 0.53125, "i": 5})
 _STEPS = {"f": 1.0, "i": 4}
 _FLOATS = ("f16", "bf16", "f32", "f64")
 """Types that kernels and MLIR call the same."""
-_NEAR = 0.5
 _MOST_WAYS = 8
 
 ByName = Mapping[str, list[ir.Operation]]
@@ -96,14 +95,18 @@ class TracedExamples:
         """The names of the operations that are looked at."""
         return {example.root.name for example in self._first.values()}
 
-    def at(self, op: ir.Operation, by_name: ByName) -> Iterator[Example | Miss]:
+    def known(self) -> Iterable[Example]:
+        """The examples that need no place: those of the sizes that are tried first."""
+        return self._first.values()
+
+    def at(self, op: ir.Operation, by_name: ByName) -> Iterator[Example | tuple[Miss, Likeness]]:
         """The examples for one place, or why there is none."""
         for function in self._computes:
             yield from self._of(function, op, by_name)
 
     def _of(
         self, function: Computes, op: ir.Operation, by_name: ByName
-    ) -> Iterator[Example | Miss]:
+    ) -> Iterator[Example | tuple[Miss, Likeness]]:
         leading = self._count(function, op)
         probe = None if leading < 0 else self._or_none(function, self._probe(leading or None))
         if probe is None or probe.root.name != op.name:
@@ -116,8 +119,9 @@ class TracedExamples:
                 found[self._sizes_of(match)] = None
             except CallError as error:
                 problem = error.found.removesuffix(".")
-        if not found and (problem or likeness(probe, op) >= _NEAR):
-            yield Miss(op, (problem,), 1.0) if problem else matcher.miss
+        if not found:
+            alike = Likeness(1.0) if problem else likeness(probe, op)
+            yield Miss(op, (problem,), 1.0) if problem else matcher.miss, alike
         for sizes in found:
             example = self._or_none(function, sizes)
             if example is not None and example.root.name == op.name:

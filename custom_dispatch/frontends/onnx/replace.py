@@ -27,6 +27,7 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
+from custom_dispatch.frontends.patterns.near import NearMisses
 from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.kernel.choice import kernels_of
 from custom_dispatch.kernel.names import shown
@@ -35,8 +36,6 @@ from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 DOMAIN = "custom_dispatch.replaced"
 """Of the nodes that take places."""
-_NEAR = 0.75
-"""How many of a pattern's nodes have to be there for a place to be a near miss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class _Work:
         self._types = {name: tensor_type(kind) for name, kind in types.items()}
         for item in graph.initializer:
             self._types[item.name] = TensorType(item.data_type, tuple(item.dims))
-        self._misses: dict[tuple[str, Key], tuple[float, NearMiss]] = {}
+        self._misses = NearMisses()
 
     # -- finding
 
@@ -112,6 +111,10 @@ class _Work:
         for example in pattern.examples:
             self._check_version(pattern, example)
             producer = example.producer(example.outputs[0])
+            if pattern.required:
+                there = {node.op_type for node in self._view.nodes}
+                wanted = {node.op_type for node in example.nodes}
+                self._misses.compare(pattern.item.name, wanted, there)
             for key, node in enumerate(self._view.nodes):
                 if producer is None or node.op_type != producer.op_type:
                     continue
@@ -122,8 +125,7 @@ class _Work:
                         yield _Found(order, result)
                         continue
                     result = Miss(problem, 1.0)
-                if result.share >= _NEAR:
-                    self._note(pattern, key, result)
+                self._note(pattern, key, result)
 
     def _check_version(self, pattern: Pattern, example: Example) -> None:
         version = self._view.version
@@ -142,9 +144,9 @@ class _Work:
 
     def _note(self, pattern: Pattern, key: Key, miss: Miss) -> None:
         name = pattern.item.name
-        known = self._misses.get((name, key))
-        if known is None or miss.share > known[0]:
-            self._misses[name, key] = (miss.share, NearMiss(name, self._place(key), miss.reason))
+        self._misses.note(
+            (name, key), key, (miss.share,), lambda: NearMiss(name, self._place(key), miss.reason)
+        )
 
     def _place(self, key: Key) -> Place:
         return Place(self._view.nodes[key].name, "")
@@ -249,9 +251,9 @@ class _Work:
         graph.node.extend(copies)
         if chosen:
             self._model.opset_import.add(domain=DOMAIN, version=1)
-        roots = {item.match.root for item in chosen}
-        misses = [miss for (_, key), (_, miss) in self._misses.items() if key not in roots]
-        return Replaced(tuple(replacements), tuple(misses))
+        roots = {item.match.root: item.match.pattern.item.name for item in chosen}
+        misses = self._misses.told(roots, roots.values())
+        return Replaced(tuple(replacements), misses)
 
     def _order(self, match: Match, operand: str) -> tuple[int, ...] | None:
         """What puts an operand's axes into the kernel's order; None for nothing."""

@@ -21,6 +21,8 @@ from custom_dispatch.kernel.operand import Scalar
 _PASSES = "builtin.module(inline,canonicalize,symbol-dce)"
 _SIZES = ("tensor.dim", "shape.dim")
 """They read a tensor's size, and nothing of its content."""
+_FRAMES = ("linalg.generic", "linalg.map", "linalg.reduce", "linalg.yield", "stablehlo.return")
+"""They hold operations on elements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +99,33 @@ class Example:
         return self.operations - self.free
 
     @cached_property
-    def count(self) -> int:
-        """How many operations a place has to have, those of regions among them."""
-        inner = [
-            item
+    def _inner(self) -> frozenset[ir.Operation]:
+        """The operations of its regions."""
+        return frozenset(
+            item.operation
             for op in self.telling
             for region in op.regions
             for block in region.blocks
             for item in block.operations
             if not is_constant(item.operation)
-        ]
-        return max(len(self.telling) + len(inner), 1)
+        )
+
+    @property
+    def count(self) -> int:
+        """How many operations a place has to have, those of regions among them."""
+        return max(len(self.telling | self._inner), 1)
+
+    @cached_property
+    def computing(self) -> frozenset[ir.Operation]:
+        """Those that say what is computed; all of them where none does."""
+        every = self.telling | self._inner
+        return frozenset(op for op in every if op.name not in _FRAMES) or every
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of its operations."""
+        names = {op.name for op in self.telling | self._inner}
+        return frozenset(names - {"linalg.yield", "stablehlo.return"})  # what a region ends with
 
     @cached_property
     def scalars(self) -> frozenset[str]:

@@ -2,50 +2,84 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from iree.compiler import ir
 
 from custom_dispatch.frontends.patterns.constants import is_constant, owner_of
 from custom_dispatch.frontends.patterns.example import Example
-from custom_dispatch.frontends.patterns.orders import orders_of
 
-_Pairs = list[tuple[ir.Operation, ir.Operation]]
+Pairs = frozenset[tuple[ir.Operation, ir.Operation]]
+"""Operations of an example, each with the model's that stands where it does."""
 
 
-def likeness(example: Example, root: ir.Operation) -> float:
-    """The share of an example's operations, from 0 to 1, that stand where the example has them.
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What a place and an example have in common."""
 
-    Only names are compared, and nothing before an operation of another name.
+    share: float
+    """How many of the example's operations the place has, from 0 to 1."""
+    exactly: int = 0
+    """How many it has where none is another one, missing or one more."""
+    operations: frozenset[ir.Operation] = frozenset()
+    """The model's."""
+
+
+def likeness(example: Example, root: ir.Operation) -> Likeness:
+    """How much of an example stands in a place where the example has it.
+
+    Only names are compared, and operands in any order. On each way from the root to an operand one
+    operation may be another one, be missing or be one more, such as a cast.
     """
-    found: set[ir.Operation] = set()
-    pending: _Pairs = [(example.root, root)]
-    while pending:
-        mine, its = pending.pop()
-        if mine in found or mine.name != its.name or is_constant(mine):
-            continue
-        if mine not in example.free:
-            found.add(mine)
-        pending += _best_order(mine, its)
-        for one, other in zip(mine.regions, its.regions, strict=False):
-            for first, second in zip(one.blocks, other.blocks, strict=False):
-                pending.append((_end(first), _end(second)))
-    return len(found) / example.count
+    comparison = _Comparison(example)
+    pairs = comparison.of(example.root, root)
+    found = {mine for mine, _ in pairs} & example.computing
+    share = len(found) / max(len(example.computing), 1)
+    exactly = len(comparison.of(example.root, root, changed=True))
+    return Likeness(share, exactly, frozenset(its for _, its in pairs))
 
 
-def _best_order(mine: ir.Operation, its: ir.Operation) -> _Pairs:
-    """What gives the operands of two operations, paired so that most have the same names."""
-    if len(mine.operands) != len(its.operands):
-        return []
-    best: _Pairs = []
-    most = -1
-    for order in orders_of(mine, its):
-        pairs = [(mine.operands[i], its.operands[j]) for i, j in enumerate(order)]
-        owners = [(owner_of(a), owner_of(b)) for a, b in pairs]
-        known = [(a, b) for a, b in owners if a is not None and b is not None]
-        same = sum(a.name == b.name for a, b in known)
-        if same > most:
-            most, best = same, known
-    return best
+def before(op: ir.Operation) -> list[ir.Operation]:
+    """What computes what an operation reads, and what ends its regions; no constants."""
+    ends = [
+        block.operations[len(block.operations) - 1].operation
+        for region in op.regions
+        for block in region.blocks
+    ]
+    given = (owner_of(value) for value in op.operands)
+    return ends + [item for item in given if item is not None and not is_constant(item)]
 
 
-def _end(block: ir.Block) -> ir.Operation:
-    return block.operations[len(block.operations) - 1].operation
+class _Comparison:
+    def __init__(self, example: Example) -> None:
+        self._free = example.free
+        self._known: dict[tuple[ir.Operation, ir.Operation, bool], Pairs] = {}
+
+    def of(self, mine: ir.Operation, its: ir.Operation, changed: bool = False) -> Pairs:
+        """What is alike from two operations on backwards."""
+        key = (mine, its, changed)
+        if key not in self._known:
+            self._known[key] = self._compared(*key)
+        return self._known[key]
+
+    def _compared(self, mine: ir.Operation, its: ir.Operation, changed: bool) -> Pairs:
+        if mine.name == its.name:
+            own = frozenset() if mine in self._free else frozenset([(mine, its)])
+            return own | self._paired(before(mine), before(its), changed)
+        if changed:
+            return frozenset()
+        return max(
+            self._paired(before(mine), before(its), True),
+            *(self.of(mine, item, True) for item in before(its)),
+            *(self.of(item, its, True) for item in before(mine)),
+            frozenset(),
+            key=len,
+        )
+
+    def _paired(self, mine: list[ir.Operation], its: list[ir.Operation], changed: bool) -> Pairs:
+        """Each of some operations, beside that of others which looks most like it."""
+        found: Pairs = frozenset()
+        for item in mine:
+            best = max((self.of(item, other, changed) for other in its), key=len, default=found)
+            found |= best
+        return found

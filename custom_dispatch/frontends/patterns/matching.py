@@ -190,7 +190,7 @@ class Matcher:
             return [((), state)] if same else self._differs(its, state, "it is another result")
         if ir.OpResult(wanted).result_number != ir.OpResult(found).result_number:
             return self._differs(its, state, "it is another result")
-        return self._operation(mine, its, pair.at, state)
+        return self._operation(mine, its, state)
 
     def _operand(self, pair: Pair, state: State) -> _Ways:
         name = self._example.operands[pair.wanted]
@@ -269,11 +269,9 @@ class Matcher:
 
     # -- operations
 
-    def _operation(
-        self, mine: ir.Operation, its: ir.Operation, at: ir.Operation, state: State
-    ) -> _Ways:
+    def _operation(self, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
         if mine.name != its.name:
-            return self._differs(at, state, f"it has {its.name} where the pattern has {mine.name}")
+            return self._differs(its, state, f"it has {its.name} where the pattern has {mine.name}")
         different = self._other_form(mine, its)
         if different:
             return self._differs(its, state, *different)

@@ -248,10 +248,9 @@ def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str
         raise LinkError(
             f"No place in the model computes what kernel `{name}` replaces.",
             expected="at least one, since its pattern is required",
-            next_step="correct the pattern where these places differ:"
-            if near
-            else f"leave it out, or let it be missing: {optional}.",
-            log="\n".join(near_miss_lines(near)) if near else "",
+            next_step="correct the pattern where the model differs, or let it be missing: "
+            f"{optional}.",
+            log="\n".join(near_miss_lines(near)),
         )
 
 

@@ -28,8 +28,9 @@ from custom_dispatch.frontends.patterns.bools import as_numbers, number_of_false
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.fitting import fitting_of
-from custom_dispatch.frontends.patterns.likeness import likeness
+from custom_dispatch.frontends.patterns.likeness import Likeness, before, likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
+from custom_dispatch.frontends.patterns.near import NearMisses
 from custom_dispatch.frontends.patterns.numbers import constant
 from custom_dispatch.frontends.patterns.pattern import (
     Pattern,
@@ -49,8 +50,6 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
-_NEAR = 0.5
-"""How much of an example has to be there for a place to be a near miss."""
 ByName = Mapping[str, list[ir.Operation]]
 
 
@@ -64,8 +63,11 @@ class Examples(Protocol):
     def roots(self) -> set[str]:
         """The names of the operations that are looked at."""
 
-    def at(self, op: ir.Operation, by_name: ByName) -> Iterable[Example | Miss]:
-        """The examples for one place, or why there is none."""
+    def known(self) -> Iterable[Example]:
+        """The examples that need no place."""
+
+    def at(self, op: ir.Operation, by_name: ByName) -> Iterable[Example | tuple[Miss, Likeness]]:
+        """The examples for one place, or why there is none, and how much it looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,15 @@ class _Work:
         self._new: dict[ir.Value, ir.Value] = {}
         self._done: list[tuple[int, ir.Operation]] = []
         self._replacements: list[Replacement] = []
-        self._misses: dict[tuple[str, int], tuple[float, NearMiss]] = {}
+        self._misses = NearMisses()
+        self._gone: dict[int, str] = {}
+        self._after: dict[str, list[ir.Operation]] = {}
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             self._order[op] = len(self._order)
             self._by_name.setdefault(op.name, []).append(op)
+            for name in {item.name for item in before(op)}:
+                self._after.setdefault(name, []).append(op)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
@@ -209,8 +215,8 @@ class _Work:
         for name in sorted(examples.roots()):
             for op in self._by_name.get(name, ()):
                 for example in examples.at(op, self._by_name):
-                    if isinstance(example, Miss):
-                        self._note(examples.pattern.item.name, op, example)
+                    if isinstance(example, tuple):
+                        self._note(examples.pattern.item.name, op, *example)
                         continue
                     result = Matcher().match(example, op, self._by_name)
                     if isinstance(result, Match):
@@ -221,9 +227,24 @@ class _Work:
                                 self.note(match, problem)
                             else:
                                 found.append(self._found(order, op, match))
-                    elif likeness(example, op) >= _NEAR:
-                        self._note(examples.pattern.item.name, op, result)
+                    else:
+                        self._note(examples.pattern.item.name, op, result, likeness(example, op))
+        if not found:
+            self._look_further(examples)
         return found
+
+    def _look_further(self, examples: Examples) -> None:
+        """Note places that end in another operation than a pattern found nowhere."""
+        pattern = examples.pattern
+        for example in examples.known():
+            if pattern.required:
+                self._misses.compare(pattern.item.name, example.names, self._by_name)
+            names = {item.name for item in before(example.root)} - {example.root.name}
+            for op in {op: None for name in names for op in self._after.get(name, ())}:
+                if op.name != example.root.name and op.results:
+                    miss = Matcher().match(example, op, self._by_name)
+                    assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
+                    self._note(pattern.item.name, op, miss, likeness(example, op))
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> _Found:
         operations = sorted(
@@ -266,14 +287,19 @@ class _Work:
         """Note that a place is not replaced although it computes the same."""
         result = ir.OpResult(match.results[match.example.roots[0]])
         op = result.owner.operation
-        self._note(match.example.pattern.item.name, op, Miss(op, (reason,), 1.0))
+        self._note(match.example.pattern.item.name, op, Miss(op, (reason,), 1.0), Likeness(1.0))
 
-    def _note(self, name: str, root: ir.Operation, miss: Miss) -> None:
-        key = (name, self._order[root])
-        known = self._misses.get(key)
-        if known is None or miss.share > known[0]:
-            said = NearMiss(name, place_of(root), miss.reason)
-            self._misses[key] = (miss.share, said)
+    def _note(self, name: str, root: ir.Operation, miss: Miss, alike: Likeness) -> None:
+        position, place = self._order[root], place_of(root)
+
+        def said() -> NearMiss:
+            source = place_of(miss.operation).source
+            where = f" ({source})" if source not in ("", place.source) else ""
+            return NearMiss(name, place, miss.reason + where)
+
+        covers = frozenset(self._order[op] for op in alike.operations)
+        rank = (alike.share, alike.exactly, miss.share)
+        self._misses.note((name, position), position, rank, said, covers)
 
     # -- replacing
 
@@ -311,6 +337,9 @@ class _Work:
                     use.owner.operation.operands[use.operand_number] = new
             self._new[old] = new
         self._done += found.operations
+        self._gone |= {
+            position: match.example.pattern.item.name for position, _ in found.operations
+        }
         numbers = {
             item.name: shortest(value)
             for item in kernel.arguments
@@ -360,6 +389,5 @@ class _Work:
     def report(self) -> Replaced:
         """What was done, and what was not."""
         # Part of a place that was replaced may look like another one.
-        replaced = {position for position, _ in self._done}
-        misses = [miss for (_, at), (_, miss) in self._misses.items() if at not in replaced]
-        return Replaced(tuple(self._replacements), tuple(misses))
+        misses = self._misses.told(self._gone, {item.kernel for item in self._replacements})
+        return Replaced(tuple(self._replacements), misses)

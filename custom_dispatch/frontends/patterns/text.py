@@ -85,6 +85,10 @@ class TextExamples:
         """The names of the operations that are looked at."""
         return {example.root.name for example in self._examples}
 
+    def known(self) -> Iterable[Example]:
+        """The examples that need no place: all."""
+        return self._examples
+
     def at(
         self,
         op: ir.Operation,

@@ -18,6 +18,7 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.frontends.patterns.near import NEAR, NearMisses
 from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.frontends.torch.computing import Computer
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
@@ -33,11 +34,9 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
+from custom_dispatch.replaced import NearMiss, Replaced, Replacement
 
 _MOST_LEADING = 4
-_NEAR = 0.75
-"""How many of a pattern's operations have to be there for a place to be a near miss."""
 _OF_RESULTS = {"tensor_meta", "val", "unbacked_bindings"}
 """What a node's notes say of its value."""
 
@@ -129,9 +128,8 @@ class _Work:
         }
         self._matcher = Matcher(self._graph, self._constants())
         self._replacements: list[Replacement] = []
-        self._misses: dict[tuple[str, Place], tuple[float, float, NearMiss]] = {}
-        self._roots: dict[tuple[str, Place], torch.fx.Node] = {}
-        self._taken: set[torch.fx.Node] = set()
+        self._misses = NearMisses()
+        self._taken: dict[torch.fx.Node, str] = {}
         self._replaced: set[torch.fx.Node] = set()
         self._new: dict[torch.fx.Node, torch.fx.Node] = {}
         self._mode = next(
@@ -168,15 +166,18 @@ class _Work:
             isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
         found: list[_Found] = []
-        if not self._may_have(pattern.kernel):
+        if not pattern.required and not self._may_have(pattern.kernel):
             return found
         for function, names in variants(pattern):
-            if share_of_operations(pattern, function, names, self._graph.nodes) < _NEAR:
+            if share_of_operations(pattern, function, names, self._graph.nodes) < NEAR:
                 continue
             traced: dict[int, Traced | None] = {}
             # The first is to be traceable; of other ranks it need not be.
             start = 1 if batched else 0
             traced[start] = first = trace(pattern, function, names, start)
+            if pattern.required:
+                there = {str(node.target) for node in self._graph.nodes}
+                self._misses.compare(pattern.item.name, {*map(str, first.targets)}, there)
             output = pattern.kernel.outputs[first.roots[0]]
             more = output.batched
             for node in self._matcher.candidates(first.root.target):
@@ -197,8 +198,8 @@ class _Work:
                         self.note(result, problem)
                         continue
                     found.append(_Found(order, self._order[node], whole))
-                elif likeness(form, node) >= _NEAR:
-                    self._note(pattern, node, result)
+                else:
+                    self._note(pattern, node, result, likeness(form, node))
         return found
 
     def _may_have(self, kernel: Kernel) -> bool:
@@ -275,16 +276,13 @@ class _Work:
 
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
-        self._note(match.traced.pattern, match.root, Miss(match.root, reason, 1.0))
+        self._note(match.traced.pattern, match.root, Miss(match.root, reason, 1.0), 1.0)
 
-    def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss) -> None:
+    def _note(self, pattern: Pattern, root: torch.fx.Node, miss: Miss, alike: float) -> None:
         # An operation in the middle of a place looks like the place, too: the best of a line.
-        key = (pattern.item.name, place_of(root))
-        known = self._misses.get(key)
-        rank = (miss.share, self._order[root])
-        if known is None or rank > known[:2]:
-            self._misses[key] = (*rank, NearMiss(*key, miss.reason))
-            self._roots[key] = root
+        name, place = pattern.item.name, place_of(root)
+        rank = (alike, miss.share, self._order[root])
+        self._misses.note((name, place), root, rank, lambda: NearMiss(name, place, miss.reason))
 
     # -- replacing
 
@@ -293,7 +291,7 @@ class _Work:
         pattern = match.traced.pattern
         several = self._results(match)
         values = self._values(match)
-        self._taken |= match.own
+        self._taken |= dict.fromkeys(match.own, pattern.item.name)
         self._replaced |= match.nodes
         root = match.root
         point = min([root, *self._outside(match)], key=lambda node: self._order[node])
@@ -334,12 +332,8 @@ class _Work:
     def report(self) -> Replaced:
         """What was done, and what was not."""
         # Where a kernel was put, nobody asks why another, such as one of another size, was not.
-        misses = [
-            miss
-            for key, (_, _, miss) in self._misses.items()
-            if self._roots[key] not in self._taken
-        ]
-        return Replaced(tuple(self._replacements), tuple(misses))
+        misses = self._misses.told(self._taken, {item.kernel for item in self._replacements})
+        return Replaced(tuple(self._replacements), misses)
 
     def finish(self) -> torch.export.ExportedProgram:
         """The model without what nobody uses any more."""
