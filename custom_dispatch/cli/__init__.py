@@ -22,6 +22,7 @@ from custom_dispatch.cli.build import build
 from custom_dispatch.cli.check import check
 from custom_dispatch.cli.cmake_dir import cmake_dir
 from custom_dispatch.cli.compile import compile_command
+from custom_dispatch.cli.completion import PROGRAM, VARIABLE, answer, completion
 from custom_dispatch.cli.demo import demo
 from custom_dispatch.cli.doctor import doctor
 from custom_dispatch.cli.emit import emit
@@ -72,6 +73,7 @@ _COMMANDS = (
     demo,
     store,
     cmake_dir,
+    completion,
 )
 
 for command in _COMMANDS:
@@ -84,12 +86,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status: errors are sentences on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     verbose = "--verbose" in words
+    if os.environ.get(VARIABLE):
+        return answer(group, os.environ[VARIABLE])
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show_warning
-            status = group.main(
-                with_json_places(words), prog_name="custom-dispatch", standalone_mode=False
-            )
+            status = group.main(with_json_places(words), prog_name=PROGRAM, standalone_mode=False)
     except CustomDispatchError as error:
         return _fail(f"error: {error}", EXIT_INPUT, verbose)
     except click.ClickException as error:
@@ -100,9 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(ended, _EndedError):
             return _fail("ended", EXIT_SIGNAL + ended.number, verbose=False)
         return _fail("interrupted", EXIT_INTERRUPTED, verbose=False)
-    except SystemExit as stop:
-        if stop.code != 1:
-            raise  # the shell's completion
+    except SystemExit:
         _drop_output()  # click's answer to a pipe that nobody reads
         return EXIT_BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from custom_dispatch.cli.completion import complete_inputs, complete_kernel_names, complete_kernels
 from custom_dispatch.cli.options import (
     check_outputs,
     compiler_option,
     device_option,
+    function_option,
     include_option,
     plot_option,
     progress,
@@ -33,9 +35,14 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Time a function of a .vmfb, or a kernel.")
-@click.argument("subject", metavar="FILE.vmfb|KERNELS")
-@click.option("--function", "-f", help="The function; may be left out when there is only one.")
-@click.option("--kernel", "name", help="The kernel of KERNELS, likewise.")
+@click.argument("subject", metavar="FILE.vmfb|KERNELS", shell_complete=complete_kernels)
+@function_option
+@click.option(
+    "--kernel",
+    "name",
+    shell_complete=complete_kernel_names,
+    help="The kernel of KERNELS, likewise.",
+)
 @click.option(
     "--dims",
     "-d",
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     "texts",
     multiple=True,
     metavar="INPUT",
+    shell_complete=complete_inputs,
     help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
 )
 @device_option

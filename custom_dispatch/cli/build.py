@@ -11,6 +11,7 @@ from custom_dispatch.cli.options import (
     compiler_option,
     image_option,
     include_option,
+    kernels_argument,
     progress,
     ptx_version_option,
     split_targets,
@@ -19,7 +20,7 @@ from custom_dispatch.cli.options import (
 
 
 @click.command(short_help="Build kernels to objects.")
-@click.argument("kernels", nargs=-1, required=True)
+@kernels_argument
 @target_option
 @click.option("--out", "-o", required=True, type=DIRECTORY, help="The directory of objects.")
 @compiler_option

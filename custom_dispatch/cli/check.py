@@ -13,6 +13,7 @@ from custom_dispatch.cli.options import (
     check_outputs,
     compiler_option,
     include_option,
+    kernels_argument,
     progress,
     split_targets,
     target_option,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Build kernels and compare them with their references.")
-@click.argument("kernels", nargs=-1, required=True)
+@kernels_argument
 @target_option
 @compiler_option
 @include_option

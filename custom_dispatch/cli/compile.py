@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from custom_dispatch.cli.completion import complete_kernels
 from custom_dispatch.cli.options import (
     check_outputs,
     compiler_option,
@@ -28,11 +29,18 @@ _ONNX = ".onnx"
 
 @click.command("compile", short_help="Link kernels into a model; compile one .vmfb.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--kernels", "-k", multiple=True, help="A module or file; again for each.")
+@click.option(
+    "--kernels",
+    "-k",
+    multiple=True,
+    shell_complete=complete_kernels,
+    help="A module or file; again for each.",
+)
 @click.option(
     "--replace",
     "-r",
     multiple=True,
+    shell_complete=complete_kernels,
     help="A module or file with patterns, whose kernels are put wherever the model computes what "
     "they do; again for each.",
 )

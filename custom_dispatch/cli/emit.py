@@ -11,6 +11,7 @@ from custom_dispatch.cli.options import (
     compiler_option,
     image_option,
     include_option,
+    kernels_argument,
     objects_option,
     progress,
     ptx_version_option,
@@ -20,7 +21,7 @@ from custom_dispatch.cli.options import (
 
 
 @click.command(short_help="Write the .mlir that stock iree-compile takes.")
-@click.argument("kernels", nargs=-1, required=True)
+@kernels_argument
 @target_option
 @click.option("--into", type=click.Path(path_type=Path), help="A model to link the kernels into.")
 @click.option(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from custom_dispatch.cli.completion import complete_functions, complete_kernels, complete_targets
 from custom_dispatch.kernel.target import DEFAULT_TARGETS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -20,6 +21,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _LONG_S = 2.0
 """How long a phase takes that a log tells of."""
 
+kernels_argument = click.argument(
+    "kernels", nargs=-1, required=True, shell_complete=complete_kernels
+)
 target_option = click.option(
     "--target",
     "-t",
@@ -28,6 +32,7 @@ target_option = click.option(
     default=DEFAULT_TARGETS,
     show_default=True,
     metavar="TARGET",
+    shell_complete=complete_targets,
     help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
 )
 compiler_option = click.option(
@@ -65,6 +70,12 @@ ptx_version_option = click.option(
 )
 
 
+function_option = click.option(
+    "--function",
+    "-f",
+    shell_complete=complete_functions,
+    help="The function; may be left out when there is only one.",
+)
 device_option = click.option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),

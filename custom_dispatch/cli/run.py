@@ -6,19 +6,21 @@ from pathlib import Path
 
 import click
 
-from custom_dispatch.cli.options import check_outputs, device_option
+from custom_dispatch.cli.completion import complete_inputs
+from custom_dispatch.cli.options import check_outputs, device_option, function_option
 from custom_dispatch.cli.told import json_file, json_option, tell
 
 
 @click.command(short_help="Run a function of a .vmfb.")
 @click.argument("module", type=click.Path(path_type=Path))
-@click.option("--function", "-f", help="The function; may be left out when there is only one.")
+@function_option
 @click.option(
     "--input",
     "-i",
     "inputs",
     multiple=True,
     metavar="INPUT",
+    shell_complete=complete_inputs,
     help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; again for each.",
 )
 @device_option

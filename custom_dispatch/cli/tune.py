@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from custom_dispatch.cli.completion import complete_choices, complete_kernels, complete_targets
 from custom_dispatch.cli.options import (
     check_outputs,
     compiler_option,
@@ -32,8 +33,13 @@ _MOST_TABLES = 8
 
 
 @click.command(short_help="Measure the kernels of a choice.")
-@click.argument("subject", metavar="KERNELS")
-@click.option("--choice", "name", help="The choice of KERNELS; may be left out for the only one.")
+@click.argument("subject", metavar="KERNELS", shell_complete=complete_kernels)
+@click.option(
+    "--choice",
+    "name",
+    shell_complete=complete_choices,
+    help="The choice of KERNELS; may be left out for the only one.",
+)
 @click.option(
     "--shape",
     "-s",
@@ -69,7 +75,12 @@ _MOST_TABLES = 8
     help="Measure nothing: write objects for --target there, for --objects on the machine with the "
     "GPU.",
 )
-@click.option("--target", "-t", help="What --build-only builds for: cuda:sm_90a.")
+@click.option(
+    "--target",
+    "-t",
+    shell_complete=complete_targets,
+    help="What --build-only builds for: cuda:sm_90a.",
+)
 @json_option
 def tune(
     subject: str,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from custom_dispatch.cli.completion import complete_choices, complete_kernels, complete_targets
 from custom_dispatch.cli.told import json_option, tell
 
 
 @click.command(short_help="Say which kernel of a choice a call takes, and why.")
-@click.argument("subject", metavar="KERNELS")
-@click.argument("name", required=False)
+@click.argument("subject", metavar="KERNELS", shell_complete=complete_kernels)
+@click.argument("name", required=False, shell_complete=complete_choices)
 @click.option(
     "--shape",
     "-s",
@@ -18,7 +19,12 @@ from custom_dispatch.cli.told import json_option, tell
     metavar="NAME=SIZE,...",
     help="The size of every dim, n=1024; a range for one, n=1024:1048576:x4.",
 )
-@click.option("--target", "-t", help="Where it runs, cuda:sm_90a; else as a call here does.")
+@click.option(
+    "--target",
+    "-t",
+    shell_complete=complete_targets,
+    help="Where it runs, cuda:sm_90a; else as a call here does.",
+)
 @json_option
 def which(
     subject: str,

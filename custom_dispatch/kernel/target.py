@@ -35,9 +35,7 @@ KNOWN_COMPUTE_CAPABILITIES = frozenset(
     {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
 )
 # `a` (one chip) and `f` (one family) features exist from these on: PTX ISA, ".target".
-_ARCH_SPECIFIC_FROM = 90
-_FAMILY_SPECIFIC_FROM = 100
-
+_FROM = {"": 0, "f": 100, "a": 90}
 
 EMBEDDED = frozenset({53, 62, 72, 87, 110})
 """Compute capabilities of embedded GPUs (Jetson, DRIVE), whose machine code is their own."""
@@ -82,7 +80,7 @@ class Arch:
                 next_step="correct the target, or update custom-dispatch for a newer GPU.",
             )
         suffix = match[3]
-        first = {"a": _ARCH_SPECIFIC_FROM, "f": _FAMILY_SPECIFIC_FROM}.get(suffix, 0)
+        first = _FROM[suffix]
         if capability < first:
             raise DeclarationError(
                 f"CUDA architecture {text!r} does not exist: `{suffix}` features begin with "
@@ -91,6 +89,14 @@ class Arch:
                 next_step=f"drop the `{suffix}`.",
             )
         return cls(capability, suffix)
+
+    @classmethod
+    def known(cls) -> list[Arch]:
+        """Every architecture that can be a target."""
+        every = sorted(KNOWN_COMPUTE_CAPABILITIES)
+        return [
+            cls(number, suffix) for number in every for suffix in _FROM if number >= _FROM[suffix]
+        ]
 
     def __str__(self) -> str:
         return f"sm_{self.compute_capability}{self.suffix}"
