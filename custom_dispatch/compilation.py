@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.frontends.patterns.pattern import as_list
+from custom_dispatch.frontends.patterns.pattern import as_list, with_own_names
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
@@ -27,7 +27,7 @@ from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_one_form, no_kernel
+from custom_dispatch.toolchain.plan import check_callees, check_one_form
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -196,9 +196,7 @@ def _members(
     """
     if isinstance(kernels, Library | Kernel | Choice):
         return model, kernels
-    items = [kernels] if isinstance(kernels, Family) else several(kernels)
-    if items is None:
-        raise no_kernel(kernels)
+    items = check_callees(kernels)
     families = [item for item in items if isinstance(item, Family)]
     if not families:
         return model, [item for item in items if not isinstance(item, Family)]
@@ -235,8 +233,8 @@ def _with_replacing(
     from custom_dispatch.frontends.patterns.replace import patterns_of
 
     patterns = patterns_of(patterns)
-    wanted = {id(pattern.item): pattern.item for pattern in patterns}.values()
     if isinstance(kernels, Library):
+        wanted = {id(pattern.item): pattern.item for pattern in patterns}.values()
         for kernel in wanted:
             # A choice by measurements may lack some of its kernels.
             held_choice = kernel.name in [choice.name for choice in kernels.choices]
@@ -249,13 +247,10 @@ def _with_replacing(
                 )
         return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
     given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
-    held = [kernel for item in given for kernel in kernels_of(item)]
+    patterns = with_own_names(patterns, given)
     say(f"looking for the places of {len(patterns)} patterns")
-    placed = place(model, [*wanted, *given], patterns)
-    return placed, [
-        *given,
-        *(item for item in placed.called if item not in given and item not in held),
-    ]
+    placed = place(model, [*(pattern.item for pattern in patterns), *given], patterns)
+    return placed, [*given, *placed.called]
 
 
 def _compile_module(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.errors import LinkError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 
@@ -107,7 +108,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         check_inline_bytes(inline_bytes),
         [kernel.name for kernel in given],
     )
-    found = [*given, *(kernel for kernel in exported.kernels if kernel not in given)]
+    found = Names([*given, *exported.kernels]).items
     if not found and not patterns:
         raise LinkError(
             "The function calls no kernel.",

@@ -42,7 +42,7 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.patterns.pattern import nothing_replaced
+from custom_dispatch.frontends.patterns.pattern import nothing_replaced, with_own_names
 from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
@@ -117,6 +117,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         lambda domain, operator: known.kernel_of(domain, operator) is not None,
     )
     nodes = find_kernels(graph, known)
+    patterns = with_own_names(patterns, nodes.kernels.values())
     if not nodes.kernels and not patterns:
         raise LinkError(
             "The model has no node of a kernel.",

@@ -108,10 +108,10 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         program = export_model(model, arguments, dynamic_shapes)
         if replace:
             say("looking for the places of patterns in PyTorch's graph")
-        program, replaced = replace_places(program, replace)
+        called = _together(named or [], kernels_in(program))
+        program, replaced = replace_places(program, replace, called)
         check_unsigned(program)
-        found = kernels_in(program)
-        given = found if named is None else _together(named, found)
+        given = _together(named or [], kernels_in(program))
         if replace and not given:
             raise nothing_replaced(replaced)
         if named is None and not given:

@@ -19,6 +19,7 @@ from custom_dispatch.cli.inputs import parse_input
 from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
+from custom_dispatch.frontends.patterns.pattern import with_own_names
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.toolchain.ptxas import assemble
 
@@ -139,6 +140,9 @@ ROWS |= {
         operands=[cd.InOut("x", "f32", [n]), Y, COUNT]
     ),
     "A name that is no identifier": lambda bench: bench.kernel("my.kernel"),
+    "Two kernels of one name, as of two packages": lambda bench: cd.build(
+        [bench.kernel(), bench.kernel(block=32)], ["cpu"]
+    ),
     "A block over 1024 threads": lambda bench: bench.kernel(block=2048),
     "A block over `__launch_bounds__`": lambda bench: bench.build(
         source=bench.source("bounds.cu", COPY.replace(" void", " void __launch_bounds__(32)", 1))
@@ -344,6 +348,13 @@ def _slower(bench: Bench) -> None:
     kernel = bench.kernel(implementations={"cuda:sm_90a": hopper})
     with pytest.warns(TargetWarning, match="code of its own for cuda:sm_90a, which cuda:sm_90 lea"):
         cd.build(kernel, ["cuda:sm_90"])
+
+
+@row("Patterns of two kernels of one name")
+def _renamed(bench: Bench) -> None:
+    patterns = [cd.Pattern(bench.kernel(block=block), TWICE) for block in (32, 64)]
+    items = [pattern.item for pattern in with_own_names(patterns, [])]
+    assert [item.name for item in items] == ["copy", "copy_2"]
 
 
 @row("The name of a CPU that does not exist")

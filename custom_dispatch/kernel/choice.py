@@ -389,10 +389,18 @@ def are_same(first: Callee, second: Callee) -> bool:
         return (
             type(first) is type(second)
             and statics_of(first) == statics_of(second)
+            and _preferences(first) == _preferences(second)
             and len(several[0]) == len(several[1])
             and all(map(are_same, *several))
         )
     return _parts(first) == _parts(second)
+
+
+def _preferences(item: Callee) -> tuple[object, ...]:
+    """What says which kernel of a choice is taken."""
+    if not isinstance(item, Choice):
+        return ()
+    return (item.tuning, item.like and item.like.tuning, str(item.rules))
 
 
 def is_same_on(target: Target, first: Kernel, second: Kernel) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError, TargetWarning
 from custom_dispatch.kernel.choice import Callee, Choice, is_same_code, kernels_of
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
@@ -124,7 +125,7 @@ def check_kernels(
     Raises
     ------
     DeclarationError
-        There are none, some are no kernels, or two have the same name.
+        There are none, some are no kernels, or two that differ have one name.
     """
     found = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
     if found is None:
@@ -140,17 +141,10 @@ def check_kernels(
             expected="at least one cd.Kernel",
             next_step="pass the declared kernels: kernels=[simple_mul].",
         )
-    choices = tuple(dict.fromkeys(item for item in found if isinstance(item, Choice)))
-    unique = list(dict.fromkeys(kernel for item in found for kernel in kernels_of(item)))
-    names = [kernel.name for kernel in unique] + [choice.name for choice in choices]
-    for name in names:
-        if names.count(name) > 1:
-            raise DeclarationError(
-                f"{names.count(name)} different kernels are named `{name}`.",
-                expected="a name for each: a model calls a kernel by its name",
-                next_step="rename all but one; entry= keeps the __global__ function's name.",
-            )
-    return unique, choices
+    items = Names(found).items
+    choices = tuple(item for item in items if isinstance(item, Choice))
+    by_name = {kernel.name: kernel for item in items for kernel in kernels_of(item)}
+    return list(by_name.values()), choices
 
 
 def check_callees(kernels: Any) -> list[Callee]:
@@ -159,7 +153,7 @@ def check_callees(kernels: Any) -> list[Callee]:
     Raises
     ------
     DeclarationError
-        Something else is among them.
+        Something else is among them, or two that differ have one name.
     """
     given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
     if given is None:
@@ -167,7 +161,7 @@ def check_callees(kernels: Any) -> list[Callee]:
     for item in given:
         if not isinstance(item, Kernel | Choice | Family):
             raise no_kernel(item)
-    return given
+    return Names(given).items
 
 
 def no_kernel(value: object) -> DeclarationError:

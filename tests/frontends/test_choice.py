@@ -329,7 +329,7 @@ def test_kernels_that_do_not_belong_together_are_refused(declare: Declare) -> No
         assert f"Choice `both`: {found}" in caught.value.found
     assert caught.value.expected == "those of `first`: In(x), Scalar(factor)"
     choice = cd.Choice("both", [first, declare("second")])
-    with pytest.raises(DeclarationError, match="2 different kernels are named `both`"):
+    with pytest.raises(DeclarationError, match="Two different kernels are named `both`"):
         cd.build([choice, declare("both")], ["cuda:sm_80"])
 
 

@@ -185,16 +185,6 @@ def test_a_size_may_be_symbolic() -> None:
         agree([program.main(X[:1, :rows])], [attended(normalised, X[:1, :rows])])
 
 
-def test_two_kernels_of_one_name_are_refused() -> None:
-    other = cd.jax.call(row_norm.with_launch(name=row_norm.name))
-    called = cd.jax.call(row_norm)
-    assert refusal(LinkError, lambda x: called(other(x, WEIGHT, 1.0), WEIGHT, 1.0), X) == (
-        "The function calls two kernels named `row_norm`.\n"
-        "  expected: a name for each\n"
-        '  next step: rename one: kernel.with_launch(name="another").'
-    )
-
-
 def test_a_scalar_that_is_fixed_holds_for_its_value_alone() -> None:
     def scaled(x: Any, weight: Any) -> Any:
         return normalised(x, weight, 2**-10)

@@ -384,9 +384,6 @@ def test_each_place_takes_the_first_kernel_of_a_choice_that_it_fits() -> None:
         numpy.testing.assert_allclose(found, wanted, atol=2e-3)
     with pytest.raises(LinkError, match="No place in the model computes what kernel `gelu` "):
         replaced(norm_model(), pattern)
-    same_name = cd.onnx.Pattern(gelu_tanh_f32.with_launch(name="gelu"), "Gelu", required=False)
-    with pytest.raises(LinkError, match="The patterns have two kernels named `gelu`"):
-        cd.onnx.compile(model, ["cpu"], replace=[pattern, same_name])
 
 
 def test_an_operand_is_nothing_that_the_kernel_would_compute() -> None:

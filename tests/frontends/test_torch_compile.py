@@ -12,7 +12,7 @@ import torch
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.errors import CallError, LinkError, ModelError
+from custom_dispatch.errors import CallError, DeclarationError, LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.importer import export_model, import_program
 from custom_dispatch.ir.executable import by_path
@@ -376,10 +376,13 @@ def test_operators_that_do_not_fit_are_refused_by_name_and_place() -> None:
 def test_two_kernels_of_one_name_are_refused() -> None:
     first = cd.torch.register(simple_mul)
     second = cd.torch.register(simple_mul.with_launch(block=32, grid=cd.ceildiv(n, 32)), "second")
-    assert refusal(LinkError, Calls(lambda x: first(x, second(x, x))), torch.ones(8)) == (
-        "The model calls two kernels named `simple_mul`, of different namespaces.\n"
-        "  expected: a name for each\n"
-        '  next step: rename one: kernel.with_launch(name="another").'
+    model = Calls(lambda x: first(x, second(x, x)))
+    source = f"a kernel of {simple_mul.source}"
+    assert refusal(DeclarationError, model, torch.ones(8)) == (
+        f"Two different kernels are named `simple_mul`: {source} and {source}.\n"
+        "  expected: a name for each: a module tells kernels by their names\n"
+        '  next step: rename one: kernel.with_launch(name="another"), or '
+        'cd.Choice("another", ...), and call it by that name.'
     )
 
 
@@ -399,7 +402,12 @@ def test_two_kernels_of_one_name_are_put_into_a_model(tmp_path: Path) -> None:
         patterns.append(cd.torch.Pattern(kernel, computes=function))
     model, x = Calls(lambda x: torch.sin(x + 1) * 2), torch.randn(8)
     module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns)
-    assert [item.kernel for item in module.replaced] == ["act", "act"]
+    assert [item.kernel for item in module.replaced] == ["act", "act_2"]
+    called = cd.torch.register(patterns[1].kernel, "another_package")
+    calls = Calls(lambda x: called(torch.sin(x + 1)))
+    module = cd.torch.compile(calls, (x,), ["cpu"], replace=patterns[:1])
+    assert set(module.kernels) == {"act", "act_2"}
+    agrees([cd.load(module, "cpu").main(x)], [model(x)])
     agrees([cd.load(module, "cpu").main(x)], [model(x)])
 
 

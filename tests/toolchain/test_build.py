@@ -301,11 +301,11 @@ def test_what_is_asked_for_wrongly_is_a_sentence(
     assert caught.value.next_step
 
 
-def test_two_kernels_of_one_name_are_refused(declare: Declare, source: Path) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        cd.build([declare(source=source), declare(source=source)], "cuda:sm_80")
-    assert caught.value.found == "2 different kernels are named `scale`."
-    assert "entry=" in caught.value.next_step
+def test_a_kernel_that_is_declared_anew_is_built_once(declare: Declare, source: Path) -> None:
+    twice = [declare(source=source), declare(source=source)]
+    assert names(cd.build(twice, "cuda:sm_80")) == ["scale_sm_80.ptx"]
+    choice = cd.Choice("several", [twice[0], twice[0].with_launch(name="other")])
+    assert names(cd.build([choice, twice[1]], "cuda:sm_80"))
 
 
 def test_kernels_and_targets_may_be_any_iterable(declare: Declare, source: Path) -> None:

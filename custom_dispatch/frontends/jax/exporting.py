@@ -16,14 +16,15 @@ import numpy
 from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
+from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.arguments import check_arguments
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 
@@ -33,7 +34,7 @@ class Exported:
     """A function as a model."""
 
     module: ir.Module
-    kernels: tuple[Kernel, ...]
+    kernels: list[Callee]
     """Those that it calls through `cd.jax.call`."""
     parameters: Parameters | None
     """The arrays that are not in the module."""
@@ -63,7 +64,7 @@ def export_function(
     ------
     ModelError
         JAX cannot trace or export the function.
-    LinkError
+    DeclarationError
         It calls two kernels of one name.
     """
     _check_call(function, arguments)
@@ -191,20 +192,9 @@ def _place_in(error: Exception) -> str:
     return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def _kernels_in(jaxpr: Jaxpr) -> tuple[Kernel, ...]:
-    found: dict[str, Kernel] = {}
-    for inner in _jaxprs(jaxpr):
-        for equation in inner.eqns:
-            if equation.primitive is not primitive:
-                continue
-            kernel = equation.params["kernel"]
-            if found.setdefault(kernel.name, kernel) is not kernel:
-                raise LinkError(
-                    f"The function calls two kernels named `{kernel.name}`.",
-                    expected="a name for each",
-                    next_step='rename one: kernel.with_launch(name="another").',
-                )
-    return tuple(found.values())
+def _kernels_in(jaxpr: Jaxpr) -> list[Callee]:
+    equations = (equation for inner in _jaxprs(jaxpr) for equation in inner.eqns)
+    return Names(each.params["kernel"] for each in equations if each.primitive is primitive).items
 
 
 def _jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

@@ -29,6 +29,7 @@ from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
@@ -43,21 +44,8 @@ class KernelNodes:
     """By domain and operator."""
 
     def and_those_put(self, kernels: Iterable[Callee], domain: str) -> KernelNodes:
-        """These, and those of kernels in a domain of their own.
-
-        Raises
-        ------
-        LinkError
-            Two kernels have one name.
-        """
-        found = dict(self.kernels)
-        for kernel in kernels:
-            if found.setdefault((domain, kernel.name), kernel) is not kernel:
-                raise LinkError(
-                    f"The patterns have two kernels named `{kernel.name}`.",
-                    expected="a name for each",
-                    next_step='rename one: kernel.with_launch(name="another").',
-                )
+        """These, and those of kernels in a domain of their own."""
+        found = {**self.kernels, **{(domain, kernel.name): kernel for kernel in kernels}}
         _check_names(found)
         return KernelNodes(found)
 
@@ -99,7 +87,9 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     ------
     LinkError
         A node does not fit its kernel, or is of a domain that IREE does not know and of no kernel;
-        or two kernels have one name.
+        or a kernel has the name of an operator of ONNX.
+    DeclarationError
+        Two kernels, of different domains, have one name.
     """
     found: dict[tuple[str, str], Callee] = {}
     for node in nodes_of(graph.model.graph):
@@ -116,20 +106,14 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
 
 
 def _check_names(found: Mapping[tuple[str, str], Callee]) -> None:
-    by_name: dict[str, Callee] = {}
-    for (domain, name), kernel in found.items():
+    for domain, name in found:
         if onnx.defs.has(name):
             raise LinkError(
                 f"Kernel `{name}`, of the domain {domain}, has the name of an operator of ONNX.",
                 expected="a name of its own: IREE's importer drops domains",
                 next_step='rename it: kernel.with_launch(name="another").',
             )
-        if by_name.setdefault(name, kernel) is not kernel:
-            raise LinkError(
-                f"The model calls two kernels named `{name}`, of different domains.",
-                expected="a name for each",
-                next_step='rename one: kernel.with_launch(name="another").',
-            )
+    Names(found.values())
 
 
 def _check_foreign(node: onnx.NodeProto, known: Known) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, several, shown
@@ -129,6 +130,30 @@ def of_each(pattern: Anything) -> list[Anything]:
     for kernel in kernels_of(pattern.item):
         one = copy.copy(pattern)
         object.__setattr__(one, "kernel", kernel)
+        found.append(one)
+    return found
+
+
+def with_own_names(patterns: Sequence[Anything], called: Iterable[Callee]) -> list[Anything]:
+    """The patterns, each with a kernel whose name nothing else in the model has.
+
+    Parameters
+    ----------
+    called
+        What the model calls by name.
+
+    Raises
+    ------
+    DeclarationError
+        Two of those that are called have one name.
+    """
+    names = Names(called)
+    found = []
+    for pattern in patterns:
+        one = copy.copy(pattern)
+        item = names.add_renamed(pattern.item)
+        object.__setattr__(one, "item", item)
+        object.__setattr__(one, "kernel", kernels_of(item)[0])
         found.append(one)
     return found
 

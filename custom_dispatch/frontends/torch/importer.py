@@ -9,7 +9,7 @@ import torch
 from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
-from custom_dispatch.errors import LinkError, ModelError, excerpt
+from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.arguments import check_arguments
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
@@ -28,6 +28,7 @@ from custom_dispatch.frontends.torch.updates import make_updates_values, return_
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.frontends.torch.writes import changes_a_value
 from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
@@ -146,19 +147,11 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Callee]:
 
     Raises
     ------
-    LinkError
-        Two of them have one name, which is all that a module tells kernels by.
+    DeclarationError
+        Two of them, in different namespaces, have one name.
     """
-    found: dict[str, Callee] = {}
-    for node in program.graph.nodes:
-        kernel = registered_kernel(node.target) if node.op == "call_function" else None
-        if kernel is not None and found.setdefault(kernel.name, kernel) is not kernel:
-            raise LinkError(
-                f"The model calls two kernels named `{kernel.name}`, of different namespaces.",
-                expected="a name for each",
-                next_step='rename one: kernel.with_launch(name="another").',
-            )
-    return list(found.values())
+    called = (node.target for node in program.graph.nodes if node.op == "call_function")
+    return Names(kernel for each in called if (kernel := registered_kernel(each))).items
 
 
 def import_program(

@@ -161,19 +161,16 @@ def registered_kernel(operator: Any) -> Callee | None:
 def operator_of(item: Callee) -> Any:
     """The operator of a kernel that a pattern puts into a model.
 
-    Another kernel of its name may be there, as of another package: then it is renamed, or, of
-    several kernels, in another namespace.
+    Another kernel of its name may be registered, as of another package: then it is in another
+    namespace.
     """
-    for count in itertools.count(1):
-        suffix, namespace, found = f"_{count}" if count > 1 else "", "custom_dispatch", item
-        if isinstance(item, Kernel) and suffix:
-            found = item.with_launch(name=f"{item.name}{suffix}")
-        elif suffix:
-            namespace += suffix
-        known = _registered.get(f"{namespace}::{found.name}")
-        if known is None or are_same(known.item, found):
+    namespace = "custom_dispatch"
+    for count in itertools.count(2):
+        known = _registered.get(f"{namespace}::{item.name}")
+        if known is None or are_same(known.item, item):
             break
-    return register(found, namespace)
+        namespace = f"custom_dispatch_{count}"
+    return register(item, namespace)
 
 
 def _taken(name: str, what: str) -> DeclarationError:

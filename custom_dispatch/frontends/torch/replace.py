@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,12 @@ from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.patterns.near import NEAR, NearMisses
-from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
+from custom_dispatch.frontends.patterns.pattern import (
+    as_list,
+    check_found,
+    of_each,
+    with_own_names,
+)
 from custom_dispatch.frontends.torch.computing import Computer
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
@@ -31,6 +36,7 @@ from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.frontends.torch.tracing import trace, variants
 from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.choice import Callee
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -51,7 +57,7 @@ class _Found:
 
 
 def replace_places(
-    program: torch.export.ExportedProgram, items: Any
+    program: torch.export.ExportedProgram, items: Any, called: Iterable[Callee] = ()
 ) -> tuple[torch.export.ExportedProgram, Replaced]:
     """Put kernels into a model.
 
@@ -61,6 +67,8 @@ def replace_places(
         The model, which stays as it is.
     items
         Patterns, kernels whose references are code of PyTorch, and lists of them.
+    called
+        What the model calls by name: patterns' kernels get other names.
 
     Raises
     ------
@@ -69,7 +77,7 @@ def replace_places(
     LinkError
         A pattern that is required is found nowhere; the message lists what nearly is.
     """
-    patterns = [as_pattern(item) for item in as_list(items)]
+    patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
     work = _Work(_copied(program))
     found: list[_Found] = []
     for order, pattern in enumerate(patterns):
