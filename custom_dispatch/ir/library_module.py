@@ -23,7 +23,7 @@ from custom_dispatch.ir.library_ir import (
     manifest_entry,
     workloads_of_choices,
 )
-from custom_dispatch.ir.order import Order, orders_of
+from custom_dispatch.ir.order import Order, kernels_in, orders_of
 from custom_dispatch.ir.signature import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.buffer import InOut
@@ -98,7 +98,7 @@ def _write_module(
     ]
     points = {kernel.name: entry_points(executables, kernel, form) for kernel in kernels}
     for index, (name, orders) in enumerate(named):
-        members = orders[0].kernels
+        members = kernels_in(orders)
         wrapper = Wrapper(
             name,
             orders,

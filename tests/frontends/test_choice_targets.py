@@ -171,6 +171,28 @@ def test_only_what_some_target_takes_is_built(tmp_path: Path) -> None:
     }
 
 
+def test_kernels_of_a_module_may_differ_on_one_target_alone(tmp_path: Path) -> None:
+    whole = kernel(tmp_path, "twofold")
+    kernels = [
+        cd.Kernel(
+            f"by_{block}",
+            source=whole.source,
+            entry="scaled",
+            operands=whole.operands,
+            block=64,
+            grid=whole.grid,
+            requires=[n % 128 == 0] if block == 128 else [],
+            implementations={
+                "cuda:sm_80": cd.Implementation(block=block, grid=cd.ceildiv(n, block))
+            },
+        )
+        for block in (128, 256)
+    ]
+    made = cd.Choice("scaled", kernels)
+    program = cd.load(cd.compile(None, made, [SM_80, SM_90A, HOST]), "cpu")
+    assert program.scaled(np.ones(9, np.float32))[0] == 2
+
+
 @pytest.mark.parametrize("asynchronous", [True, False])
 def test_a_module_of_kernels_alone_chooses_for_its_target_too(
     tmp_path: Path, asynchronous: bool
