@@ -89,31 +89,46 @@ def test_an_operand_that_is_left_out_has_the_leading_dims_of_the_others() -> Non
     assert ranks(jax.vmap(times, (0, None)), (2, 3, 4), (4, 5)) == [[3, 2, 1, 3]]
 
 
-def test_vmap_that_the_kernel_cannot_take_is_refused() -> None:
+def test_vmap_over_what_has_no_leading_dims_calls_once_for_each() -> None:
     x, weight = arrays(5)
-    mine = jnp.stack([weight] * 5)
-    assert refusal(jax.vmap(lambda x, w: norm(x, w, 1e-5)), x, mine) == (
-        "Kernel `row_norm` is called under jax.vmap with another `weight` for each, and that "
-        "has no leading dims.\n"
-        "  expected: one `weight` for all: in_axes=None\n"
-        "  next step: call it once for each: jax.lax.map."
-    )
-    assert refusal(jax.vmap(multiply), x, x) == (
-        "Kernel `simple_mul` is called under jax.vmap, and its result `product` has no leading "
-        "dims.\n"
-        "  expected: shapes that begin with `...`, such as [..., n]\n"
-        "  next step: declare them so, or call it once for each: jax.lax.map."
-    )
+    mine = jnp.stack([weight + i for i in range(5)])
+    each = jax.vmap(lambda x, w: norm(x, w, 1e-5))
+    agree(each(x, mine), jnp.stack([reference(*pair, 1e-5) for pair in zip(x, mine, strict=True)]))
+    agree(jax.vmap(multiply, in_axes=(1, None), out_axes=1)(x, x[:, 0]), x * x[:, :1])
+    several = jnp.stack([x, x + 1])
+    agree(jax.jit(jax.vmap(jax.vmap(multiply)))(several, several), several * several)
+    agree(jax.vmap(multiply)(x[:0], x[:0]), x[:0])
     agree(jax.lax.map(lambda row: multiply(row, row), x), x * x)
+
+
+def test_what_asks_for_a_derivative_in_another_way_is_told_how() -> None:
+    own = cd.jax.call(
+        simple_mul, backward=lambda grad_product, lhs, rhs: (grad_product * rhs, grad_product * lhs)
+    )
+    x, y = jnp.arange(4.0), jnp.ones(4)
+    agree(jax.vmap(jax.grad(lambda x: own(x, y).sum()))(jnp.stack([x, x])), jnp.ones((2, 4)))
+    for function in (
+        lambda x: jax.jvp(lambda x: own(x, y), (x,), (x,)),
+        lambda x: jax.jvp(lambda x: multiply(x, y), (x,), (x,)),
+        jax.hessian(lambda x: own(x, y).sum()),
+        jax.jit(jax.jacfwd(lambda x: own(x, y))),
+    ):
+        assert refusal(function, x) == (
+            "Kernel `simple_mul` has no derivative of the kind that JAX asks for.\n"
+            "  expected: a function that computes it: backward= is for jax.grad, and not for a "
+            "derivative of that, nor for jax.jvp, jax.jacfwd and jax.hessian\n"
+            "  next step: give one: cd.jax.call(kernel, backward=...), or put the call into a "
+            "jax.custom_vjp; for the others into a jax.custom_jvp."
+        )
+    forward = jax.custom_jvp(lambda x: multiply(x, y))
+    forward.defjvps(lambda tangent, result, x: tangent * y)
+    agree(jax.jvp(forward, (x,), (x,))[1], x * y)
 
 
 def test_a_derivative_is_what_the_caller_says() -> None:
     x, weight = arrays(5)
-    assert refusal(jax.grad(lambda x: norm(x, weight, 1e-5).sum()), x) == (
-        "Kernel `row_norm` has no derivative, which jax.grad asks for.\n"
-        "  expected: a function that computes it\n"
-        "  next step: give one: cd.jax.call(kernel, backward=...), or put the call into a "
-        "jax.custom_vjp."
+    assert refusal(jax.grad(lambda x: norm(x, weight, 1e-5).sum()), x).startswith(
+        "Kernel `row_norm` has no derivative of the kind that JAX asks for.\n"
     )
 
     def backward(x: Any, weight: Any, epsilon: float, grad_y: Any) -> Any:

@@ -9,6 +9,7 @@ import jax
 
 from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
+from custom_dispatch.frontends.jax.primitive import no_derivative
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
@@ -33,6 +34,7 @@ class Derivative:
     """
 
     def __init__(self, kernel: Callee, backward: Any, call: Callable[..., Sequence[Any]]) -> None:
+        self._name = kernel.name
         self._gradients = Gradients(kernel, backward, "JAX")
         first = kernels_of(kernel)[0]
         self._scalars = [
@@ -92,5 +94,13 @@ class Derivative:
 
         differentiable: Any = jax.custom_vjp(run)
         differentiable.defvjp(forward, backward)
-        made: Callable[..., Any] = differentiable
+
+        def made(*arrays: Any) -> Any:
+            try:
+                return differentiable(*arrays)
+            except TypeError as error:
+                if "forward-mode" not in str(error):
+                    raise
+                raise no_derivative(self._name) from error
+
         return made

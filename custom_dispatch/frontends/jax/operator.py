@@ -59,8 +59,8 @@ def call(kernel: Callee, *, backward: Any = None) -> Call:
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
     `Struct`s as mappings, in declaration order or by keyword, and returns the `Out`s and `InOut`s
     as new arrays: one alone, several as a tuple. It works by itself and in `jax.jit`, where it runs
-    on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap` takes
-    kernels whose shapes begin with `...`.
+    on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap`
+    adds a leading dim to shapes that begin with `...`, and else calls the kernel for each.
 
     Parameters
     ----------

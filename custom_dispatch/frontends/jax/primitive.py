@@ -172,36 +172,47 @@ def _batch(
     kernel: Kernel | Choice,
     scalars: tuple[Any, ...],
 ) -> tuple[list[Any], list[int]]:
-    """`jax.vmap`: one more leading dim."""
+    """`jax.vmap`: one more leading dim where all that is mapped has some, else a call for each."""
     size = next(
         array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None
     )
     fitting = _kernel_of_rows(arrays, axes, kernel)
-    for item in fitting.outputs:
-        if not item.batched:
-            raise CallError(
-                f"Kernel `{kernel.name}` is called under jax.vmap, and its result `{item.name}` "
-                "has no leading dims.",
-                expected="shapes that begin with `...`, such as [..., n]",
-                next_step="declare them so, or call it once for each: jax.lax.map.",
-            )
+    operands = buffers_of(fitting)
+    folded = all(item.batched for item in fitting.outputs) and all(
+        axis is None or item.batched for item, axis in zip(operands, axes, strict=True)
+    )
+    if not folded:
+        return _one_by_one(bound_primitive(kernel, scalars), arrays, axes)
     batched = []
-    for item, array, axis in zip(buffers_of(fitting), arrays, axes, strict=True):
+    for item, array, axis in zip(operands, arrays, axes, strict=True):
         if item.optional and not array.size:
             more = int(item.batched)
             batched.append(jax.numpy.zeros((0,) * (array.ndim + more), array.dtype))
-        elif item.batched:
-            batched.append(batching.bdim_at_front(array, axis, size))
-        elif axis is None:
-            batched.append(array)
         else:
-            raise CallError(
-                f"Kernel `{kernel.name}` is called under jax.vmap with another `{item.name}` for "
-                "each, and that has no leading dims.",
-                expected=f"one `{item.name}` for all: in_axes=None",
-                next_step="call it once for each: jax.lax.map.",
-            )
+            batched.append(batching.bdim_at_front(array, axis, size) if item.batched else array)
     results = primitive.bind(*batched, kernel=kernel, scalars=scalars)
+    return results, [0] * len(results)
+
+
+def _one_by_one(
+    call: Callable[..., Sequence[Any]], arrays: Sequence[Any], axes: Sequence[Any]
+) -> tuple[list[Any], list[int]]:
+    mapped = [
+        jax.numpy.moveaxis(array, axis, 0)
+        for array, axis in zip(arrays, axes, strict=True)
+        if axis is not None
+    ]
+
+    def one(each: Sequence[Any]) -> Sequence[Any]:
+        rest = iter(each)
+        return call(
+            *(
+                array if axis is None else next(rest)
+                for array, axis in zip(arrays, axes, strict=True)
+            )
+        )
+
+    results: list[Any] = list(jax.lax.map(one, mapped))
     return results, [0] * len(results)
 
 
@@ -219,13 +230,19 @@ def _kernel_of_rows(arrays: Sequence[Any], axes: Sequence[Any], item: Kernel | C
     return _fitting(each, item)[0]
 
 
-def _no_derivative(*_: Any, kernel: Kernel | Choice, **_others: Any) -> Any:
-    raise CallError(
-        f"Kernel `{kernel.name}` has no derivative, which jax.grad asks for.",
-        expected="a function that computes it",
+def no_derivative(name: str) -> CallError:
+    """The error for what asks for a derivative that was not given."""
+    return CallError(
+        f"Kernel `{name}` has no derivative of the kind that JAX asks for.",
+        expected="a function that computes it: backward= is for jax.grad, and not for a derivative "
+        "of that, nor for jax.jvp, jax.jacfwd and jax.hessian",
         next_step="give one: cd.jax.call(kernel, backward=...), or put the call into a "
-        "jax.custom_vjp.",
+        "jax.custom_vjp; for the others into a jax.custom_jvp.",
     )
 
 
-ad.primitive_jvps[primitive] = _no_derivative
+def _differentiate(*_: Any, kernel: Kernel | Choice, **_others: Any) -> Any:
+    raise no_derivative(kernel.name)
+
+
+ad.primitive_jvps[primitive] = _differentiate

@@ -17,6 +17,7 @@ import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.arguments import argument_names, call_arguments
+from custom_dispatch.frontends.torch.batching import map_calls
 from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
@@ -52,6 +53,8 @@ def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: An
     at an unaligned address. It runs where the tensors are, and is built on its first call.
 
     `torch.export` and `torch.compile` take it as one operator, with static or dynamic sizes.
+    `torch.vmap` makes one call where what it maps and all results have leading dims, `[..., n]`,
+    and else one for each. Under `torch.autocast` tensors are converted to the type it takes.
 
     Parameters
     ----------
@@ -113,6 +116,16 @@ def _register(kernel: Callee, namespace: str) -> Any:
             schema=schema,
         )
         entry.operator.register_fake(lambda *arguments: _trace(*_whole(entry.item, arguments)))
+        entry.operator.register_vmap(
+            lambda info, dims, *arguments: map_calls(
+                entry.item,
+                entry.operator,
+                lambda *each: _trace(*_whole(entry.item, each)),
+                info.batch_size,
+                dims,
+                arguments,
+            )
+        )
         inputs = (each for item in kernels_of(kernel) for each in item.inputs)
         kinds = {torch_dtype(each.dtype) for each in inputs if isinstance(each, Buffer)}
         floats = [kind for kind in kinds if kind.is_floating_point]
