@@ -211,7 +211,7 @@ def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list
     if len(built) < len(work):
         rest = [index for index in range(len(work)) if index not in built]
         missing = [work[index] for index in rest]
-        with stored.compiling(sum(isinstance(job.source, FromSources) for job in missing), workers):
+        with stored.compiling(sum(isinstance(job.source, FromSources) for job in missing)):
             built |= zip(rest, _make_all(missing, workers), strict=True)
     return [built[index] for index in range(len(work))]
 

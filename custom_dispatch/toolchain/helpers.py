@@ -1,10 +1,10 @@
-"""Several compilations at once, each in a process of its own.
+"""Compilations, each in a process of its own.
 
-NVRTC takes turns with itself within a process, for most of the time that it takes: two threads
-compile in 0.62 of the time of one, two processes in half. So a build with several sources or
-architectures to compile has a process for each of its threads, which compiles one after the other
-and ends with the build. They end at a time limit and at Ctrl-C, too, as NVRTC in this process
-cannot. A single compilation is done in this process.
+While NVRTC compiles, its own handlers of SIGINT and SIGTERM are those of the process, which exit
+with status 4; afterwards Python's are back in a form that leaves a waiting thread asleep. So it
+compiles in processes that end with the build, at a time limit and at Ctrl-C. Each thread of a
+build has one: NVRTC takes turns with itself within a process, so that two threads compile in 0.62
+of the time of one, and two processes in half.
 """
 
 from __future__ import annotations

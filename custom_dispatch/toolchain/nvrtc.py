@@ -1,10 +1,11 @@
-"""Compiling with NVRTC, in this process: needs no host compiler, no GPU and no driver."""
+"""Compiling with NVRTC: needs no host compiler, no GPU and no driver."""
 
 from __future__ import annotations
 
 import ctypes
 import re
 import shlex
+import signal
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -200,7 +201,12 @@ def drop_unused_constants(ptx: bytes) -> bytes:
 
 
 def _compile(asked: Compilation) -> Compiled:
-    return read_answer(nvrtc_helper.compile_source(_library(), write_question(asked)))
+    """Compile in this process, where no other can be started."""
+    try:
+        return read_answer(nvrtc_helper.compile_source(_library(), write_question(asked)))
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # which NVRTC leaves otherwise
+            signal.siginterrupt(number, True)
 
 
 @cache

@@ -246,16 +246,16 @@ class StoredBuild:
         return self._helpers.of_thread(tuple(map(str, libraries)))
 
     @contextmanager
-    def compiling(self, count: int, workers: int) -> Iterator[None]:
+    def compiling(self, count: int) -> Iterator[None]:
         """Around the last calls of `compile`, of which there are so many, and all that follows.
 
-        Where several threads make them, each has a process to compile in.
+        Each thread has a process to compile in.
 
         Whether a tree is as it was is asked when the last of them is done, while other programs go
         on: listing a toolkit takes 10 ms.
         """
         self._expected = count
-        self._helpers = Helpers() if min(count, workers) > 1 else None
+        self._helpers = Helpers()
         try:
             yield
         finally:

@@ -1,7 +1,8 @@
-"""Several compilations in processes of their own: the same objects, and nothing left behind."""
+"""Compilations in processes of their own: the same objects, and nothing left behind."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from cuda_sources import SCALE, Write
@@ -80,13 +82,19 @@ def as_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return put
 
 
+@pytest.fixture
+def only_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Have everything compiled in this process from now on."""
+    return lambda: monkeypatch.setattr(sys, "executable", "")
+
+
 def build(kernel: cd.Kernel, jobs: int = 2, **settings: object) -> list[tuple[bytes, str, str]]:
     library = cd.build(kernel, TARGETS, store=False, jobs=jobs, **settings)  # type: ignore[arg-type]
     return [(item.data, item.log, item.origin) for item in library.objects]
 
 
 def test_several_are_compiled_there_and_are_the_same(
-    declare: Declare, write: Write, runs: list[str]
+    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f'#warning "mind the step"\n{SCALE}template <int N> __global__ void fill(float* y) {{}}'
     n = cd.dim("n")
@@ -102,14 +110,70 @@ def test_several_are_compiled_there_and_are_the_same(
         there = build(kernel)
         assert runs == ["there"] * 2
         assert not process._running
-        assert there == build(kernel, jobs=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", "")
+            assert there == build(kernel)
         assert runs[2:] == ["here"] * 2
         assert "mind the step" in there[0][1]
 
 
-def test_one_alone_is_compiled_here(declare: Declare, write: Write, runs: list[str]) -> None:
+class _Action(ctypes.Structure):
+    """Linux's `struct sigaction` on 64-bit machines, as the C library has it."""
+
+    _fields_: ClassVar = [
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_ulong * 16),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    ]
+
+
+def restarts(number: signal.Signals) -> bool:
+    """Whether a thread that waits in the kernel goes on to wait after this signal."""
+    action = _Action()
+    assert ctypes.CDLL(None).sigaction(number, None, ctypes.byref(action)) == 0
+    return bool(action.flags & 0x10000000)  # SA_RESTART
+
+
+@pytest.mark.parametrize("place", ["there", "here"])
+def test_one_alone_leaves_signals_as_they_are(
+    place: str, declare: Declare, write: Write, runs: list[str], only_here: Callable[[], None]
+) -> None:
+    assert not restarts(signal.SIGINT)
+    only_here() if place == "here" else None
     cd.build(declare(source=write("scale.cu")), ["cuda:sm_90"], store=False)
-    assert runs == ["here"]
+    assert runs == [place]
+    assert not restarts(signal.SIGINT)
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_interrupting_the_compiler_is_answered_at_once(in_thread: bool, endless: cd.Kernel) -> None:
+    program = f"""
+import threading, time, custom_dispatch as cd
+out = cd.Out("out", "f32", [4])
+kernel = cd.Kernel("scale", source={str(endless.source)!r}, operands=[out], block=1, grid=1)
+work = lambda: cd.build(kernel, ["cuda:sm_90"], compiler="nvrtc", store=False)
+try:
+    if {in_thread}:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join()
+    work()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    header = endless.source.parent / "endless.h"
+    command = [sys.executable, "-c", program]
+    # Opening waits for the compiler, and then that for what is never written.
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running,
+        header.open("w"),
+    ):
+        asked = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+    assert (running.returncode, said) == (0, "interrupted\n")
+    assert time.monotonic() - asked < 5  # a busy machine's; a quiet one's is 0.1
 
 
 def test_what_is_kept_starts_no_process(
@@ -128,7 +192,10 @@ def test_what_is_kept_starts_no_process(
     assert not started
 
 
-def test_mistakes_are_told_as_here(declare: Declare, write: Write, runs: list[str]) -> None:
+def test_mistakes_are_told_as_here(
+    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python_here = sys.executable
     for name, text, options in [
         ("wrong.cu", f"{SCALE}int x = nothing;", []),
         ("scale.cu", SCALE, ["--no-such-option"]),
@@ -136,11 +203,13 @@ def test_mistakes_are_told_as_here(declare: Declare, write: Write, runs: list[st
     ]:
         kernel = declare(source=write(name, text), options=options)
         told = []
-        for jobs in (2, 1):
+        for python in (python_here, ""):
+            monkeypatch.setattr(sys, "executable", python)
             with pytest.raises(CustomDispatchError) as caught:
-                build(kernel, jobs)
+                build(kernel)
             told.append(re.sub(r"sm_\d+a?", "sm", str(caught.value)))
         assert told[0] == told[1]
+    monkeypatch.setattr(sys, "executable", python_here)
     with pytest.raises(DeclarationError, match=r"NVRTC 13\.0 does not compile for sm_70\."):
         cd.build(declare(source=write("scale.cu")), ["cuda:sm_70", "cuda:sm_90"], store=False)
     assert "there" in runs
