@@ -191,7 +191,7 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
         loaded.simple_mul(*tensors)
 
     def after_giving_away() -> None:
-        cuda_order.note_export(None)
+        cuda_order.note_export(0, None)
         loaded.simple_mul(*arrays[:2])
         cuda_order._given_to.clear()
 

@@ -85,7 +85,8 @@ def run(directory: Path) -> list[dict[str, Any]]:
     rows = []
     for size in SIZES:
         values = np.random.default_rng().standard_normal(size, np.float32)
-        operand = rt.asdevicearray(hal_device("cuda"), values)
+        with program.function(next(iter(KERNELS))).access:
+            operand = rt.asdevicearray(hal_device("cuda"), values)
         functions = {name: program.function(name) for name in KERNELS}
         for name, function in functions.items():
             if not np.array_equal(np.asarray(function(operand)), values + np.float32(1)):

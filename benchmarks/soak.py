@@ -105,7 +105,8 @@ def work(soak: Soak, directory: Path, device: str, programs: list[Any], seed: in
                 except cd.CustomDispatchError:
                     continue
             if number % ON_DEVICE_EVERY == 0:
-                on_device = rt.asdevicearray(hal_device(device), a)
+                with kernel.simple_mul.access:
+                    on_device = rt.asdevicearray(hal_device(device), a)
                 found = np.asarray(kernel.simple_mul(on_device, b))
                 wanted = a * b
             elif number % 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import subprocess
@@ -20,7 +21,11 @@ from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.frontends.patterns.pattern import with_own_names
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.incoming import place
+from custom_dispatch.runtime.open_device import OpenDevice
 from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")
@@ -83,11 +88,12 @@ class Bench:
 
     def load_on_gpu(self, target: str, capability: int, cuda: tuple[int, int]) -> None:
         """Load a module for a target onto a GPU that is not there."""
-        from custom_dispatch.runtime import choice
+        from custom_dispatch.runtime import choice, device
         from custom_dispatch.runtime.driver import DriverState
 
         gpu = cd.devices()[-1].__class__("cuda", "A100", capability)
-        self.monkeypatch.setattr(choice, "devices", lambda: (gpu, cd.devices()[-1]))
+        for room in (choice, device):
+            self.monkeypatch.setattr(room, "devices", lambda: (gpu, cd.devices()[-1]))
         self.monkeypatch.setattr(choice, "device_problem", lambda _: None)
         driver = DriverState((), cuda, "")
         self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
@@ -206,6 +212,34 @@ def _hidden(bench: Bench) -> None:
 
     bench.monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     raise DeviceError(driver._not_initialised("CUDA_ERROR_NO_DEVICE"))
+
+
+def _two_gpus(bench: Bench) -> None:
+    from custom_dispatch.runtime import device
+    from custom_dispatch.runtime.driver import DriverState, Gpu
+
+    gpus = (Gpu(0, "NVIDIA A100", 80, 80 << 30), Gpu(1, "NVIDIA H200", 90, 141 << 30))
+    bench.monkeypatch.setattr(device, "driver_state", lambda: DriverState(gpus, (13, 0), ""))
+
+
+@row("A GPU that is not here")
+def _no_such_gpu(bench: Bench) -> None:
+    _two_gpus(bench)
+    cd.load(cd.compile(None, bench.kernel(), ["cuda:sm_80"]), "cuda:2")
+
+
+@row("A target where a device is named")
+def _target_as_device(bench: Bench) -> None:
+    bench.kernel().on("cuda:sm_80")(numpy.zeros(4, numpy.float32))
+
+
+@row("An array on another GPU than the program")
+def _another_gpu(bench: Bench) -> None:
+    del bench
+    first = OpenDevice("cuda", None, Access("cuda"), None, True, itertools.count())
+    second = OpenDevice("cuda:1", None, Access("cuda:1"), None, True, itertools.count(), 1)
+    array = DeviceArray(second, numpy.zeros(4, numpy.float32), ELEMENT_TYPES["f32"])
+    place(first, array, ELEMENT_TYPES["f32"], "the array")
 
 
 @row("A kernel that accesses memory not its own")

@@ -206,14 +206,18 @@ def _open(
 
 
 def device_for(wanted: str) -> tuple[str, str]:
-    """The kind of device that a kernel is built for, and why."""
+    """The device that a kernel is built for, and why."""
     from custom_dispatch.errors import DeviceError
+    from custom_dispatch.kernel.device_name import gpu_index, gpu_name
     from custom_dispatch.runtime import why_not
 
-    problem = None if wanted == "cpu" else why_not("cuda")
-    if wanted == "cpu" or problem is None:
-        return ("cuda", "") if wanted != "cpu" else ("cpu", "asked for")
-    if wanted == "cuda":
+    if wanted == "cpu":
+        return wanted, "asked for"
+    gpu = gpu_name(gpu_index(wanted) or 0)
+    problem = why_not(gpu)
+    if problem is None:
+        return gpu, ""
+    if wanted != "auto":
         raise DeviceError(problem)
     return "cpu", problem
 
@@ -246,7 +250,7 @@ def _compile(kernel: Kernel, kind: str, compiler: str, include_dirs: tuple[Path,
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.runtime.eager import target_for_gpu
 
-    target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel)
+    target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel, kind)
     return compile_module(
         None, kernel, [target], compiler=compiler, include_dirs=include_dirs
     ).bytes

@@ -12,6 +12,7 @@ import click
 from custom_dispatch.cli.options import (
     check_outputs,
     compiler_option,
+    device_option_for,
     include_option,
     kernels_argument,
     progress,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @target_option
 @compiler_option
 @include_option
+@device_option_for("Where they run; auto is every device here, of equal GPUs the first.")
 @timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
 @json_option
 def check(
@@ -41,13 +43,15 @@ def check(
     targets: tuple[str, ...],
     compiler: str,
     include_dirs: tuple[Path, ...],
+    device: str,
     timeout: float,
     json_path: str | None,
 ) -> int:
     """Build KERNELS for each target and validate them; then compare them with their references,
-    for several sizes, on every device of this machine, in a process of its own: a kernel that hangs
-    or faults is a result, too.
+    for several sizes, on each kind of device that is here, in a process of its own: a kernel that
+    hangs or faults is a result, too.
     """
+    from custom_dispatch.cli.bench import device_for
     from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.cli.report import show_error, show_resources, show_table
     from custom_dispatch.errors import KernelError
@@ -63,6 +67,9 @@ def check(
         )
         _compile_for_cpu(library)
     check_outputs(json_file(json_path))
+    # Of equal GPUs the first.
+    here = {(item.name, item.compute_capability): item.argument for item in reversed(devices())}
+    places = [*here.values()][::-1] if device == "auto" else [device_for(device)[0]]
     show_resources(library)
     results: list[CheckResult] = []
     skips: list[CheckResult] = []
@@ -78,7 +85,7 @@ def check(
             if kernel.reference is None:
                 click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
                 continue
-            for device in dict.fromkeys(device.kind for device in devices()):
+            for device in places:
                 with progress(f"checking {kernel.name} on {device}"):
                     seen = list(_check(child, place, kernel, device, timeout, module, **how))
                 found = [item for item in seen if not isinstance(item, KernelError)]

@@ -146,10 +146,8 @@ def _devices(built: tuple[int, int] | None) -> list[Row]:
     for device in devices():
         note = _BEST_FOR_CPU if device.kind == "cpu" else hidden
         if device.index:
-            shown = os.environ.get(VISIBLE_DEVICES, "").split(",")
-            name = shown[device.index] if len(shown) > device.index else str(device.index)
-            note = f"not used here; with {VISIBLE_DEVICES}={name.strip()} it is the first"
-        rows.append(Row(device.kind, str(device), note))
+            note = f'taken where it is named, device="{device.argument}", or by arrays on it'
+        rows.append(Row(device.argument, str(device), note))
     return rows
 
 

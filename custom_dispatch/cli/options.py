@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from custom_dispatch.cli.completion import complete_functions, complete_kernels, complete_targets
+from custom_dispatch.kernel.device_name import read_device
 from custom_dispatch.kernel.target import DEFAULT_TARGETS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,12 +77,24 @@ function_option = click.option(
     shell_complete=complete_functions,
     help="The function; may be left out when there is only one.",
 )
-device_option = click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Where it runs; auto is the GPU, if there is one that can.",
+
+
+def device_option_for(what: str) -> Callable[[Command], Command]:
+    """The name of a device; whether there is one is asked where it is used."""
+    return click.option(
+        "--device",
+        type=read_device,
+        default="auto",
+        show_default=True,
+        metavar="auto|cuda|cuda:N|cpu",
+        shell_complete=lambda *given: [name for name in _DEVICES if name.startswith(given[-1])],
+        help=what,
+    )
+
+
+_DEVICES = ("auto", "cuda", "cuda:1", "cpu")
+device_option = device_option_for(
+    "Where it runs; auto is the first GPU, if there is one that can; cuda:1 is the second."
 )
 
 

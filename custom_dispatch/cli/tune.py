@@ -111,6 +111,7 @@ def tune(
     """
     from secrets import randbelow
 
+    from custom_dispatch.cli.bench import device_for
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
@@ -135,6 +136,7 @@ def tune(
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table
+    device, _ = device_for(device)
     measured_for = _target(choice, device)
     numbers = _scalars(choice, scalars)
     effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check, numbers)
@@ -143,6 +145,7 @@ def tune(
             choice,
             sizes,
             measured_for,
+            device=device,
             effort=effort,
             compiler=compiler,
             include_dirs=include_dirs,
@@ -277,15 +280,14 @@ def _table(choice: Choice, given: Path | None) -> Path:
 
 
 def _target(choice: Choice, device: str) -> Target:
-    """What kernels are built for: the best target that the device of this machine has."""
-    from custom_dispatch.cli.bench import device_for
+    """What kernels are built for: the best target that the device has."""
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.runtime.eager import target_for_gpu
 
-    kind, _ = device_for(device)
-    if kind == "cpu":
+    if device == "cpu":
         return Target("cpu", cpu="host")
-    return max(map(target_for_gpu, choice.kernels), key=lambda target: target.cuda_arch)
+    targets = [target_for_gpu(kernel, device) for kernel in choice.kernels]
+    return max(targets, key=lambda target: target.cuda_arch)
 
 
 def _show(choice: Choice, measured: Measured) -> None:

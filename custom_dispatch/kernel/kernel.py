@@ -271,7 +271,8 @@ class Kernel:
         Parameters
         ----------
         device
-            "auto" for the best there is, "cuda", "cpu", or "cpu:checked", which finds mistakes.
+            "auto" for the best there is, "cuda", "cuda:1" for the second GPU, "cpu", or
+            "cpu:checked", which finds mistakes. "auto" and "cuda" are the GPU of the arrays.
         compiler
             What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
         store

@@ -24,7 +24,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
-from custom_dispatch.runtime.cuda_order import enter_thread
+from custom_dispatch.kernel.device_name import gpu_index
+from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime.cuda_order import check_status
 from custom_dispatch.runtime.driver import context_error, has_initialised
 
 IREE_ERRORS = (RuntimeError, ValueError, IndexError)
@@ -55,23 +57,24 @@ _LONGEST_EXIT_S = 30.0
 
 
 class Access:
-    """The right to use devices of one kind; a call holds it by `with access:`.
+    """The right to use a device; a call holds it by `with access:`, which on a GPU makes its
+    context that of the thread.
 
-    All programs of a process on that kind of device share one, so that what ends it for one ends
-    it for all.
+    All programs of a process on a device share one. What ends it for one GPU ends it for all, whose
+    accesses are made like the first: what is inconsistent then is the process.
     """
 
-    __slots__ = ("_found", "_next_step", "kind")
+    __slots__ = ("_end", "gpu")
 
-    def __init__(self, kind: str, found: str = "", next_step: str = "") -> None:
-        self.kind = kind
-        self._found = found
-        self._next_step = next_step
+    def __init__(self, device: str, like: Access | None = None) -> None:
+        self.gpu = gpu_index(device)
+        # Once it is over: what was found, and the next step.
+        self._end: list[str] = [] if like is None else like._end
 
     @property
     def problem(self) -> str:
         """Why the devices cannot be used any more, with the next step; empty while they can."""
-        return f"{self._found} {sentence(self._next_step)}" if self._found else ""
+        return f"{self._end[0]} {sentence(self._end[1])}" if self._end else ""
 
     def check(self) -> None:
         """Require that the devices can be used.
@@ -81,20 +84,23 @@ class Access:
         DeviceError
             They were lost, or belong to the process that this one was forked from.
         """
-        if self._found:
-            raise DeviceError(self._found, next_step=self._next_step)
+        if self._end:
+            raise DeviceError(self._end[0], next_step=self._end[1])
 
     def __enter__(self) -> None:
-        if self._found:
-            self.check()
+        self.check()
         thread = threading.get_ident()
         _calls.append(thread)
         if _exiting or _alone is not None:
             _enter_late(thread)
-        if self.kind == "cuda" and has_initialised():
-            enter_thread()
+        on_gpu = self.gpu is not None and has_initialised()
+        if on_gpu and (status := primary_context.push(self.gpu or 0)):
+            _calls.remove(thread)
+            check_status(status)
 
     def __exit__(self, *_: object) -> None:
+        if self.gpu is not None and has_initialised():
+            primary_context.pop()
         _calls.remove(threading.get_ident())
 
     @contextlib.contextmanager
@@ -123,10 +129,8 @@ class Access:
 
     def end(self, found: str, next_step: str) -> None:
         """Refuse every use from now on. What was said first stays: the rest follows from it."""
-        if not self._found:
-            # In this order: other threads look at the first one.
-            self._next_step = next_step
-            self._found = found
+        if not self._end:
+            self._end += (found, next_step)
 
     def ended_by(self, name: str, error: Exception, device: Any) -> DeviceError | None:
         """Say what a failure of `name` did to the device, where it made it unusable.
@@ -136,13 +140,13 @@ class Access:
         device
             IREE's device.
         """
-        if self.kind != "cuda":
+        if self.gpu is None:
             return None
         text = str(error)
-        if not self._found:
+        if not self._end:
             if any(word in text for word in _NO_MEMORY):
                 return None
-            lost = next((word for word in _LOSSES if word in text), "") or context_error()
+            lost = next((word for word in _LOSSES if word in text), "") or context_error(self.gpu)
             if lost:
                 why = _LOSSES.get(lost, "the driver refuses all further work")
                 why += f" ({lost}), and the process's CUDA context was lost with it"
@@ -156,7 +160,7 @@ class Access:
             )
             # To end a lost device is to wait for ever for its work [H200].
             _keep_for_ever(device, *_holders)
-        return DeviceError(self._found, next_step=self._next_step, log=text)
+        return DeviceError(self._end[0], next_step=self._end[1], log=text)
 
 
 def _refuses(device: Any) -> bool:
@@ -208,9 +212,13 @@ def _somebody_is_alone() -> bool:
     return _alone is not None
 
 
-def access_to(kind: str) -> Access:
-    """The access to devices of a kind, "cuda" or "cpu": one a process."""
-    return _accesses.setdefault(kind, Access(kind))
+def access_to(device: str) -> Access:
+    """The access to a device, by its `Device.argument`: one a process."""
+    found = _accesses.get(device)
+    if found is None:
+        like = None if device in ("cuda", "cpu") else access_to("cuda")
+        found = _accesses.setdefault(device, Access(device, like))
+    return found
 
 
 def keep_in_forks(holder: object) -> None:

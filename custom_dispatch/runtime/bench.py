@@ -31,7 +31,6 @@ from custom_dispatch.runtime.bench_inputs import (
 from custom_dispatch.runtime.check import compare
 from custom_dispatch.runtime.choice import choose_device
 from custom_dispatch.runtime.copies import host_copy, native_copy
-from custom_dispatch.runtime.device import hal_device
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
@@ -176,8 +175,9 @@ class Bench:
         self.kernel = kernel if name is not None and kernel is not None else declared
         self._image: tuple[bytes, str, Kernel] | None = None
         self.native_note = self._find_image()
-        hal = rt.create_hal_module(vm_instance(), hal_device(self.device.kind))
-        self._context = rt.VmContext(vm_instance(), [hal, file.vm_module])
+        hal = rt.create_hal_module(vm_instance(), self.function.device)
+        with self.function.access:
+            self._context = rt.VmContext(vm_instance(), [hal, file.vm_module])
         self._vm_function = file.vm_module.lookup_function(self.function.name)
 
     def _find_image(self) -> str:
@@ -234,12 +234,12 @@ class Bench:
         if reference and given is not None and kernel is not None and kernel.reference is not None:
             wanted = reference_results(kernel, [_copy(value) for value in given])
             agreements.append(_agreement("the reference", kernel, results, wanted))
-        calls = self._calls(inputs)
         known = kernel if kernel is not None and given is not None else None
         moved = None if known is None else bytes_moved(known, inputs.dims)
-        with ExitStack() as stack:
+        with self.function.access, ExitStack() as stack:
+            calls = self._calls(inputs)
             if self._image is not None and given is not None and kernel is not None:
-                context = stack.enter_context(NativeContext())
+                context = stack.enter_context(NativeContext(self.device.index))
                 launch, found = native_launch(context, *self._image, inputs, self.capability)
                 agreements.append(_agreement("the native launch", kernel, results, found))
                 calls["native"] = _timed(launch.run)
@@ -300,7 +300,7 @@ class Bench:
         return tuple(map(numpy.asarray, several))
 
     def _calls(self, inputs: BenchInputs) -> dict[str, Callable[[], float]]:
-        device = hal_device(self.device.kind)
+        device = self.function.device
         kinds = self.function.type.inputs
         arguments: list[Any] = []
         plain = rt.VmVariantList(len(kinds))

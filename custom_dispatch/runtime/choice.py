@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.host_cpu import host_cpu
+from custom_dispatch.kernel.device_name import read_device
 from custom_dispatch.kernel.target import AARCH64, host_architecture
-from custom_dispatch.runtime.device import (
-    Device,
-    check_device_name,
-    device_problem,
-    devices,
-)
+from custom_dispatch.runtime.device import Device, device_of, device_problem, devices
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.manifest import Manifest
 
@@ -61,7 +57,7 @@ def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
     Parameters
     ----------
     wanted
-        "auto": CUDA if the module holds something for the GPU that is here, else the CPU.
+        "auto": the first GPU if the module holds something for it, else the CPU.
     label
         The module's name in messages.
     manifest
@@ -72,9 +68,10 @@ def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
     DeviceError
         The module does not run on the device that is wanted, or on none that is here.
     """
-    check_device_name(wanted)
+    wanted = read_device(wanted)
+    name = "cuda" if wanted in ("auto", "cpu") else wanted
     cpu = devices()[-1]
-    cuda_problem = why_not_cuda(label, manifest)
+    cuda_problem = why_not_cuda(label, manifest, name)
     cpu_problem = why_not_cpu(label, manifest)
     if wanted == "cpu" or (wanted == "auto" and cuda_problem is not None):
         if cpu_problem is None:
@@ -85,22 +82,22 @@ def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
         raise DeviceError(f"{label} runs on no device here. {cuda_problem} {cpu_problem}")
     if cuda_problem is not None:
         raise DeviceError(cuda_problem)
-    gpu = devices()[0]
+    gpu = device_of(name)
     target = manifest.best_for(gpu.compute_capability or 0) if manifest else None
     reason = f"objects for {target}" if target else "the module does not say what it holds"
     return Choice(gpu, reason)
 
 
-def why_not_cuda(label: str, manifest: Manifest | None) -> str | None:
-    """Why a module does not run on the first GPU: None when it does, else a sentence or two."""
+def why_not_cuda(label: str, manifest: Manifest | None, name: str = "cuda") -> str | None:
+    """Why a module does not run on a GPU: None when it does, else a sentence or two."""
     if manifest is not None and not manifest.cuda_targets:
         return f"{label} holds no object for a GPU; compile it with a target cuda:sm_XX."
-    problem = device_problem("cuda")
+    problem = device_problem(name)
     if problem is not None:
         return problem
     if manifest is None:
         return None
-    gpu = devices()[0]
+    gpu = device_of(name)
     target = manifest.best_for(gpu.compute_capability or 0)
     if target is None:
         held = ", ".join(str(item.arch) for item in manifest.cuda_targets)
@@ -168,7 +165,7 @@ def why_not(
     Parameters
     ----------
     device
-        "cuda" or "cpu".
+        "cuda" or "cpu", or "cuda:1" for the second GPU.
     module
         A `.vmfb`, its bytes, or what `cd.compile` returned.
 
@@ -184,7 +181,7 @@ def why_not(
     ModuleFileError
         The file is missing or no module.
     """
-    check_device_name(device)
+    device = read_device(device)
     if module is None:
         return device_problem(device)
     from custom_dispatch.runtime.module_file import ModuleFile

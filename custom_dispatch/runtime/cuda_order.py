@@ -12,9 +12,6 @@ what other libraries have under way is waited for on the host, here:
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable
-from typing import Any
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.runtime import primary_context
@@ -24,28 +21,13 @@ _LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
 DLPack numbers them so too, and they are never destroyed."""
 _NOT_READY = 600
-_given_to: set[int] = set()
+_given_to: dict[int, set[int]] = {}
+"""The streams that arrays of each GPU were given to."""
 _ANYBODY = -1
-_thread = threading.local()
 
 
-def enter_thread() -> None:
-    """Make the context that IREE uses the calling thread's, if that has none yet.
-
-    A context is a thread's own (CUDA Driver API, cuCtxSetCurrent), and IREE makes it that of the
-    thread which opens the device; `cuMemAlloc` fails in every other one.
-    """
-    if getattr(_thread, "has_context", False):
-        return
-    driver, current = primary_context.driver(), ctypes.c_void_p()
-    driver.cuCtxGetCurrent(ctypes.byref(current))
-    if not current.value:
-        driver.cuCtxSetCurrent(primary_context.primary_context())
-    _thread.has_context = True
-
-
-def note_export(stream: int | None) -> None:
-    """Say that an array on the GPU was given to another library.
+def note_export(gpu: int, stream: int | None) -> None:
+    """Say that an array on a GPU was given to another library.
 
     Parameters
     ----------
@@ -54,39 +36,37 @@ def note_export(stream: int | None) -> None:
     """
     known = (_LEGACY_STREAM, _PER_THREAD_STREAM)
     # Another stream may be destroyed, and must not be asked for then.
-    _given_to.add(_LEGACY_STREAM if stream is None else stream if stream in known else _ANYBODY)
+    found = _LEGACY_STREAM if stream is None else stream if stream in known else _ANYBODY
+    _given_to.setdefault(gpu, set()).add(found)
 
 
-def wait_for_users() -> None:
-    """Wait for what other libraries do with arrays that they were given, if they were given any."""
-    if not _given_to:
+def wait_for_users(gpu: int) -> None:
+    """Wait for what other libraries do with a GPU's arrays, if they were given any.
+
+    Whoever calls this, or `wait_for_stream`, holds the GPU's `Access`, and so its context.
+    """
+    streams = _given_to.get(gpu)
+    if not streams:
         return
-    if _ANYBODY in _given_to:
-        _within_context(lambda driver: driver.cuCtxSynchronize())
+    if _ANYBODY in streams:
+        check_status(primary_context.driver().cuCtxSynchronize())
     else:
-        for stream in tuple(_given_to):
+        for stream in tuple(streams):
             wait_for_stream(stream)
 
 
 def wait_for_stream(stream: int) -> None:
     """Wait until everything that was ordered before a stream is done."""
-
-    def wait(driver: Any) -> int:
-        handle = ctypes.c_void_p(stream)
-        status: int = driver.cuStreamQuery(handle)
-        return driver.cuStreamSynchronize(handle) if status == _NOT_READY else status
-
-    _within_context(wait)
+    driver, handle = primary_context.driver(), ctypes.c_void_p(stream)
+    status = driver.cuStreamQuery(handle)
+    check_status(driver.cuStreamSynchronize(handle) if status == _NOT_READY else status)
 
 
-def _within_context(wait: Callable[[Any], int]) -> None:
-    driver = primary_context.driver()
-    status = primary_context.push()
-    if status == 0:
-        status = wait(driver)
-        primary_context.pop()
+def check_status(status: int) -> None:
+    """Require that the GPU works: the driver answers with the error of any work before."""
     if status != 0:
+        name = error_name(primary_context.driver(), status)
         raise DeviceError(
-            f"The GPU's work for another library has failed: {error_name(driver, status)}.",
+            f"The GPU's work for another library has failed: {name}.",
             next_step="start a new process; run it under compute-sanitizer to find the place.",
         )

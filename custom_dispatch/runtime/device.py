@@ -10,13 +10,10 @@ from typing import Any
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.host_cpu import host_cpu
-from custom_dispatch.kernel.names import is_one_of, shown
+from custom_dispatch.kernel.device_name import gpu_index, gpu_name, read_device
 from custom_dispatch.runtime.access import access_to
-from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state
+from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
 
-DEVICE_NAMES = ("auto", "cuda", "cpu")
-CHECKED = "cpu:checked"
-"""What a kernel can be called on besides: the CPU, with checks."""
 _DRIVERS = {"cuda": "cuda", "cpu": "local-task"}
 """IREE's driver for each kind of device."""
 
@@ -26,7 +23,7 @@ class Device:
     """Something that modules can run on."""
 
     kind: str
-    """"cuda" or "cpu": what `device=` is called with."""
+    """"cuda" or "cpu"."""
     name: str
     """The product's name, as its driver or the kernel tells it."""
     compute_capability: int | None = None
@@ -34,13 +31,18 @@ class Device:
     memory_bytes: int | None = None
     """A GPU's memory."""
     index: int = 0
-    """A GPU's place among those that the driver shows to this process. "cuda" is the first."""
+    """A GPU's number: its place among those that the driver shows to this process, from 0."""
+
+    @property
+    def argument(self) -> str:
+        """What `device=` is called with: "cuda" for the first GPU, then "cuda:1"; or "cpu"."""
+        return gpu_name(self.index) if self.kind == "cuda" else self.kind
 
     def __str__(self) -> str:
         if self.compute_capability is None:
             return f"cpu ({self.name})"
         memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 2**30:.0f} GiB"
-        return f"cuda ({self.name}, sm_{self.compute_capability}{memory})"
+        return f"{self.argument} ({self.name}, sm_{self.compute_capability}{memory})"
 
 
 def devices() -> tuple[Device, ...]:
@@ -58,17 +60,28 @@ def device_problem(device: str) -> str | None:
     Parameters
     ----------
     device
-        "cuda" or "cpu".
+        "cuda" or "cpu", or "cuda:1" for the second GPU.
 
     Raises
     ------
     DeviceError
         No device has that name.
     """
-    check_device_name(device)
-    if device != "cuda":
+    index = gpu_index(read_device(device))
+    if index is None:
         return None
-    return access_to("cuda").problem or driver_state().problem or _without_driver() or None
+    state = driver_state()
+    problem = access_to("cuda").problem or state.problem or _without_driver()
+    if problem or index < max(len(state.gpus), 1):
+        return problem or None
+    here = f"this process is shown {listed([gpu.name for gpu in state.gpus])}, from cuda:0 on"
+    return f"There is no {device}: {here}. Choose one of these, or change {VISIBLE_DEVICES}."
+
+
+def device_of(name: str) -> Device:
+    """The GPU that is here under a name, or the CPU."""
+    index = gpu_index(name)
+    return devices()[-1 if index is None else index]
 
 
 @functools.cache
@@ -91,35 +104,14 @@ def iree_drivers() -> tuple[str, ...]:
     return tuple(rt.query_available_drivers())
 
 
-def check_device_name(device: str, *, of_kernel: bool = False) -> str:
-    """Return the name if it is one.
+@functools.cache
+def hal_device(name: str) -> Any:
+    """IREE's device, made once a process.
 
     Parameters
     ----------
-    of_kernel
-        Whether a kernel is called, which also runs on `CHECKED`.
-
-    Raises
-    ------
-    DeviceError
-        It is none.
-    """
-    names = (*DEVICE_NAMES, CHECKED) if of_kernel else DEVICE_NAMES
-    if not is_one_of(device, names):
-        index = device.removeprefix("cuda:") if isinstance(device, str) else ""
-        raise DeviceError(
-            f"{shown(device)} is not a device.",
-            expected=" or ".join(names),
-            next_step=f'choose "cuda", and set {VISIBLE_DEVICES}={index} for that GPU.'
-            if index.isdecimal()
-            else "choose one of these; cd.devices() lists what is here.",
-        )
-    return device
-
-
-@functools.cache
-def hal_device(kind: str) -> Any:
-    """IREE's device of a kind, made once a process.
+    name
+        As of `Device.argument`.
 
     Raises
     ------
@@ -128,20 +120,28 @@ def hal_device(kind: str) -> Any:
     """
     import iree.runtime as rt
 
-    problem = device_problem(kind)
+    problem = device_problem(name)
     if problem is not None:
         raise DeviceError(problem)
+    gpu = gpu_index(name)
     try:
-        # Not IREE's own cache: it would give a forked process the devices of its parent.
-        device = _open_cuda() if kind == "cuda" else rt.get_device(_DRIVERS[kind], cache=False)
+        # IREE makes the context of the GPU that it opens that of the thread, and leaves it so.
+        with access_to(name):
+            # Not IREE's own cache: it would give a forked process the devices of its parent.
+            device = rt.get_device(_DRIVERS[name], cache=False) if gpu is None else _open_cuda(gpu)
     except Exception as error:
         raise DeviceError(
-            f"IREE could not open the device {kind}.",
+            f"IREE could not open the device {name}.",
             next_step="run `custom-dispatch doctor`; IREE says:",
             log=str(error),
         ) from error
-    _opened.append((kind, device))
+    _opened.append((name, device))
     return device
+
+
+def name_of_hal(hal: Any) -> str | None:
+    """The name of a device of IREE; None for one that others opened."""
+    return next((name for name, device in _opened if device is hal), None)
 
 
 _KEPT = "*;*;100000"
@@ -149,8 +149,8 @@ _KEPT = "*;*;100000"
 `OpenDevice.give_back_memory` says why there is no limit, and when they go."""
 
 
-def _open_cuda() -> Any:
-    """IREE's CUDA device, with buffers that are kept for later calls.
+def _open_cuda(gpu: int) -> Any:
+    """IREE's device for a GPU, with buffers that are kept for later calls.
 
     As it is by default, IREE takes results and transients from a memory pool of the driver's, which
     gives everything back whenever a call is done: 70 us a call of little work, 2 ms for 1 GiB
@@ -168,11 +168,11 @@ def _open_cuda() -> Any:
         rt.flags.parse_flags(flag.format("true"))
     heaps = ("device_local", "host_local", "host_local|host_cached")
     pools = ",".join(f"{heap}={_KEPT}" for heap in heaps)
-    return driver.create_default_device(allocators=[f"caching:{pools}"])
+    return driver.create_device_by_uri(f"cuda://{gpu}", allocators=[f"caching:{pools}"])
 
 
 _opened: list[tuple[str, Any]] = []
-"""Every device that `hal_device` made, with its kind."""
+"""Every device that `hal_device` made, with its name."""
 
 
 def _forked() -> None:
@@ -182,7 +182,7 @@ def _forked() -> None:
     if not _opened:
         return
     # A driver holds the threads of its devices, so the child needs a new one.
-    drivers = [rt.get_driver(_DRIVERS[kind]) for kind, _ in _opened]
+    drivers = [rt.get_driver(_DRIVERS[name.partition(":")[0]]) for name, _ in _opened]
     for kept in (*drivers, *(device for _, device in _opened)):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     rt._binding.clear_hal_driver_cache()

@@ -61,8 +61,8 @@ class DeviceArray:
 
     @property
     def device(self) -> str:
-        """Where it is: "cuda" or "cpu"."""
-        return self._device.kind
+        """Where it is: "cpu", "cuda" for the first GPU, then "cuda:1"."""
+        return self._device.name
 
     @property
     def ready(self) -> bool:
@@ -140,7 +140,7 @@ class DeviceArray:
         self.wait()
         with self._device.access:
             if self._device.is_cuda:
-                note_export(stream)
+                note_export(self._device.gpu, stream)
             kind = self.element_type
             named = "u8" if kind.name.startswith("f8") else kind.name
             code = exact_element_type(named)

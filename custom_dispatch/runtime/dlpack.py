@@ -19,6 +19,8 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime.driver import driver_state
 
 CPU = 1
 CUDA = 2
@@ -98,10 +100,23 @@ class ForeignArray:
             # PyTorch says its stream: to wait for that is quicker than to have an event recorded.
             stream = sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
             self.stream = stream or _LEGACY_STREAM
-            self._capsule = value.__dlpack__(stream=_NO_ORDER)
+            try:
+                self._capsule = value.__dlpack__(stream=_NO_ORDER)
+            except BufferError as error:
+                # The last check: it is on PyTorch's current GPU. To change that one and back would
+                # replace the context that a call of ours holds.
+                if "different CUDA device" not in str(error):
+                    raise
+                self._capsule = sys.modules["torch"].utils.dlpack.to_dlpack(value)
         else:
             self.stream = _LEGACY_STREAM
-            self._capsule = value.__dlpack__(stream=_LEGACY_STREAM)
+            # What CuPy has under way is on the current stream of the current GPU.
+            pushed = len(driver_state().gpus) > 1 and primary_context.push(self.device[1]) == 0
+            try:
+                self._capsule = value.__dlpack__(stream=_LEGACY_STREAM)
+            finally:
+                if pushed:
+                    primary_context.pop()
         tensor = _Tensor.from_address(_pointer_of(self._capsule, b"dltensor"))
         self._tensor = tensor
         self.shape: tuple[int, ...] = tuple(tensor.shape[: tensor.ndim])

@@ -97,7 +97,7 @@ def has_initialised() -> bool:
     return _initialised
 
 
-def context_error() -> str:
+def context_error(gpu: int) -> str:
     """What CUDA says of the context that IREE shares with others; empty while it works.
 
     The question is the cheapest that is answered with the error of an earlier, asynchronous launch
@@ -106,7 +106,7 @@ def context_error() -> str:
     if not _initialised:
         return ""
     library = primary_context.driver()
-    status = primary_context.push()
+    status = primary_context.push(gpu)
     if status == 0:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         status = library.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))

@@ -22,6 +22,7 @@ from custom_dispatch.errors import (
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.buffer import Buffer, Out
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
@@ -29,10 +30,11 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.declaration import ValueType
-from custom_dispatch.runtime.device import CHECKED, check_device_name, device_problem, devices
+from custom_dispatch.runtime.device import device_of, device_problem
 from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import check_array, read_array, shape_of
+from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
 from custom_dispatch.runtime.leading import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
@@ -72,7 +74,10 @@ def _drop(kernel: int) -> None:
 def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Run a kernel, or that of a choice or a family which a call wants; see `call`."""
     kernel = bound.kernel
-    check_device_name(bound.device, of_kernel=True)
+    device = read_device(bound.device, of_kernel=True)
+    if device in ("auto", "cuda") and len(driver_state().gpus) > 1:
+        index = gpu_of((*arguments, *keywords.values()))
+        device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
     if isinstance(kernel, Family):
         values, arguments, keywords = kernel.split(arguments, keywords)
@@ -80,10 +85,10 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
     elif isinstance(kernel, Choice):
         from custom_dispatch.runtime.eager_choice import choose
 
-        kernel = choose(kernel, arguments, keywords, bound.device)
+        kernel = choose(kernel, arguments, keywords, device)
     return call(
         kernel,
-        bound.device,
+        device,
         arguments,
         keywords,
         compiler=bound.compiler,
@@ -322,21 +327,22 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
 
 
 def kind_of_device(kernel: Kernel, device: str) -> str:
-    """Where a call runs: "cuda", "cpu" or "cpu:checked".
+    """Where a call runs: "cuda", "cuda:1", "cpu" or "cpu:checked".
 
     Raises
     ------
     DeviceError
         There is no such device, or none that is usable.
     """
-    check_device_name(device, of_kernel=True)
+    index = gpu_index(read_device(device, of_kernel=True))
     if device in ("cpu", CHECKED):
         return device
-    problem = device_problem("cuda")
-    if problem is not None and device == "cuda":
+    name = gpu_name(index or 0)
+    problem = device_problem(name)
+    if problem is not None and index is not None:
         raise DeviceError(problem)
-    usable = problem is None and (device == "cuda" or not kernel.objects or _fitting(kernel))
-    return "cuda" if usable else "cpu"
+    usable = index is not None or not kernel.objects or _fitting(kernel, name)
+    return name if problem is None and usable else "cpu"
 
 
 def _function(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
@@ -369,11 +375,12 @@ def module_for(
     include_dirs: Sequence[Path] = (),
     store: bool = True,
 ) -> CompiledModule:
-    """What a call of a kernel runs on a device of this machine: "cuda", "cpu" or "cpu:checked"."""
+    """What a call of a kernel runs on a device of this machine; `kind_of_device` names it."""
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.compilation import compile as compile_module
 
-    target = target_for_gpu(kernel) if kind == "cuda" else _target_for_cpu(kind)
+    on_gpu = gpu_index(kind) is not None
+    target = target_for_gpu(kernel, kind) if on_gpu else _target_for_cpu(kind)
     return compile_module(
         None,
         kernel,
@@ -382,7 +389,7 @@ def module_for(
         include_dirs=include_dirs,
         store=store,
         # On the CPU, what takes longer to compile would gain nothing.
-        asynchronous=kind == "cuda",
+        asynchronous=on_gpu,
     )
 
 
@@ -392,7 +399,7 @@ def keep(kernel: Kernel, kind: str, module: bytes) -> None:
 
 
 def _loaded(kernel: Kernel, kind: str, module: CompiledModule | bytes) -> Function:
-    program = load(module, device="cuda" if kind == "cuda" else "cpu")
+    program = load(module, device="cpu" if kind == CHECKED else kind)
     return program.function(kernel.name)
 
 
@@ -400,27 +407,27 @@ def _target_for_cpu(kind: str) -> Target:
     return Target.parse(CHECKED) if kind == CHECKED else Target("cpu", cpu="host")
 
 
-def target_for_gpu(kernel: Kernel) -> Target:
-    """The best target for the GPU: of the objects declared, or of what a source can be built for;
+def target_for_gpu(kernel: Kernel, gpu: str = "cuda") -> Target:
+    """The best target for a GPU: of the objects declared, or of what a source can be built for;
     and of those that have an implementation of their own.
 
     A GPU newer than this package knows takes PTX of the latest architecture before it.
     """
-    return Target("cuda", max(_fitting(kernel), default=Arch(_capability())))
+    return Target("cuda", max(_fitting(kernel, gpu), default=Arch(_capability(gpu))))
 
 
-def _fitting(kernel: Kernel) -> list[Arch]:
-    """The architectures whose code the GPU runs, of the objects declared, or else of all known;
+def _fitting(kernel: Kernel, gpu: str) -> list[Arch]:
+    """The architectures whose code a GPU runs, of the objects declared, or else of all known;
     and of the implementations for single targets.
     """
     declared = [item.cuda_arch for item, _ in kernel.objects]
     known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
     more = [item.arch for item, form in kernel.variants if item.arch and form.source is not None]
-    return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability())]
+    return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability(gpu))]
 
 
-def _capability() -> int:
-    return devices()[0].compute_capability or 0
+def _capability(gpu: str) -> int:
+    return device_of(gpu).compute_capability or 0
 
 
 def _as_declared(kernel: Kernel, results: Any) -> Any:

@@ -9,12 +9,12 @@ from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.device_name import CHECKED, gpu_index
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.runtime.device import CHECKED
 from custom_dispatch.runtime.eager import (
     kind_of_device,
     match_arguments,
@@ -95,9 +95,9 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
 
 def targets_here(choice: Choice, kind: str) -> list[Target]:
     """Where calls on a kind of device run, the preferred one first."""
-    if kind != "cuda":
+    if gpu_index(kind) is None:
         return [Target("cpu", cpu="host", checked=kind == CHECKED)]
-    of_kernels = {target_for_gpu(kernel) for kernel in choice.kernels}
+    of_kernels = {target_for_gpu(kernel, kind) for kernel in choice.kernels}
     return sorted(of_kernels, key=lambda target: target.cuda_arch, reverse=True)
 
 

@@ -215,7 +215,7 @@ class Function:
     def _wait_for_others(self, needs: Needs) -> None:
         """Wait for the work of other libraries on the GPU, which IREE's fences do not know."""
         self.open_device.count_call()
-        wait_for_users()
+        wait_for_users(self.open_device.gpu)
         for stream in needs.streams:
             wait_for_stream(stream)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -13,6 +15,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.runtime import dlpack
 from custom_dispatch.runtime.arrays import HostArray, hal_element_type, to_device
 from custom_dispatch.runtime.declaration import ValueType
+from custom_dispatch.runtime.device import name_of_hal
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.flight import Flight
@@ -20,6 +23,8 @@ from custom_dispatch.runtime.open_device import OpenDevice
 
 Array: TypeAlias = "HostArray | DeviceArray | ForeignArray | rt.DeviceArray"
 
+_UNREADABLE = (BufferError, RuntimeError, TypeError, ValueError, AttributeError)
+"""What other libraries raise where they do not give an array."""
 _CPU_ALIGNMENT = 64
 """What IREE's CPU devices require of buffers (IREE_HAL_HEAP_BUFFER_ALIGNMENT)."""
 _CUDA_ALIGNMENT = 16
@@ -49,7 +54,7 @@ def read_array(value: Any, what: str) -> Array:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         try:
             return ForeignArray(value)
-        except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+        except _UNREADABLE as error:
             raise CallError(
                 f"{sentence(what)} cannot be read as an array: {error}.",
                 expected="an array that offers DLPack",
@@ -61,6 +66,19 @@ def read_array(value: Any, what: str) -> Array:
         expected="a numpy array, or one that offers DLPack",
         next_step="make it an array with the declared dtype: numpy.asarray(value, dtype=...).",
     )
+
+
+def gpu_of(values: Iterable[Any]) -> int | None:
+    """The number of the GPU that the first array is on which is on one; None if none is."""
+    for value in values:
+        found = gpu_of(value) if isinstance(value, tuple) else None
+        if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack_device__"):
+            with contextlib.suppress(*_UNREADABLE):  # `read_array` says what is wrong
+                kind, index = value.__dlpack_device__()
+                found = index if kind in dlpack.ON_CUDA else None
+        if found is not None:
+            return found
+    return None
 
 
 def shape_of(array: Array) -> tuple[int, ...]:
@@ -167,10 +185,13 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
     if isinstance(array, numpy.ndarray):
         return to_device(device.hal, array, kind)
     if isinstance(array, rt.DeviceArray):
+        there = device.name if array._device is device.hal else name_of_hal(array._device)
+        if there not in (device.name, None):
+            raise _elsewhere(what, there, device, "array.to_host()")
         return array._buffer_view
     if isinstance(array, DeviceArray):
-        if array.open_device is not device and array.device != device.kind:
-            raise _elsewhere(what, array.device, device, "array.to_host()")
+        if array.device != device.name:
+            raise _elsewhere(what, array.open_device, device, "array.to_host()")
         return array.view
     if array.device[0] in dlpack.ON_HOST:
         direct = not device.is_cuda and _fits(array, _CPU_ALIGNMENT)
@@ -178,8 +199,9 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
             return to_device(device.hal, array.to_numpy().view(kind.to_numpy()), kind)
         return array.hand_over(device.hal, int(hal_element_type(kind)))
     if array.device[0] not in dlpack.ON_CUDA or not device.is_cuda:
-        there = "cuda" if array.device[0] in dlpack.ON_CUDA else f"device {array.device}"
-        raise _elsewhere(what, there, device, "a copy on the CPU: tensor.cpu()")
+        on_gpu = array.device[0] in dlpack.ON_CUDA
+        where = f"cuda:{array.device[1]}" if on_gpu else f"device {array.device}"
+        raise _elsewhere(what, where, device, "a copy on the CPU: tensor.cpu()")
     return _place_on_gpu(device, array, kind, what)
 
 
@@ -255,8 +277,9 @@ def place_written(device: OpenDevice, array: Array, kind: ElementType, what: str
 
 
 def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, what: str) -> Any:
-    if array.device[1] != device.dlpack[1]:
-        raise _elsewhere(what, f"cuda:{array.device[1]}", device, "a copy on the first GPU")
+    if array.device[1] != device.gpu:
+        instead = f'a copy on that GPU, as tensor.to("cuda:{device.gpu}") makes'
+        raise _elsewhere(what, f"cuda:{array.device[1]}", device, instead)
     if 0 in array.shape:
         return to_device(device.hal, numpy.empty(array.shape, kind.to_numpy()), kind)
     if not array.contiguous:
@@ -280,7 +303,7 @@ def _fits(array: ForeignArray, alignment: int) -> bool:
     return array.contiguous and not array.address % alignment and 0 not in array.shape
 
 
-def _elsewhere(what: str, where: str, device: OpenDevice, instead: str) -> CallError:
+def _elsewhere(what: str, where: object, device: OpenDevice, instead: str) -> CallError:
     return CallError(
         f"{sentence(what)} is on {where}, and the program runs on {device}.",
         expected=f"an array on {device} or in host memory",

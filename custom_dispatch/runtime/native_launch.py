@@ -20,6 +20,7 @@ import numpy
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
 from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime.driver import error_name
 
 _MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -33,7 +34,7 @@ _QUEUED = 256
 
 
 class NativeContext:
-    """The first GPU's primary context, current on this thread between `with` and its end.
+    """A GPU's primary context, current on this thread between `with` and its end.
 
     Raises
     ------
@@ -41,7 +42,8 @@ class NativeContext:
         There is no driver or no GPU, or the driver reports an error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: int = 0) -> None:
+        self._gpu = gpu
         try:
             self._library = primary_context.driver()
         except OSError as problem:
@@ -53,7 +55,7 @@ class NativeContext:
         self._modules: dict[bytes, ctypes.c_void_p] = {}
 
     def __enter__(self) -> NativeContext:
-        self.check("cuCtxPushCurrent", primary_context.push())
+        self.check("cuCtxPushCurrent", primary_context.push(self._gpu))
         return self
 
     def __exit__(
@@ -83,11 +85,8 @@ class NativeContext:
         """Make an error of a status that is one."""
         if status == 0:
             return
-        name = ctypes.c_char_p()
-        known = self._library.cuGetErrorName(status, ctypes.byref(name)) == 0
-        text = name.value.decode("ascii", "replace") if known and name.value else f"error {status}"
         raise DeviceError(
-            f"The CUDA driver's {function} failed with {text}.",
+            f"The CUDA driver's {function} failed with {error_name(self._library, status)}.",
             next_step="run the program under compute-sanitizer, or see docs/profiling.md.",
         )
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from iree import runtime as rt
 
-from custom_dispatch.runtime import dlpack
+from custom_dispatch.runtime import dlpack, primary_context
 from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.module_file import vm_instance
 
 _CALLS = 512
 _SHORT_S, _LONG_S = 0.02, 10.0
@@ -20,8 +21,8 @@ _SHORT_S, _LONG_S = 0.02, 10.0
 class OpenDevice:
     """IREE's device, and what goes with it."""
 
-    kind: str
-    """"cuda" or "cpu"."""
+    name: str
+    """As of `Device.argument`."""
     hal: Any
     """IREE's device."""
     access: Access
@@ -30,6 +31,8 @@ class OpenDevice:
     is_cuda: bool
     """Whether its arrays are in a GPU's memory."""
     _counter: Iterator[int]
+    gpu: int = 0
+    """The GPU's number."""
 
     def count_call(self) -> None:
         """Give back now and then the buffers that are kept for calls of sizes that came once."""
@@ -50,7 +53,7 @@ class OpenDevice:
         timeout
             How long to wait for the calls of other threads, in seconds.
         """
-        with self.access.alone(timeout) as alone:
+        with self.access, self.access.alone(timeout) as alone:
             if alone:
                 self.hal.allocator.trim()
         return alone
@@ -58,13 +61,27 @@ class OpenDevice:
     @property
     def dlpack(self) -> tuple[int, int]:
         """DLPack's type and number of the device."""
-        return (dlpack.CUDA, 0) if self.is_cuda else (dlpack.CPU, 0)
+        return (dlpack.CUDA, self.gpu) if self.is_cuda else (dlpack.CPU, 0)
 
     def __str__(self) -> str:
-        return self.kind
+        return f"cuda:{self.gpu}" if self.is_cuda else self.name
 
 
-def open_device(kind: str, hal: Any, access: Access) -> OpenDevice:
+class OpenModule:
+    """IREE's context of a module, unloaded in that of its GPU wherever the last reference ends."""
+
+    def __init__(self, access: Access, modules: list[Any]) -> None:
+        self._gpu = access.gpu
+        self.invoke = rt.VmContext(vm_instance(), modules).invoke
+
+    def __del__(self) -> None:
+        if self._gpu is not None and primary_context.push(self._gpu) == 0:
+            self.__dict__.clear()
+            primary_context.pop()
+
+
+def open_device(name: str, hal: Any, access: Access) -> OpenDevice:
     """Put a device of IREE together with what goes with it."""
     reached = rt.HalFence.create_at(hal.create_semaphore(0), 0)
-    return OpenDevice(kind, hal, access, reached, kind == "cuda", itertools.count())
+    is_cuda = access.gpu is not None
+    return OpenDevice(name, hal, access, reached, is_cuda, itertools.count(), access.gpu or 0)

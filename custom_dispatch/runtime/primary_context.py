@@ -1,8 +1,9 @@
-"""The first GPU's primary context, which IREE, the CUDA runtime and this package share.
+"""The GPUs' primary contexts, which IREE, the CUDA runtime and this package share.
 
-IREE takes it when it opens the device (iree/hal/drivers/cuda/cuda_device.c), and PyTorch and CuPy
-work in it. Whoever asks the driver about memory, streams or launches of the same buffers works in
-it, too. It is retained once a process, and kept (CUDA Driver API, "Primary Context Management").
+IREE takes that of a GPU when it opens the device (iree/hal/drivers/cuda/cuda_device.c), and PyTorch
+and CuPy work in it. Whoever asks the driver about memory, streams or launches of the same buffers
+works in it, too. Each is retained once a process, and kept (CUDA Driver API, "Primary Context
+Management").
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 LIBRARY = "libcuda.so.1"
 _lock = threading.Lock()
-_kept: ctypes.c_void_p | None = None
+_pushes: dict[int, Callable[[], int]] = {}
+"""For each GPU whose context is retained, what makes that the calling thread's."""
+_popped = ctypes.byref(ctypes.c_void_p())
+"""Where the driver writes what was popped, which nobody reads."""
 
 
 @functools.cache
@@ -29,35 +34,31 @@ def driver() -> Any:
     return ctypes.CDLL(LIBRARY)
 
 
-def _retained() -> tuple[int, ctypes.c_void_p]:
-    """The driver's status, and the context: null where there is none."""
-    global _kept
+def _retain(gpu: int) -> int:
+    """Retain a GPU's context, once; the driver's status."""
     with _lock:
-        if _kept is not None:
-            return 0, _kept
+        if gpu in _pushes:
+            return 0
         library, device, context = driver(), ctypes.c_int(), ctypes.c_void_p()
-        status = library.cuInit(0)
-        status = status or library.cuDeviceGet(ctypes.byref(device), 0)
+        status: int = library.cuInit(0)
+        status = status or library.cuDeviceGet(ctypes.byref(device), gpu)
         status = status or library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
         if status == 0:
-            _kept = context
-        return status, context
-
-
-def primary_context() -> ctypes.c_void_p:
-    """The context; null where there is none, which every function then answers with an error."""
-    return _retained()[1]
-
-
-def push() -> int:
-    """Make the context the calling thread's until `pop`; the driver's status."""
-    status, context = _retained()
-    if status:
+            _pushes[gpu] = functools.partial(library.cuCtxPushCurrent_v2, context)
         return status
-    pushed: int = driver().cuCtxPushCurrent_v2(context)
-    return pushed
+
+
+def push(gpu: int) -> int:
+    """Make a GPU's context the calling thread's until `pop`; the driver's status.
+
+    After that the thread has again what it had, or none: PyTorch's and CuPy's current device is
+    that of the thread's context (CUDA Driver API, "Context Management").
+    """
+    if gpu not in _pushes and (status := _retain(gpu)):
+        return status
+    return _pushes[gpu]()
 
 
 def pop() -> None:
     """Undo the last `push`."""
-    driver().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    driver().cuCtxPopCurrent_v2(_popped)

@@ -28,7 +28,7 @@ from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.leading import LeadingFunction
 from custom_dispatch.runtime.manifest import Manifest
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.open_device import open_device
+from custom_dispatch.runtime.open_device import OpenModule, open_device
 from custom_dispatch.runtime.parameters import open_parameters
 from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
 
@@ -46,22 +46,23 @@ class Program:
         self.manifest: Manifest | None = file.manifest
         self.label = file.label
         self._size_bytes, self._parts = file.size_bytes, file.parts
-        access = access_to(choice.device.kind)
+        name = choice.device.argument
+        access = access_to(name)
         with access:
-            device = hal_device(choice.device.kind)
+            device = hal_device(name)
             try:
                 hal = rt.create_hal_module(vm_instance(), device)
                 weights = (
                     [rt.create_io_parameters_module(vm_instance(), *providers)] if providers else []
                 )
                 # The context keeps the module; functions keep the context.
-                context = rt.VmContext(vm_instance(), [*weights, hal, file.vm_module])
+                context = OpenModule(access, [*weights, hal, file.vm_module])
+                opened = self._open_device = open_device(name, device, access)
                 told = file.findings()
                 findings = Findings(context, device, told) if told else None
             except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error
-        opened = self._open_device = open_device(choice.device.kind, device, access)
         order = Order()
         self._functions: dict[str, Function] = {}
         for name, points in file.functions().items():
@@ -123,7 +124,8 @@ class Program:
         Parameters
         ----------
         array
-            A numpy array, or one that offers DLPack. What is on the device already is not copied.
+            A numpy array, or one that offers DLPack. What is on the device already is not copied;
+            a `DeviceArray` of another device is, through the host's memory.
 
         Raises
         ------
@@ -132,14 +134,17 @@ class Program:
         """
         what = "the array"
         read = read_array(array, what)
-        if isinstance(read, DeviceArray):
-            return read
-        kind = dtype_of(read, what)
         device = self._open_device
+        if isinstance(read, DeviceArray):
+            if read.device == device.name:
+                return read
+            read = read.to_host()
+        kind = dtype_of(read, what)
         with device.access:
+            view = place(device, read, kind, what)
             if isinstance(read, ForeignArray) and read.stream is not None:
                 wait_for_stream(read.stream)
-            return DeviceArray(device, place(device, read, kind, what), kind)
+            return DeviceArray(device, view, kind)
 
     def __reduce__(self) -> NoReturn:
         raise CallError(
@@ -254,8 +259,9 @@ def load(
         A file, its bytes, or what `cd.compile` returned. Any `.vmfb` loads; one that this package
         made also explains itself.
     device
-        "auto" takes CUDA when the module holds something for the GPU that is here, else the CPU;
-        `Program.device_reason` says why. "cuda" and "cpu" take just that.
+        "auto" takes the first GPU when the module holds something for it, else the CPU;
+        `Program.device_reason` says why. "cuda" and "cpu" take just that, and "cuda:1" the second
+        GPU; or a `torch.device`.
     parameters
         The `.irpa` file with its weights, where that is not beside it under the same name. For
         modules that others compiled, a mapping from the scopes of parameters to files.

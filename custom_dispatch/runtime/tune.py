@@ -23,7 +23,7 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes
 from custom_dispatch.kernel.tuning_table import sizes_said
 from custom_dispatch.runtime.bench_inputs import inputs_for_kernel
-from custom_dispatch.runtime.device import devices
+from custom_dispatch.runtime.device import device_of
 from custom_dispatch.runtime.reference import reference_results
 from custom_dispatch.runtime.sample import Sample
 from custom_dispatch.runtime.tune_candidates import Built, build_each, read_objects
@@ -43,6 +43,7 @@ def tune(
     sizes: Sequence[Dims],
     target: Target,
     *,
+    device: str = "cuda",
     effort: Effort = DEFAULT_EFFORT,
     compiler: str = "auto",
     include_dirs: Sequence[Path] = (),
@@ -58,6 +59,8 @@ def tune(
         The value of every dim, once for each measurement.
     target
         What the kernels are built for: of the GPU, or the CPU.
+    device
+        The GPU, where the target is one.
     objects
         A directory of what `write_objects` built; nothing is compiled then.
     report, done
@@ -73,6 +76,7 @@ def tune(
     for dims in sizes:
         for kernel in choice.kernels:
             _check_names(kernel, dims)
+    here = device_of(device if target.is_cuda else "cpu")
     # Of the sources as they were before: an edit while they are measured makes the table stale.
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     if objects is None:
@@ -82,7 +86,8 @@ def tune(
         built = read_objects(choice, target, objects)
     rows = []
     with temporary_directory() as directory:
-        runner = Runner([_ready(item, target) for item in built], target, effort, directory)
+        ready = [_ready(item, target) for item in built]
+        runner = Runner(ready, target, here.argument, effort, directory)
         try:
             for index, dims in enumerate(sizes):
                 said = f"{index + 1} of {len(sizes)}, {sizes_said(dims)}"
@@ -93,11 +98,9 @@ def tune(
                 done(f"{said}: {_best_said(found)}")
         finally:
             runner.close()
-    kind = "cuda" if target.is_cuda else "cpu"
-    device = next(item for item in devices() if item.kind == kind)
     return Measured(
         target,
-        device.name,
+        here.name,
         ", ".join(sorted({item.compiler for item in built if item.compiler})),
         time.strftime("%Y-%m-%d"),
         digests,

@@ -113,7 +113,7 @@ class Service:
             self._device.close()
         path = question["reference"]
         self._wanted, self._of = (read_sample(Path(path)), "the reference") if path else (None, "")
-        make = OnGpu if self._asked["gpu"] else OnCpu
+        make = OnCpu if self._asked["device"] == "cpu" else OnGpu
         self._device = make(self._asked, self._kernels, question["open"])
         return {}
 

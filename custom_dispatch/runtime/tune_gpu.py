@@ -28,7 +28,7 @@ from custom_dispatch.runtime.bench_inputs import (
     launch_numbers,
     size_bytes,
 )
-from custom_dispatch.runtime.device import devices
+from custom_dispatch.runtime.device import device_of
 from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch, seconds_of
 from custom_dispatch.runtime.sample import Sample, taken
 from custom_dispatch.runtime.timing import time_in_turn
@@ -59,8 +59,9 @@ class OnGpu:
         self, asked: Mapping[str, Any], kernels: Sequence[Kernel], dims: Mapping[str, int]
     ) -> None:
         self._asked, self._kernels, self._dims = asked, kernels, dims
-        self._capability = devices()[0].compute_capability or 0
-        self._context = NativeContext().__enter__()
+        gpu = device_of(asked["device"])
+        self._capability = gpu.compute_capability or 0
+        self._context = NativeContext(gpu.index).__enter__()
         self._sets: dict[tuple[str, ...], tuple[BenchInputs, list[Addresses]]] = {}
         self._launches: dict[int, list[NativeLaunch]] = {}
 
@@ -164,8 +165,10 @@ class OnGpu:
         return self._sets[key]
 
     def _copies(self, size_bytes: int) -> int:
-        cache, free, total = ctypes.c_int(), ctypes.c_size_t(), ctypes.c_size_t()
-        self._context.call("cuDeviceGetAttribute", ctypes.byref(cache), _L2_CACHE_SIZE, 0)
+        gpu, cache = ctypes.c_int(), ctypes.c_int()
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._context.call("cuCtxGetDevice", ctypes.byref(gpu))
+        self._context.call("cuDeviceGetAttribute", ctypes.byref(cache), _L2_CACHE_SIZE, gpu)
         self._context.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         if size_bytes > free.value:
             raise CallError(

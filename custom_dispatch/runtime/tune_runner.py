@@ -64,12 +64,19 @@ class Runner:
 
     Parameters
     ----------
+    device
+        The name of the GPU, or "cpu".
     directory
         For the files that the process reads.
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], target: Target, effort: Effort, directory: Path
+        self,
+        candidates: Sequence[Candidate],
+        target: Target,
+        device: str,
+        effort: Effort,
+        directory: Path,
     ) -> None:
         self._candidates, self._effort = candidates, effort
         request = directory / "request.json"
@@ -82,7 +89,7 @@ class Runner:
             form = describe(item.kernel.for_target(target))
             kernels.append({"kernel": form, "code": str(path), "symbol": item.symbol})
         asked = {
-            "gpu": target.is_cuda,
+            "device": device,
             "kernels": kernels,
             "repetitions": effort.repetitions,
             "budget_s": effort.seconds,

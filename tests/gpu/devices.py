@@ -341,9 +341,11 @@ def out_of_memory(directory: Path) -> str:
 def _on_gpu(size: int) -> Any:
     import iree.runtime as rt
 
+    from custom_dispatch.runtime.access import access_to
     from custom_dispatch.runtime.device import hal_device
 
-    return rt.asdevicearray(hal_device("cuda"), np.broadcast_to(np.float32(1), size).copy())
+    with access_to("cuda"):
+        return rt.asdevicearray(hal_device("cuda"), np.broadcast_to(np.float32(1), size).copy())
 
 
 # -- threads, forks, the exit

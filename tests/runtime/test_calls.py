@@ -17,7 +17,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError
-from custom_dispatch.runtime import DeviceArray, eager
+from custom_dispatch.runtime import DeviceArray, device, eager
 from custom_dispatch.runtime.device import hal_device
 
 ONES = np.ones(8, np.float32)
@@ -170,7 +170,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "device name": (
         lambda: simple_mul.on("gpu")(ONES, ONES),
-        ("'gpu' is not a device", "auto or cuda or cpu or cpu:checked"),
+        (
+            "'gpu' is not a device",
+            "auto or cuda or cuda:N (GPUs count from 0) or cpu or cpu:checked",
+        ),
     ),
 }
 
@@ -239,7 +242,7 @@ def test_a_kernel_is_built_for_the_gpu_that_is_here(
     monkeypatch: pytest.MonkeyPatch, capability: int, target: str
 ) -> None:
     gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
-    monkeypatch.setattr(eager, "devices", lambda: (gpu,))
+    monkeypatch.setattr(device, "devices", lambda: (gpu,))
     assert str(eager.target_for_gpu(simple_mul)) == target
 
 
@@ -255,7 +258,7 @@ def test_a_declared_object_is_taken_where_it_fits_the_gpu(
     )
     for capability, target in ((90, "cuda:sm_90a"), (100, "cuda:sm_80")):
         gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
-        monkeypatch.setattr(eager, "devices", lambda gpu=gpu: (gpu,))
+        monkeypatch.setattr(device, "devices", lambda gpu=gpu: (gpu,))
         assert str(eager.target_for_gpu(kernel)) == target
 
 
@@ -265,7 +268,7 @@ def test_a_kernel_whose_objects_do_not_fit_the_gpu_runs_on_the_cpu(
     library = cd.build([simple_mul], ["cuda:sm_80"])
     (tmp_path / "later.ptx").write_bytes(next(iter(library.objects)).data)
     gpu = cd.devices()[-1].__class__("cuda", "some GPU", 75)
-    monkeypatch.setattr(eager, "devices", lambda: (gpu, cd.devices()[-1]))
+    monkeypatch.setattr(device, "devices", lambda: (gpu, cd.devices()[-1]))
     monkeypatch.setattr(eager, "device_problem", lambda kind: None)
     kernel = cd.Kernel(
         "simple_mul",

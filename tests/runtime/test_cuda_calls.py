@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,8 +37,8 @@ class OnTheSecond(Elsewhere):
         ),
         (
             OnTheSecond(aligned(8)),
-            "The array is on cuda:1, and the program runs on cuda",
-            "a copy on the first GPU",
+            "The array is on cuda:1, and the program runs on cuda:0.",
+            'a copy on that GPU, as tensor.to("cuda:0") makes',
         ),
     ],
     ids=["gaps", "unaligned", "another GPU"],
@@ -72,14 +74,44 @@ class Driver:
 
 def test_a_failure_of_another_librarys_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(primary_context, "driver", Driver)
-    monkeypatch.setattr(primary_context, "_retained", lambda: (0, None))
     said = "The GPU's work for another library has failed: CUDA_ERROR_ILLEGAL_ADDRESS."
     with pytest.raises(DeviceError, match=said) as caught:
         cuda_order.wait_for_stream(1)
     assert "start a new process" in str(caught.value)
     for stream in (None, 12345):  # the default one, and one that may be destroyed
-        monkeypatch.setattr(cuda_order, "_given_to", set())
-        cuda_order.wait_for_users()  # nothing was given away
-        cuda_order.note_export(stream)
+        monkeypatch.setattr(cuda_order, "_given_to", {})
+        cuda_order.wait_for_users(1)  # nothing was given away
+        cuda_order.note_export(1, stream)
+        cuda_order.wait_for_users(0)  # of another GPU
         with pytest.raises(DeviceError, match=said):
-            cuda_order.wait_for_users()
+            cuda_order.wait_for_users(1)
+
+
+def test_a_tensor_is_taken_from_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's `__dlpack__` gives tensors of its current GPU alone."""
+    import torch
+
+    class Tensor(OnTheSecond):
+        device = torch.device("cuda:1")
+        problem = ""
+
+        def __dlpack__(self, **keywords: Any) -> Any:
+            assert keywords == {"stream": -1}
+            raise BufferError(self.problem)
+
+    Tensor.__module__ = "torch"
+    streams = {torch.device("cuda:1"): 77}
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=streams[device])
+    )
+    monkeypatch.setattr(torch.utils.dlpack, "to_dlpack", lambda tensor: tensor.array.__dlpack__())
+    given = Tensor(aligned(8))
+    given.problem = "Can't export tensors that require gradient, use tensor.detach()"
+    with pytest.raises(BufferError, match="require gradient"):
+        ForeignArray(given)
+    # As in torch/_tensor.py, after every other check of the tensor.
+    text = Path(torch._tensor.__file__).read_text()
+    given.problem = "Can't export tensors on a different CUDA device index. "
+    assert text.index(given.problem) > text.index("layout other than torch.strided")
+    read = ForeignArray(given)
+    assert (read.address, read.stream) == (given.array.ctypes.data, 77)

@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "dims": (lambda p: p.simple_mul(p.to_device(aligned(4)), p.to_device(aligned(5))),
              "disagree on dim n"),
     "device": (lambda p: p.simple_mul(Elsewhere(aligned(4)), aligned(4)),
-               "Argument 0 of `simple_mul` is on cuda, and the program runs on cpu"),
+               "Argument 0 of `simple_mul` is on cuda:0, and the program runs on cpu"),
     "no array": (lambda p: p.to_device([1.0]), "The array is list"),
     "no type of kernels": (lambda p: p.to_device(np.zeros(3, "M8[s]")),
                            "The array has dtype datetime64[s]"),

@@ -255,7 +255,8 @@ def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
         f"{gpu} this machine has 3 GPUs (NVIDIA H200, NVIDIA H200, NVIDIA H200); "
         "CUDA_VISIBLE_DEVICES is '1,2'" in rows
     )
-    assert f"{gpu} not used here; with CUDA_VISIBLE_DEVICES=2 it is the first" in rows
+    second = "cuda:1 cuda:1 (NVIDIA H200, sm_90, 140 GiB)"
+    assert f'{second} taken where it is named, device="cuda:1", or by arrays on it' in rows
     assert any(row.startswith("IREE's drivers cuda, ") for row in rows)
 
 

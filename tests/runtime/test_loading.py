@@ -12,6 +12,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.cli import main
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
@@ -228,7 +229,9 @@ def test_the_reason_for_a_device_that_was_asked_for(
     assert chosen(ModuleFile(mixed.bytes), "cuda") == ("cuda", "objects for cuda:sm_90")
 
 
-def test_several_gpus_are_listed_and_the_first_is_used(driver_answers: Any) -> None:
+def test_of_several_gpus_the_first_is_used_and_others_where_they_are_named(
+    driver_answers: Any,
+) -> None:
     gpus = (Gpu(0, "NVIDIA A100", 80, 80 << 30), Gpu(1, "NVIDIA H200", 90, 141 << 30))
     driver_answers(DriverState(gpus, (13, 0), ""))
     assert [(item.kind, item.index) for item in cd.devices()] == [
@@ -238,12 +241,68 @@ def test_several_gpus_are_listed_and_the_first_is_used(driver_answers: Any) -> N
     ]
     with pytest.raises(DeviceError, match=r"this GPU \(NVIDIA A100\) is sm_80"):
         chosen(file_for("cuda:sm_90"), "cuda")
-    with pytest.raises(DeviceError) as caught:
-        cd.why_not("cuda:1")
-    assert str(caught.value) == (
-        "'cuda:1' is not a device.\n  expected: auto or cuda or cpu\n"
-        '  next step: choose "cuda", and set CUDA_VISIBLE_DEVICES=1 for that GPU.'
+    assert chosen(file_for("cuda:sm_90"), "cuda:1") == ("cuda", "objects for cuda:sm_90")
+    assert chosen(file_for("cuda:sm_80"), "cuda:0") == ("cuda", "objects for cuda:sm_80")
+    file = file_for("cuda:sm_80", "cuda:sm_90", "cpu")
+    assert [chosen(file, name)[1][-5:] for name in ("auto", "cuda", "cuda:1")] == [
+        "sm_80",
+        "sm_80",
+        "sm_90",
+    ]
+    assert cd.why_not("cuda:1") is None
+    said = (
+        "There is no cuda:2: this process is shown 2 GPUs (NVIDIA A100, NVIDIA H200), from cuda:0 "
+        "on. Choose one of these, or change CUDA_VISIBLE_DEVICES."
     )
+    assert cd.why_not("cuda:2") == said
+    with pytest.raises(DeviceError) as caught:
+        chosen(file, "cuda:2")
+    assert str(caught.value) == said
+    driver_answers(NO_DRIVER)
+    assert cd.why_not("cuda:2") == NO_DRIVER.problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cuda:", "cuda:-1", "cuda:x", "cuda:01", "cuda:99999999999", "cuda:1\n", "CUDA:1", "gpu"],
+)
+def test_a_name_of_a_device_is_read_in_one_way(name: str, mixed: CompiledModule) -> None:
+    said = (
+        f"{name!r} is not a device.\n"
+        "  expected: auto or cuda or cuda:N (GPUs count from 0) or cpu\n"
+        "  next step: choose one of these; cd.devices() lists what is here."
+    )
+    for ask in (cd.why_not, lambda name: cd.load(mixed, name)):
+        with pytest.raises(DeviceError) as caught:
+            ask(name)
+        assert str(caught.value) == said
+    with pytest.raises(DeviceError, match="is not a device"):
+        simple_mul.on(name)(1, 2)
+    for command in ("run", "bench", "check", "tune"):
+        assert main([command, "nothing.py", "--device", name]) == 2
+
+
+def test_a_target_is_no_device_and_is_told_so() -> None:
+    with pytest.raises(DeviceError) as caught:
+        cd.why_not("cuda:sm_90a")
+    assert str(caught.value) == (
+        "'cuda:sm_90a' is a target, for which code is built, and not a device.\n"
+        "  expected: auto or cuda or cuda:N (GPUs count from 0) or cpu\n"
+        '  next step: choose "cuda"; targets are given as targets=["cuda:sm_90a"].'
+    )
+    with pytest.raises(DeviceError, match='choose "cpu"; targets are given'):
+        cd.why_not("cpu:x86-64-v3")
+
+
+def test_devices_of_pytorch_are_names_too(driver_answers: Any, mixed: CompiledModule) -> None:
+    import torch
+
+    driver_answers(NO_DRIVER)
+    assert cd.load(mixed, torch.device("cpu")).device.kind == "cpu"  # type: ignore[arg-type]
+    for name in ("cuda", "cuda:1"):
+        assert cd.why_not(torch.device(name)) == NO_DRIVER.problem  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match=r"device\(type='meta'\) is not a device"):
+        cd.why_not(torch.device("meta"))  # type: ignore[arg-type]
 
 
 def test_an_unknown_function_is_answered_with_those_there_are(mixed: CompiledModule) -> None:

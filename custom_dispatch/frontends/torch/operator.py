@@ -46,7 +46,7 @@ _registered: dict[str, _Registered] = {}
 def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: Any = None) -> Any:
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
-    It takes the `In`s and `InOut`s as tensors, on the CPU or on the first GPU, and value-less
+    It takes the `In`s and `InOut`s as tensors, on the CPU or on one GPU, and value-less
     `Scalar`s as ints, floats and bools, in declaration order; a `Struct` is its numbers one by
     one. It returns the `Out`s and `InOut`s as new tensors and changes none of its arguments.
     Tensors are passed without copying, except those that are not contiguous and views that begin
@@ -214,7 +214,7 @@ def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     kernel = kernels_of(item)[0]
     device = next(_fitting(item, arguments))[1]
     values = [_passed(value) if isinstance(value, torch.Tensor) else value for value in arguments]
-    results = item.on(device.type)(*call_arguments(kernel, values))
+    results = item.on(str(device))(*call_arguments(kernel, values))
     if len(kernel.outputs) == 1:
         return torch.from_dlpack(results)
     return tuple(map(torch.from_dlpack, results))
