@@ -398,6 +398,21 @@ def test_what_a_kernel_requires_has_to_be_known_and_a_choice_decides_later() -> 
         )
 
 
+def test_a_kernel_may_give_another_layout_than_what_it_replaces() -> None:
+    """PyTorch's views were traced with the old one; `diff` has the model traced again."""
+
+    class Turned(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            turned = x.view(2, 6, 4, 16).transpose(1, 2)
+            y = (torch.relu(turned).square() * 0.5).transpose(1, 2).view(2, 6, 64)
+            return y + torch.diff(x, prepend=x[..., :1])
+
+    module = cd.torch.compile(Turned(), (torch.randn(2, 6, 64),), ["cpu"], replace=RELU[3:])
+    x = torch.randn(2, 6, 64)
+    found = torch.from_dlpack(cd.load(module, device="cpu").main(x))
+    torch.testing.assert_close(found, Turned()(x))
+
+
 def test_what_a_function_uses_often_is_looked_at_once() -> None:
     """Of sums of itself with itself there are 2**60 ways from the result to the operand."""
     value = Call("leaf", {}, torch.float32, 1)

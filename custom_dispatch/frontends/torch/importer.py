@@ -125,6 +125,14 @@ def _use_other_names(program: torch.export.ExportedProgram) -> None:
     program.graph_module.recompile()
 
 
+def _take_any_layout(program: torch.export.ExportedProgram) -> None:
+    """Reshape where the model was seen to view: a kernel in it may give another layout."""
+    for node in program.graph.nodes:
+        if node.target is torch.ops.aten.view.default:
+            node.target = torch.ops.aten.reshape.default
+    program.graph_module.recompile()
+
+
 def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments, with a copy where a tensor is given again.
 
@@ -179,6 +187,7 @@ def import_program(
         table = _decompositions(module)
         if not table:
             break
+        _take_any_layout(program)
         try:
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
