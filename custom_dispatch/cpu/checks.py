@@ -14,6 +14,7 @@ from custom_dispatch.cpu.block_memory import BARRIERS, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.findings import Finding, find, keep_staged
+from custom_dispatch.cpu.liveness import unused_loads
 from custom_dispatch.cpu.memory_access import MemoryAccess, access_of
 from custom_dispatch.cpu.monitor import (
     ANYWHERE,
@@ -24,6 +25,7 @@ from custom_dispatch.cpu.monitor import (
     IN_SHARED,
     IS_STRONG,
     IS_SWAP,
+    IS_UNUSED,
     READS,
     SPINS,
     WRITES,
@@ -78,6 +80,7 @@ class Checks:
         """The module's variables that are regions, after the operands."""
         self.local_bytes = 0
         self._origins = origins
+        self._unused = unused_loads(instructions)
         self._locals: dict[str, tuple[int, int]] = {}
         self.waiting = WaitingChecks(kernel, memory, sites)
         has_fences = any(
@@ -163,6 +166,7 @@ class Checks:
     ) -> int:
         kind = READS * access.reads | WRITES * access.writes
         kind |= IS_STRONG * access.strong | IS_SWAP * access.swap
+        kind |= IS_UNUSED * (id(instruction) in self._unused)
         where, low, high, object_ = self._range(operand, space)
         return self.sites.add(
             instruction, kind=kind, space=where, low=low, high=high, object_=object_

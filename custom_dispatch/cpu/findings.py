@@ -69,6 +69,11 @@ class Finding(IntEnum):
     DIVERGED = 12
     ABSENT = 13
     SAME_VALUE = 14
+    UNUSED = 15
+
+
+NOTES = (Finding.SAME_VALUE, Finding.UNUSED)
+"""What fails nothing."""
 
 
 _WHERE = "at {place}, thread {thread}, block {block}"
@@ -162,6 +167,13 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         "one thread that writes it",
         "let one thread write it, such as lane 0; results do not depend on it",
     ),
+    Finding.UNUSED: (
+        f"{NOTE}kernel `{{kernel}}`: nothing uses what is read of byte {{offset}} of {{object}}: "
+        "thread {thread} {verb} it at {place}, and thread {other thread} {other verb} it at "
+        "{other place}, in no order, block {block}",
+        "a read whose value is used",
+        "leave the read out; results do not depend on it",
+    ),
 }
 
 
@@ -190,9 +202,13 @@ def stage(b: Builder, finding: Finding, *, saved: str = "", **values: str) -> No
         How many bytes, an i32, are to be compared with what the access will have left there.
     """
     zero = b.const(0, 32)
-    free = b.icmp("eq", get(b, CONTEXT, PENDING), zero, "i32")
-    if not saved:
-        free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, SAVED), zero, "i32"), "i1")
+    pending = get(b, CONTEXT, PENDING)
+    free = b.icmp("eq", pending, zero, "i32")
+    if finding not in NOTES:
+        unused = b.icmp("eq", pending, b.const(Finding.UNUSED + 1, 32), "i32")
+        free = b.binary("or", free, unused, "i1")
+        if not saved:
+            free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, SAVED), zero, "i32"), "i1")
     with when(b, free):
         put(b, CONTEXT, PENDING, b.const(finding + 1, 32))
         put(b, CONTEXT, SAVED, saved or zero)
@@ -223,6 +239,7 @@ def keep_staged(b: Builder) -> None:
         kind = b.binary("sub", pending, one, "i32")
         kind = b.select(same, b.const(Finding.SAME_VALUE, 32), kind, "i32")
         put(b, staged, FOUND["kind"], kind)
+        same = is_note(b, kind)
         wrong = b.resize(b.binary("xor", same, b.const(1, 1), "i1"), 1, 32)
         put(b, CONTEXT, WRONG, b.binary("or", get(b, CONTEXT, WRONG), wrong, "i32"))
         count = get(b, CONTEXT, COUNT)
@@ -234,6 +251,12 @@ def keep_staged(b: Builder) -> None:
             for word in range(0, FOUND_BYTES, 8):
                 put(b, kept, (word, "i64"), get(b, staged, (word, "i64")))
             put(b, CONTEXT, COUNT, b.binary("add", count, one, "i32"))
+
+
+def is_note(b: Builder, kind: str) -> str:
+    """Whether a finding of some kind, an i32, fails nothing."""
+    same, unused = (b.icmp("eq", kind, b.const(note, 32), "i32") for note in NOTES)
+    return b.binary("or", same, unused, "i1")
 
 
 def kept_at(b: Builder, index: str) -> str:

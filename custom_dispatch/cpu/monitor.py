@@ -116,9 +116,10 @@ VALID_BIT: Final = 0x800
 SITE_SHIFT: Final = 12
 
 # ---- a site: an instruction, as checks know it
-READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE = 1, 2, 4, 8, 16, 32
+READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE, IS_UNUSED = 1, 2, 4, 8, 16, 32, 64
 """`IS_ALIGNED` of a barrier that all threads of a warp must execute together (`.aligned`),
-`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote."""
+`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote; `IS_UNUSED` of a read whose
+value ends in nothing."""
 KIND: Final = (0, "i32")
 SPACE: Final = (4, "i32")
 LOW: Final = (8, "i32")

@@ -21,6 +21,7 @@ from custom_dispatch.cpu.monitor import (
     CONTEXT,
     IS_STRONG,
     IS_SWAP,
+    IS_UNUSED,
     KIND,
     LENGTH,
     MOST_SAVED,
@@ -61,8 +62,7 @@ def _conflict() -> list[str]:
     b = Builder()
     who, when_ = b.load("%record", "i32", 4), b.load(b.offset("%record", 4), "i32", 4)
     both = b.binary("and", _has(b, who, STRONG_BIT), _has(b, "%kind", IS_STRONG), "i1")
-    their_site = site_at(b, b.binary("lshr", who, b.const(SITE_SHIFT, 32), "i32"))
-    theirs = get(b, their_site, KIND)
+    theirs = _kind_of(b, who)
     swap = _has(b, b.binary("or", "%kind", theirs, "i32"), IS_SWAP)
     read = _not(b, _has(b, b.binary("and", "%kind", theirs, "i32"), WRITES))
     harmless = b.binary("or", both, b.binary("and", swap, read, "i1"), "i1")
@@ -102,18 +102,18 @@ def _note() -> list[str]:
         with when(b, call(b, "conflict", _record(b, cell, _WRITE, kind), "i1")):
             # Where both only write, it is a race if the value that is there changes.
             who = b.load(cell, "i32", 4)
-            their_site = site_at(b, b.binary("lshr", who, b.const(SITE_SHIFT, 32), "i32"))
-            both = b.binary("or", kind, get(b, their_site, KIND), "i32")
+            both = b.binary("or", kind, _kind_of(b, who), "i32")
             large = b.icmp("ugt", "%size", b.const(MOST_SAVED, 32), "i32")
             matters = b.binary("or", _has(b, both, READS), large, "i1")
             saved = b.select(matters, never, "%size", "i32")
-            _stage(b, Finding.RACE, offset, who, saved)
+            _stage_race(b, offset, who, kind, saved)
         yes, no, on = (b.fresh_label(name) for name in ("writes", "reads", "noted"))
         b.cond_branch(writes, yes, no)
         b.block(yes)
         for place in (_READ, _OTHER_READ):
             with when(b, call(b, "conflict", _record(b, cell, place, kind), "i1")):
-                _stage(b, Finding.RACE, offset, b.load(b.offset(cell, place), "i32", 4))
+                reader = b.load(b.offset(cell, place), "i32", 4)
+                _stage_race(b, offset, reader, _kind_of(b, reader))
             b.store(never, b.offset(cell, place), "i32", 4)
         b.store(mine, cell, "i32", 4)
         b.store(now, b.offset(cell, 4), "i32", 4)
@@ -146,6 +146,26 @@ def _note() -> list[str]:
 
 def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str]]:
     return [("%thread", "i32"), (b.offset(cell, place), POINTER), (kind, "i32")]
+
+
+def _kind_of(b: Builder, who: str) -> str:
+    """What a recorded access does."""
+    site = site_at(b, b.binary("lshr", who, b.const(SITE_SHIFT, 32), "i32"))
+    return get(b, site, KIND)
+
+
+def _stage_race(b: Builder, offset: str, who: str, read: str, saved: str = "") -> None:
+    """Note a race with a recorded access, or only that it is one, where nothing uses the read."""
+    unused, on = b.fresh_label("unused"), b.fresh_label("raced")
+    used = b.fresh_label("used")
+    b.cond_branch(_has(b, read, IS_UNUSED), unused, used)
+    b.block(unused)
+    _stage(b, Finding.UNUSED, offset, who)
+    b.branch(on)
+    b.block(used)
+    _stage(b, Finding.RACE, offset, who, saved)
+    b.branch(on)
+    b.block(on)
 
 
 def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: str = "") -> None:

@@ -14,6 +14,7 @@ from custom_dispatch.cpu.findings import (
     REPORT_BYTES,
     TEXTS,
     Finding,
+    is_note,
     kept_at,
     key_of,
     new_among,
@@ -110,8 +111,12 @@ def _tell(b: Builder, found: str) -> None:
     """Put a finding into words, unless that was done, or there was too much of it."""
     key, told, place = key_of(b, found), _global(b, "told"), _global(b, "told_count")
     count = b.load(place, "i32", 4)
-    is_note = b.icmp("eq", get(b, found, FOUND["kind"]), b.const(Finding.SAME_VALUE, 32), "i32")
-    most = b.select(is_note, b.const(_MOST_NOTES, 32), b.const(_MOST_TOLD, 32), "i32")
+    most = b.select(
+        is_note(b, get(b, found, FOUND["kind"])),
+        b.const(_MOST_NOTES, 32),
+        b.const(_MOST_TOLD, 32),
+        "i32",
+    )
     with new_among(b, key, (count, most), lambda i: b.load(element(b, told, i, 8), "i64", 8)):
         b.store(key, element(b, told, count, 8), "i64", 8)
         b.store(b.binary("add", count, b.const(1, 32), "i32"), place, "i32", 4)

@@ -43,6 +43,21 @@ extern "C" __global__ void goes_on(const int* how, float* x) {
         x[i] = partial[1];
       }
       break;
+    case 6:  // what others may be writing is read, and nothing uses it
+      tile[i] = sum;
+      __syncthreads();
+      if (lane == 0) tile[warp] = 2 * sum;
+      {
+        float seen = *(volatile float*)&tile[1 - warp];
+        asm volatile("{ .reg .f32 r; fma.rn.f32 r, %0, %0, %0; }" ::"f"(seen));
+      }
+      break;
+    case 7:  // the same, and it tells which way to go
+      tile[i] = sum;
+      __syncthreads();
+      if (lane == 0) tile[warp] = 2 * sum;
+      if (*(volatile float*)&tile[1 - warp] > 1e30f) x[i] = 7;
+      break;
   }
 }
 

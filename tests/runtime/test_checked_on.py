@@ -53,7 +53,22 @@ def test_one_value_of_several_threads_is_a_note(
     assert [str(item.message) for item in caught] == [NOTE.format(thread, line, kind, line, kind)]
 
 
-@pytest.mark.parametrize(("how", "lines"), [(1, {"16", "17"}), (2, {"20"})])
+def test_a_race_of_a_read_that_nothing_uses_is_a_note() -> None:
+    with pytest.warns(KernelWarning) as caught:
+        found = goes_on(6)
+    assert (found == 1).all()
+    texts = [str(item.message) for item in caught]
+    assert texts == [
+        "kernel `goes_on`: nothing uses what is read of byte 4 of `tile` in shared memory: thread "
+        "(32, 0, 0) writes it at checked_on.cu:49 (`st.shared.f32`), and thread (31, 0, 0) reads "
+        "it at checked_on.cu:51 (`ld.volatile.shared.f32`), in no order, block (0, 0, 0).\n"
+        "  expected: a read whose value is used.\n"
+        "  next step: leave the read out; results do not depend on it."
+    ]
+
+
+# The last reads what only tells which way to go.
+@pytest.mark.parametrize(("how", "lines"), [(1, {"16", "17"}), (2, {"20"}), (7, {"58", "59"})])
 def test_a_race_is_not_hidden_by_a_note(how: int, lines: set[str]) -> None:
     with pytest.raises(KernelError) as caught:
         goes_on(how)
