@@ -67,7 +67,9 @@ def compile_cuda(source: str, arch: str = "sm_80", options: Sequence[str] = ()) 
 class Launch:
     """One launch of a kernel: every array is a binding, every constant an i32.
 
-    `outputs` are the arrays' indices that are updated in place and compared.
+    `outputs` are the arrays' indices that are updated in place and compared. `rounding` is by how
+    much they may differ from run to run: not at all, but where blocks add floats to one place by
+    atomics, in whatever order they happen to run.
     """
 
     entry: str
@@ -77,6 +79,7 @@ class Launch:
     block: tuple[int, int, int] = (64, 1, 1)
     grid: tuple[int, int, int] = (1, 1, 1)
     dynamic_shared_memory: int = 0
+    rounding: float = 0.0
 
 
 def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> str:

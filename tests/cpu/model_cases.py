@@ -196,6 +196,7 @@ def _products() -> list[Expected]:
                 [m, n, k, 48],
                 (16, 16, 1),
                 (4, 3, 3),
+                rounding=1e-5,
             ),
             [c + a.astype(float) @ b],
             atol=1e-4,
