@@ -3,7 +3,7 @@
 #
 #   list(APPEND CMAKE_MODULE_PATH "/path/to/custom_dispatch/cmake")
 #   include(CustomDispatch)
-#   custom_dispatch_add_ptx(kernels SOURCES scale.cu rms_norm.cu ARCHS 80 90 90a)
+#   custom_dispatch_add_ptx(kernels SOURCES scale.cu rms_norm.cu ARCHS 80 90a)
 #
 #   cmake -S . -B build && cmake --build build --target kernels     # build/scale_sm_80.ptx, ...
 #
@@ -23,7 +23,7 @@
 #   ENTRIES              kernels of the one source that are to be in the PTX, as C++ names them: a template is
 #                        instantiated. "rms_norm<float, 256>", "ns::scale", "scale(const float*, int)" for an overload
 #   ARCHS                compute capabilities: 80, 90, 90a (that chip only), 100f (its family). Without it
-#                        CUSTOM_DISPATCH_CUDA_ARCHS, without that 80 and 90
+#                        CUSTOM_DISPATCH_CUDA_ARCHS, without that 80 and 90a
 #   OUTPUT_DIRECTORY     where the PTX goes; the current binary directory by default
 #   INCLUDE_DIRECTORIES  searched for headers, relative to the current source directory
 #   OPTIONS              for nvcc; C++17 is the standard unless -std is among them
@@ -65,7 +65,7 @@ function(custom_dispatch_add_ptx target)
     set(arg_ARCHS ${CUSTOM_DISPATCH_CUDA_ARCHS})
   endif()
   if(NOT arg_ARCHS)
-    set(arg_ARCHS 80 90)
+    set(arg_ARCHS 80 90a)
   endif()
   list(REMOVE_DUPLICATES arg_ARCHS)
   set(output_directory "${CMAKE_CURRENT_BINARY_DIR}")

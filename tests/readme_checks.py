@@ -14,8 +14,10 @@ from typing import Any
 import ml_dtypes
 import numpy
 import pytest
+import torch
 
 import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli.inputs import parse_input
 from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
@@ -437,3 +439,106 @@ def _shell(bench: Bench) -> None:
     )
     assert done.returncode == 2
     assert "expected: a shell that is known, bash, zsh, fish" in done.stderr
+
+
+# -- models of PyTorch
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any], **buffers: torch.Tensor) -> None:
+        super().__init__()
+        self.function = function
+        for name, tensor in buffers.items():
+            self.register_buffer(name, tensor)
+
+    def forward(self, *arguments: Any) -> Any:
+        return self.function(self, *arguments)
+
+
+@torch.library.custom_op("readme_checks::scale_", mutates_args=("values",))
+def _scale_(values: torch.Tensor) -> None:
+    values.mul_(2)
+
+
+def _compile(function: Callable[..., Any], *arguments: torch.Tensor, **buffers: Any) -> Any:
+    model = _Model(function, **buffers).eval()
+    return cd.torch.compile(model, arguments or (torch.ones(8),), ["cpu"], kernels=[])
+
+
+def _scaled(_: Any, x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    _scale_(y)
+    return y
+
+
+def _counted(model: Any, x: torch.Tensor) -> torch.Tensor:
+    model.count = getattr(model, "count", 0) + 1
+    return x * model.count
+
+
+def _cast(_: Any, x: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return x @ x
+
+
+def _trained(_: Bench) -> None:
+    model = _Model(lambda _, x: torch.dropout(x, 0.5, train=True))
+    cd.torch.compile(model, (torch.ones(8),), ["cpu"], kernels=[])
+
+
+def _meta(_: Bench) -> None:
+    _compile(lambda model, x: x + model.weight, weight=torch.empty(8, device="meta"))
+
+
+WHOLE = torch.zeros(16)
+ROWS |= {
+    "A PyTorch model in training mode": _trained,
+    "An operator of PyTorch's that writes into its arguments": lambda _: _compile(_scaled),
+    "A way of a PyTorch model that depends on its data": lambda _: _compile(
+        lambda _, x: x if x.sum() > 0 else -x
+    ),
+    "Complex or packed numbers as an argument": lambda _: _compile(
+        lambda _, x: x + 1, torch.ones(8, dtype=torch.complex64)
+    ),
+    "A sparse tensor as an argument": lambda _: _compile(
+        lambda _, x: x.to_dense(), torch.eye(3).to_sparse()
+    ),
+    "Weights on the device meta": _meta,
+    "A PyTorch model that changes its argument": lambda _: _compile(lambda _, x: x.add_(1)),
+    "State of a PyTorch model that is no buffer": lambda _: _compile(_counted),
+    "A buffer that changes and shares memory with another": lambda _: _compile(
+        lambda model, x: model.part.add_(x) + model.whole.sum(), part=WHOLE[:8], whole=WHOLE
+    ),
+    "Unsigned integers where IREE computes with signed ones": lambda _: _compile(
+        lambda _, x: x // 3, torch.ones(8, dtype=torch.uint8)
+    ),
+    "Automatic casts in a PyTorch model": lambda _: _compile(_cast, torch.ones(4, 4)),
+}
+
+
+def _run(function: Callable[..., Any], *arguments: torch.Tensor) -> list[torch.Tensor]:
+    """What a module gives of a function, beside a call of a kernel."""
+    multiply = cd.torch.register(simple_mul, namespace="readme_checks")
+    ones = torch.ones(2)
+    model = _Model(lambda _, x, *rest: (multiply(x, x), *function(*rest)))
+    module = cd.torch.compile(model, (ones, *arguments), ["cpu"])
+    results = cd.load(module, device="cpu").main(ones, *arguments)
+    return [torch.from_dlpack(result) for result in results[1:]]
+
+
+@row("An argument that a model scatters into")
+def _scattered(_: Bench) -> None:
+    x, at = torch.zeros(4, 2), torch.tensor([1])
+    (found,) = _run(lambda x, at: (x.index_put((at,), torch.ones(1, 2)),), x, at)
+    assert found[1].tolist() == [1, 1]
+    assert not x.any()
+
+
+@row("Two updates of one value that follows from no argument")
+def _twice(_: Bench) -> None:
+    def scattered(at: torch.Tensor) -> list[torch.Tensor]:
+        zeros = torch.zeros(4, 2)
+        return [zeros.index_put((at + i,), torch.ones(1, 2)) for i in range(2)]
+
+    found = _run(scattered, torch.tensor([1]))
+    assert [each.sum(1).tolist() for each in found] == [[0, 2, 0, 0], [0, 0, 2, 0]]

@@ -102,7 +102,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
             raise DeclarationError(
                 f"Kernel `{kernel.name}` has {counted(kernel.abi)} and the target cpu.",
                 expected=f"at most {MAX_CONSTANTS - 1}: the CPU variant needs one for the grid",
-                next_step="pass some of them in a buffer, or drop the target cpu.",
+                next_step="pass some of them in a buffer, or name targets without cpu.",
             )
         if kernel.cluster is not None and prod(kernel.cluster) > 1:
             raise UnsupportedInstructionError(

@@ -29,6 +29,7 @@ from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_one_of, shown
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, naming
 from custom_dispatch.toolchain.library import Library
 
 FORMS = ("executable", "source")
@@ -184,12 +185,13 @@ def write_executables(
     if form == "executable":
         return "\n".join(write_executable(item, reference) for item in executables)
     for item in executables:
+        one = naming([each.target for each in item.objects[-1:]] or DEFAULT_TARGETS[:1])
         if item.cpu is not None:
             raise DeclarationError(
                 "The form `source` (hal.executable.source) cannot hold the target cpu: IREE "
                 "ignores objects beside code there.",
                 expected="CUDA targets only",
-                next_step="drop the target cpu, or use the form `executable`.",
+                next_step=f"leave the form out, or name CUDA targets alone, such as {one}.",
             )
         if len(item.objects) != 1:
             raise DeclarationError(
@@ -197,7 +199,7 @@ def write_executables(
                 f"of `{item.symbol}`: IREE drops the conditions of this form and would run the "
                 "first one on every GPU.",
                 expected="one object: for one CUDA target, or a fatbin image for several",
-                next_step="give one CUDA target, or use the form `executable`.",
+                next_step=f"leave the form out, or name one CUDA target, such as {one}.",
             )
     return "\n".join(write_source(item, reference) for item in executables)
 

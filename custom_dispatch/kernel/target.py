@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import total_ordering
@@ -280,3 +281,10 @@ DEFAULT_TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
 """What is built where nobody asks for targets. Every GPU from Ampere on runs the PTX for sm_80, but
 for Hopper (H100, H200), which runs that for sm_90a: it alone has Hopper's own instructions, and
 runs nowhere else."""
+
+
+def naming(targets: Iterable[Target | str]) -> str:
+    """How to ask for some targets by name, in Python and on the command line."""
+    names = list(map(str, targets))
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"targets=[{quoted}] (--target {','.join(names)})"

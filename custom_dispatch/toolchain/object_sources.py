@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Protocol
 from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.kernel.target import Arch, Target, naming
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
 from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.entry_point import EntryPoint
@@ -145,18 +145,24 @@ class FromFiles:
             f"{self._there_is_no('PTX')} for the target cpu.",
             expected=f"PTX of a plain architecture, {self._wanted('sm_80')}: the CPU runs a "
             "kernel's PTX",
-            next_step="add it, or drop the target cpu.",
+            next_step=f"add it{self._or_name(self._files)}.",
         )
+
+    def _or_name(self, targets: Iterable[Target | str]) -> str:
+        """The other way out: to name the targets that there is an object for."""
+        return f", or name the targets that there are: {naming(targets)}" if self._files else ""
 
     def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
         """See `ObjectSource.build`."""
         path = self._files.get(target)
         if path is None:
+            has_ptx = any(is_plain(each) and is_ptx(self._files[each]) for each in self._files)
+            there_are: list[Target | str] = [*self._files, *(["cpu"] if has_ptx else [])]
             there = ", ".join(f"{path.name} for {given}" for given, path in self._files.items())
             raise DeclarationError(
                 f"{self._there_is_no('object')} for target {target}.",
                 expected=f"{self._wanted(target.symbol)}; there is {there or 'none of this name'}",
-                next_step="add that object, or drop the target.",
+                next_step=f"add that object{self._or_name(there_are)}.",
             )
         item = read_object(plan.name, target, path)
         names = [kernel.entry for kernel in plan.kernels]

@@ -23,7 +23,7 @@ from custom_dispatch.kernel.names import (
     several,
     shown,
 )
-from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target, naming
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,7 +326,8 @@ def check_one_form(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None
                 f"Kernel `{kernel.name}` has an implementation for {target}, and a fatbin is one "
                 "object for all targets.",
                 expected='image="ptx" or "cubin", and form="executable": a variant for each target',
-                next_step="leave image and form out, or leave that target out.",
+                next_step="leave image and form out, or name targets without it: "
+                f"{naming(each for each in targets if each != target)}.",
             )
 
 

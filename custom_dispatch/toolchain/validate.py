@@ -275,7 +275,7 @@ def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:
             f"Kernel `{kernel.name}` uses {total} bytes of shared memory a block for {arch}: "
             f"{static} static and {kernel.dynamic_shared_memory} dynamic.",
             expected=f"at most {limit} bytes, the limit of {arch}",
-            next_step="use smaller tiles, or drop this target.",
+            next_step=f"use smaller tiles, or name targets without cuda:{arch}.",
         )
 
 

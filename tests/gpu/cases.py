@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 Values = list[Any]
 
 HOPPER = ("cuda:sm_80", "cuda:sm_90a", "cpu")
-BEST = ("cuda:sm_80", "cuda:sm_90", "cpu")
+BEST = HOPPER  # what leaving targets out means: this file loads no custom_dispatch
 
 # Module file: (model or None for the kernels alone, kernels, targets, how).
 MODULES: dict[str, tuple[str | None, str, tuple[str, ...], str]] = {

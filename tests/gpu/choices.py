@@ -35,7 +35,7 @@ extern "C" __global__ void few(const float* x, float* y, int n) {
 }
 """
 KIND = "tensor<?xf32>"
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
+TARGETS = cd.DEFAULT_TARGETS
 CALLS = 50
 n = cd.dim("n")
 directory = tempfile.TemporaryDirectory()

@@ -25,7 +25,7 @@ import custom_dispatch as cd
 from gpu.halves import options
 
 MODEL = Path(__file__).resolve().parents[2] / "examples/plain_mlir/model.mlir"
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
+TARGETS = cd.DEFAULT_TARGETS
 TOLERANCE = 2e-3
 """The largest relative difference: IREE's products of f32 are in another order."""
 Array = np.ndarray[Any, Any]

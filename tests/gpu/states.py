@@ -26,7 +26,7 @@ import custom_dispatch as cd
 from gpu.each import run_each
 from gpu.halves import options
 
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cpu")
+TARGETS = cd.DEFAULT_TARGETS
 TOLERANCE = 1e-3
 """Of ||error|| / ||logits||: IREE's products of f32 are in another order."""
 MODEL, STEPS = "llama.vmfb", "steps.npz"

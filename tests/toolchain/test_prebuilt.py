@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +98,51 @@ def test_a_directory_without_plain_ptx_has_nothing_for_the_cpu(
         f"Kernel `scale`: `{directory}` holds no PTX of `scale` for the target cpu."
     )
     assert "`scale_sm_80.ptx`" in caught.value.expected
-    assert "drop the target cpu" in caught.value.next_step
+    assert caught.value.next_step == (
+        'add it, or name the targets that there are: targets=["cuda:sm_90a"] '
+        "(--target cuda:sm_90a)."
+    )
+
+
+def named(error: cd.CustomDispatchError) -> list[str]:
+    """The targets that a next step names."""
+    return re.findall(r'"([^"]+)"', error.next_step.partition("targets=[")[2].partition("]")[0])
+
+
+def test_with_targets_left_out_the_next_step_names_those_that_there_are(
+    declare: Declare, directory: Path
+) -> None:
+    (directory / "scale_sm_90a.ptx").unlink()
+    own = declare(source=None, objects={"cuda:sm_80": directory / "scale_sm_80.ptx"})
+    for kernel, options in ((declare(), {"objects": directory}), (own, {})):
+        with pytest.raises(DeclarationError) as caught:
+            cd.build(kernel, **options)
+        assert caught.value.next_step == (
+            'add that object, or name the targets that there are: targets=["cuda:sm_80", "cpu"] '
+            "(--target cuda:sm_80,cpu)."
+        )
+        built = cd.build(kernel, named(caught.value), **options)
+        assert list(map(str, built.targets)) == ["cuda:sm_80", "cpu"]
+
+
+def test_the_form_source_and_fatbins_name_targets_that_they_can_hold(
+    declare: Declare, write: Write, tmp_path: Path
+) -> None:
+    source = write("scale.cu", SCALE)
+    output = tmp_path / "kernel.mlir"
+    plain = declare(source=source)
+    special = declare(
+        source=source, implementations={"cuda:sm_90a": cd.Implementation(block=64, grid=1)}
+    )
+    for attempt in (
+        lambda *targets: cd.emit(plain, *targets, output=output, form="source"),
+        lambda *targets: cd.emit(special, *targets, output=output, form="source"),
+        lambda *targets: cd.build(special, *targets, image="fatbin"),
+    ):
+        with pytest.raises(DeclarationError) as caught:
+            attempt()
+        assert named(caught.value) == ["cuda:sm_80"]
+        attempt(named(caught.value))
 
 
 def test_a_directory_that_is_none_is_refused(declare: Declare, directory: Path) -> None:

@@ -91,7 +91,7 @@ def export_model(
         except ModelError:
             raise
         except Exception as error:  # any code of the model's runs here
-            raise export_error(error) from error
+            raise export_error(error, model) from error
     program = inline_regions(program)
     check_program(program)
     _use_other_names(program)

@@ -39,8 +39,20 @@ def quiet_tracing() -> Iterator[None]:
             logger.disabled = disabled
 
 
-def export_error(error: Exception) -> ModelError:
+def _no_values(weight: str) -> ModelError:
+    return ModelError(
+        f"The weight `{weight}` has no values: it is on the device meta.",
+        expected="a model with its weights",
+        next_step="load them: model.to_empty(device='cpu'), and load_state_dict.",
+    )
+
+
+def export_error(error: Exception, model: torch.nn.Module | None = None) -> ModelError:
     """What PyTorch's error means, raised while it exports a model."""
+    held = () if model is None else (*model.named_parameters(), *model.named_buffers())
+    missing = next((name for name, tensor in held if tensor.is_meta), None)
+    if missing is not None:
+        return _no_values(missing)
     here = _place_in(error)
     own = _own_error(error)
     if own is not None:
@@ -123,11 +135,7 @@ def _check_values(program: torch.export.ExportedProgram) -> None:
             continue
         value = held.get(spec.target)
         if isinstance(value, torch.Tensor) and value.is_meta and nodes[name].users:
-            raise ModelError(
-                f"The weight `{spec.target}` has no values: it is on the device meta.",
-                expected="a model with its weights",
-                next_step="load them: model.to_empty(device='cpu'), and load_state_dict.",
-            )
+            raise _no_values(str(spec.target))
     for index, output in enumerate(program.graph_signature.output_specs):
         if output.kind != OutputKind.USER_OUTPUT:
             continue
