@@ -65,4 +65,4 @@ def test_each_of_two_gpus_is_used_where_it_is_named_or_holds_the_arrays(two_gpus
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("ok ") == 10
+    assert done.stdout.count("ok ") == 12

@@ -1,6 +1,6 @@
 // A CUDA driver with two GPUs that are none, an sm_80 and an sm_90: as strict as CUDA's about which
 // context is current, and about whose memory, streams, events and functions are used. What it is
-// handed runs at once, on the CPU. It knows the kernels `twice` and `simple_mul` by their names.
+// handed runs at once, on the CPU. Every kernel is `simple_mul`, or in place where its name says so.
 //
 // `fake_count(what, gpu)` says how often something was done on a GPU.
 
@@ -285,17 +285,15 @@ API int cuFuncGetAttribute(int *value, int attribute, Function *function) {
 API int cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                        unsigned by, unsigned bz, unsigned shared, Owned *stream, void **p,
                        void **extra) {
-  int gpu = gpu_of(stream), binary = strstr(function->name, "simple_mul") != NULL;
+  int gpu = gpu_of(stream);
   REQUIRE(gpu >= 0, INVALID_CONTEXT);
   REQUIRE(function->context->gpu == gpu, INVALID_HANDLE);
-  float *in[2], *out;
-  int at = 0;
-  for (int i = 0; i <= binary; i++) in[i] = *(float **)p[at++];
-  out = *(float **)p[at++];
-  int size = *(int *)p[at++];
-  REQUIRE(usable((uint64_t)in[0], gpu) && usable((uint64_t)out, gpu), ILLEGAL_ADDRESS);
-  REQUIRE(!binary || usable((uint64_t)in[1], gpu), ILLEGAL_ADDRESS);
-  for (int i = 0; i < size; i++) out[i] = binary ? in[0][i] * in[1][i] : 2 * in[0][i];
+  float *lhs = *(float **)*p++, *rhs = *(float **)*p++;
+  float *product = strstr(function->name, "inplace") ? rhs : *(float **)*p++;
+  int size = *(int *)*p;
+  REQUIRE(usable((uint64_t)lhs, gpu) && usable((uint64_t)rhs, gpu), ILLEGAL_ADDRESS);
+  REQUIRE(usable((uint64_t)product, gpu), ILLEGAL_ADDRESS);
+  for (int i = 0; i < size; i++) product[i] = lhs[i] * rhs[i];
   count(LAUNCHES, gpu);
   return OK;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -18,10 +19,13 @@ from iree import runtime as rt
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
-from cuda_kernels.simple_mul import simple_mul
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.cli import main
 from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.runtime.access import access_to
+from custom_dispatch.runtime.device import hal_device
+from custom_dispatch.runtime.eager import target_for_gpu
+from custom_dispatch.runtime.eager_choice import targets_here
 
 CONTEXTS, ALLOCATIONS, LAUNCHES, MODULES, UNLOADS, WAITS, REFUSALS = range(7)
 driver = ctypes.CDLL("libcuda.so.1")
@@ -124,6 +128,11 @@ def each_gpu_runs_the_variant_that_is_best_for_it() -> None:
 
 def kernels_go_where_their_arrays_are() -> None:
     x, y = random(), random()
+    either = cd.Choice("either", [simple_mul])
+    for name, target in (("cuda", "cuda:sm_80"), ("cuda:1", "cuda:sm_90")):
+        assert str(target_for_gpu(simple_mul, name)) == target
+        assert [str(item) for item in targets_here(either, name)] == [target]
+    np.testing.assert_array_equal(either(CuPy(x, 1), y).to_host(), x * y)
     for gpu, name in enumerate(("cuda", "cuda:1")):
         for call in (simple_mul, simple_mul.on("cuda"), simple_mul.on(f"cuda:{gpu}")):
             before = counted(LAUNCHES)
@@ -139,6 +148,21 @@ def kernels_go_where_their_arrays_are() -> None:
             assert call(x, y, out=into) is into
             np.testing.assert_array_equal(into.numpy(), x * y)
     assert isinstance(simple_mul(x, y), np.ndarray)
+
+
+def updates_in_place_happen_on_the_gpu_of_the_array() -> None:
+    x, y = random(), random()
+    for gpu in (0, 1):
+        there, into = CuPy(y, gpu), CuPy(np.full_like(x, np.nan), gpu)
+        for call in (simple_mul_inplace, simple_mul_inplace.on(f"cuda:{gpu}")):
+            found = call(CuPy(x, gpu), there)
+            assert found.__dlpack_device__() == (2, gpu)
+            np.testing.assert_array_equal(found, x * y)
+            np.testing.assert_array_equal(there.numpy(), y)  # a copy was updated
+            call(x, y, out=into)
+            np.testing.assert_array_equal(into.numpy(), x * y)
+        simple_mul_inplace(x, there, out=there)
+        np.testing.assert_array_equal(there.numpy(), x * y)
 
 
 def an_array_of_another_gpu_is_refused() -> None:
@@ -200,6 +224,9 @@ def the_current_context_neither_matters_nor_changes() -> None:
             wrong.append(f"{left}: {error!r}")
             raise
 
+    before = current()
+    hal_device.__wrapped__("cuda:1")  # opened anew
+    assert current() == before
     for left in (None, 0, 1):
         wrong: list[str] = []
         thread = threading.Thread(target=in_a_thread, args=(left, wrong))
@@ -270,6 +297,24 @@ def commands_take_the_second_gpu() -> None:
         assert wanted in " ".join(said.getvalue().split()), said.getvalue()
 
 
+def a_fork_ends_the_second_gpu_in_the_child() -> None:
+    program = cd.load(module, "cuda:1")
+    child = os.fork()
+    if child == 0:
+        try:
+            said = refused(lambda: program.simple_mul(random(), random()))
+            assert "before the process was forked" in said, said
+            assert "forked from one that had opened CUDA" in (cd.why_not("cuda:1") or "")
+            x = random()
+            assert (simple_mul(x, x) == x * x).all()  # on the CPU
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 - a child that returned would go on
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    program.simple_mul(random(), random())
+
+
 def a_lost_gpu_ends_all_of_cuda() -> None:
     program = cd.load(module, "cuda:1")
     error = RuntimeError("INTERNAL; CUDA driver error 'CUDA_ERROR_ILLEGAL_ADDRESS' (700)")
@@ -286,12 +331,14 @@ if __name__ == "__main__":
         devices_are_named_and_missing_ones_too,
         each_gpu_runs_the_variant_that_is_best_for_it,
         kernels_go_where_their_arrays_are,
+        updates_in_place_happen_on_the_gpu_of_the_array,
         an_array_of_another_gpu_is_refused,
         the_current_context_neither_matters_nor_changes,
         threads_call_two_gpus_at_once,
         users_of_arrays_are_waited_for_on_their_gpu,
         code_is_unloaded_in_the_context_of_its_gpu,
         commands_take_the_second_gpu,
+        a_fork_ends_the_second_gpu_in_the_child,
         a_lost_gpu_ends_all_of_cuda,
     ):
         case()
