@@ -146,7 +146,9 @@ _PATIENCE_S = 0.7
 """How long threads have to come to their end: one may be in a compiler, which hears nothing."""
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    if _imports(frame):
+        _leave(number)
     leaving = threading.Timer(_PATIENCE_S, _leave, [number])
     leaving.daemon = True
     leaving.start()
@@ -155,7 +157,14 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
     raise _EndedError(number)
 
 
-def _leave(number: int) -> None:
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: C++ that begins one may abort at an exception."""
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _leave(number: int) -> NoReturn:
     """End at once, as `main` ends a command that was interrupted."""
     from custom_dispatch.files import remove_temporary_directories
     from custom_dispatch.process import end_all

@@ -14,11 +14,10 @@ import click
 
 from custom_dispatch.cli.completion import complete_inputs, complete_kernel_names, complete_kernels
 from custom_dispatch.cli.options import (
+    build_options,
     check_outputs,
-    compiler_option,
     device_option,
     function_option,
-    include_option,
     plot_option,
     progress,
     repetitions_option,
@@ -29,9 +28,11 @@ from custom_dispatch.cli.told import json_file, json_option, tell
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.runtime.bench import Bench, Measurement
+    from custom_dispatch.runtime.bench import Bench
     from custom_dispatch.runtime.bench_inputs import BenchInputs
     from custom_dispatch.runtime.child import Answer, Child
+    from custom_dispatch.runtime.measurement import Measurement
+    from custom_dispatch.toolchain.build import BuildOptions
 
 
 @click.command(short_help="Time a function of a .vmfb, or a kernel.")
@@ -67,8 +68,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
 @plot_option("all sizes")
 @json_option
-@compiler_option
-@include_option
+@build_options("compiler", "include_dirs")
 def bench(
     subject: str,
     function: str | None,
@@ -82,8 +82,7 @@ def bench(
     seed: int | None,
     plot: Path | None,
     json_path: str | None,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
+    how: BuildOptions,
 ) -> int:
     """Time calls of a function of a .vmfb, or of a kernel, on random or given inputs.
 
@@ -99,8 +98,8 @@ def bench(
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import temporary_directory
-    from custom_dispatch.runtime.bench import Subject, read_measurement
     from custom_dispatch.runtime.child import Child
+    from custom_dispatch.runtime.measurement import Subject, read_measurement
 
     dims = parse_sizes(sizes)
     check_plot(plot)
@@ -108,7 +107,7 @@ def bench(
     check_outputs(plot, json_file(json_path), inputs=[Path(subject), *given])
     chosen_seed = randbelow(2**31) if seed is None else seed
     outputs = (plot, json_file(json_path))
-    content, asked = _open(subject, function, name, device, compiler, include_dirs, outputs)
+    content, asked = _open(subject, function, name, device, how, outputs)
     asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
     asked |= {"repetitions": repetitions, "seconds": seconds}
     measured: list[Measurement] = []
@@ -170,8 +169,7 @@ def _open(
     function: str | None,
     name: str | None,
     device: str,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
+    how: BuildOptions,
     outputs: tuple[Path | None, ...],
 ) -> tuple[bytes, dict[str, Any]]:
     """The module, and what its function is opened with."""
@@ -200,7 +198,7 @@ def _open(
     check_outputs(*outputs, inputs=files_of([kernel]))
     kind, reason = device_for(device)
     with progress(f"building {kernel.name}"):
-        content = _compile(kernel, kind, compiler, include_dirs)
+        content = _compile(kernel, kind, how)
     asked = {"label": f"`{subject}`", "function": kernel.name, "device": kind}
     return content, asked | {"reason": reason, "kernel": kernel.name}
 
@@ -245,15 +243,13 @@ def _kernel(subject: str, name: str | None) -> Kernel:
     return kernels[name]
 
 
-def _compile(kernel: Kernel, kind: str, compiler: str, include_dirs: tuple[Path, ...]) -> bytes:
+def _compile(kernel: Kernel, kind: str, how: BuildOptions) -> bytes:
     from custom_dispatch.compilation import compile as compile_module
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.runtime.eager import target_for_gpu
 
     target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel, kind)
-    return compile_module(
-        None, kernel, [target], compiler=compiler, include_dirs=include_dirs
-    ).bytes
+    return compile_module(None, kernel, [target], **how).bytes
 
 
 def inputs_for(

@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from custom_dispatch.cli.options import (
     DIRECTORY,
-    compiler_option,
-    image_option,
-    include_option,
+    build_options,
     kernels_argument,
     progress,
-    ptx_version_option,
-    split_targets,
     target_option,
 )
+
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.build import BuildOptions
 
 
 @click.command(short_help="Build kernels to objects.")
 @kernels_argument
 @target_option
 @click.option("--out", "-o", required=True, type=DIRECTORY, help="The directory of objects.")
-@compiler_option
-@include_option
-@image_option
-@ptx_version_option
+@build_options("compiler", "include_dirs", "image", "ptx_version")
 @click.option(
     "--report", is_flag=True, help="Show registers, spills, shared memory, occupancy, sizes."
 )
 @click.option("--fail-on-spill", is_flag=True, help="Refuse a kernel that spills registers.")
 def build(
     kernels: tuple[str, ...],
-    targets: tuple[str, ...],
+    targets: list[str],
     out: Path,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
-    image: str,
-    ptx_version: str | None,
     report: bool,
     fail_on_spill: bool,
+    how: BuildOptions,
 ) -> None:
     """Build KERNELS for each target and write NAME_sm_XX.ptx (.cubin, .fatbin) into a directory."""
     from custom_dispatch.cli.kernels import load_kernels, with_members
@@ -49,15 +43,7 @@ def build(
 
     declared = with_members(load_kernels(kernels))
     with progress("building"):
-        library = build_library(
-            declared,
-            split_targets(targets),
-            compiler=compiler,
-            include_dirs=include_dirs,
-            image=image,
-            ptx_version=ptx_version,
-            fail_on_spill=fail_on_spill,
-        )
+        library = build_library(declared, targets, **how | {"fail_on_spill": fail_on_spill})
     for item in library.objects:
         if item.log.strip():
             click.echo(item.log.rstrip(), err=True)

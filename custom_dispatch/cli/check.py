@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from custom_dispatch.cli.options import (
+    build_options,
     check_outputs,
-    compiler_option,
     device_option_for,
-    include_option,
     kernels_argument,
     progress,
-    split_targets,
     target_option,
     timeout_option,
 )
@@ -27,25 +25,24 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.check import CheckResult
     from custom_dispatch.runtime.child import Child
+    from custom_dispatch.toolchain.build import BuildOptions
     from custom_dispatch.toolchain.library import Library
 
 
 @click.command(short_help="Build kernels and compare them with their references.")
 @kernels_argument
 @target_option
-@compiler_option
-@include_option
+@build_options("compiler", "include_dirs")
 @device_option_for("Where they run; auto is every device here, of equal GPUs the first.")
 @timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
 @json_option
 def check(
     kernels: tuple[str, ...],
-    targets: tuple[str, ...],
-    compiler: str,
-    include_dirs: tuple[Path, ...],
+    targets: list[str],
     device: str,
     timeout: float,
     json_path: str | None,
+    how: BuildOptions,
 ) -> int:
     """Build KERNELS for each target and validate them; then compare them with their references,
     for several sizes, on each kind of device that is here, in a process of its own: a kernel that
@@ -62,9 +59,7 @@ def check(
 
     declared = load_members(kernels)
     with progress("building and validating"):
-        library = build(
-            declared, split_targets(targets), compiler=compiler, include_dirs=include_dirs
-        )
+        library = build(declared, targets, **how)
         _compile_for_cpu(library)
     check_outputs(json_file(json_path))
     # Of equal GPUs the first.
@@ -75,7 +70,6 @@ def check(
     skips: list[CheckResult] = []
     rows, ended = [], list[KernelError]()
     asked = "custom_dispatch.cli.child", json.dumps({"command": "check", "kernels": kernels})
-    how = {"compiler": compiler, "include_dirs": include_dirs}
     with (
         temporary_directory() as made,
         Child(*asked, shown=True) as child,

@@ -9,14 +9,10 @@ import click
 
 from custom_dispatch.cli.completion import complete_kernels
 from custom_dispatch.cli.options import (
+    build_options,
     check_outputs,
-    compiler_option,
-    image_option,
-    include_option,
-    objects_option,
+    object_files,
     progress,
-    ptx_version_option,
-    split_targets,
     target_option,
 )
 from custom_dispatch.parameters import SUFFIX
@@ -45,11 +41,7 @@ _ONNX = ".onnx"
     "they do; again for each.",
 )
 @target_option
-@objects_option
-@compiler_option
-@include_option
-@image_option
-@ptx_version_option
+@build_options("objects", "compiler", "include_dirs", "image", "ptx_version")
 @click.option(
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
@@ -60,14 +52,10 @@ def compile_command(
     model: Path,
     kernels: tuple[str, ...],
     replace: tuple[str, ...],
-    targets: tuple[str, ...],
-    objects: Path | None,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
-    image: str,
-    ptx_version: str | None,
+    targets: list[str],
     flags: tuple[str, ...],
     output: Path,
+    how: BuildOptions,
 ) -> None:
     """Link kernels into MODEL, an .mlir or .onnx file, and compile it for every target into one
     .vmfb.
@@ -88,39 +76,20 @@ def compile_command(
     declared = load_kernels(kernels)
     patterns = load_patterns(replace, kinds)
     read = [model, *files_of([*declared, *(pattern.item for pattern in patterns)])]
-    read += objects.glob("*") if objects is not None else ()
+    read += object_files(how)
     check_outputs(output, output.with_suffix(SUFFIX) if is_onnx else None, inputs=read)
     check_module_output(output)
-    options: BuildOptions = {
-        "compiler": compiler,
-        "objects": objects,
-        "include_dirs": include_dirs,
-        "image": image,
-        "ptx_version": ptx_version,
-    }
     with progress("building and compiling"):
         if is_onnx:
             from custom_dispatch.onnx import compile as compile_onnx
 
             module = compile_onnx(
-                model,
-                split_targets(targets),
-                kernels=declared,
-                replace=patterns,
-                flags=flags,
-                **options,
+                model, targets, kernels=declared, replace=patterns, flags=flags, **how
             )
         else:
             from custom_dispatch.compilation import compile as compile_module
 
-            module = compile_module(
-                model,
-                declared,
-                split_targets(targets),
-                replace=patterns,
-                flags=flags,
-                **options,
-            )
+            module = compile_module(model, declared, targets, replace=patterns, flags=flags, **how)
     path = module.save(output)
     held = ", ".join(map(str, module.targets))
     click.echo(f"{path}: {', '.join(module.kernels)} for {held}, {len(module.bytes)} bytes")

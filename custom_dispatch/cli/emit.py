@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from custom_dispatch.cli.options import (
+    build_options,
     check_outputs,
-    compiler_option,
-    image_option,
-    include_option,
     kernels_argument,
-    objects_option,
+    object_files,
     progress,
-    ptx_version_option,
-    split_targets,
     target_option,
 )
+
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.build import BuildOptions
 
 
 @click.command(short_help="Write the .mlir that stock iree-compile takes.")
@@ -33,26 +33,18 @@ from custom_dispatch.cli.options import (
     "CUDA target, or several through one fatbin image.",
 )
 @click.option("--embed", is_flag=True, help="Put the objects into the .mlir itself.")
-@objects_option
-@compiler_option
-@include_option
-@image_option
-@ptx_version_option
+@build_options("objects", "compiler", "include_dirs", "image", "ptx_version")
 @click.option(
     "--output", "-o", required=True, type=click.Path(path_type=Path), help="The .mlir to write."
 )
 def emit(
     kernels: tuple[str, ...],
-    targets: tuple[str, ...],
+    targets: list[str],
     into: Path | None,
     form: str,
     embed: bool,
-    objects: Path | None,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
-    image: str,
-    ptx_version: str | None,
     output: Path,
+    how: BuildOptions,
 ) -> None:
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
     from custom_dispatch.cli.kernels import load_kernels, with_members
@@ -60,20 +52,15 @@ def emit(
     from custom_dispatch.kernel.choice import files_of
 
     declared = load_kernels(kernels)
-    objects_there = objects.glob("*") if objects is not None else ()
-    check_outputs(output, inputs=[into, *objects_there, *files_of(declared)])
+    check_outputs(output, inputs=[into, *object_files(how), *files_of(declared)])
     with progress("building and writing"):
         emitted = emit_module(
             declared if into is not None else with_members(declared),
-            split_targets(targets),
+            targets,
             output=output,
             into=into,
             form=form,
             embed=embed,
-            compiler=compiler,
-            objects=objects,
-            include_dirs=include_dirs,
-            image=image,
-            ptx_version=ptx_version,
+            **how,
         )
     click.echo(emitted.command_line)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.bench import Measurement, Subject
+    from custom_dispatch.runtime.measurement import Measurement, Subject
     from custom_dispatch.runtime.timing import Timing
 
 

@@ -6,8 +6,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,41 +35,60 @@ target_option = click.option(
     show_default=True,
     metavar="TARGET",
     shell_complete=complete_targets,
+    callback=lambda _context, _option, words: _split(words),
     help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
 )
-compiler_option = click.option(
-    "--compiler",
-    type=click.Choice(["auto", "nvrtc", "nvcc"]),
-    default="auto",
-    show_default=True,
-    help="What compiles the sources; auto is NVRTC, and nvcc for those with code for the host.",
-)
-objects_option = click.option(
-    "--objects",
-    type=click.Path(path_type=Path),
-    help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake wrote them) instead of "
-    "compiling.",
-)
-include_option = click.option(
-    "--include",
-    "-I",
-    "include_dirs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A directory to search for headers.",
-)
+_BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "objects": click.option(
+        "--objects",
+        type=click.Path(path_type=Path),
+        help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake wrote them) instead "
+        "of compiling.",
+    ),
+    "compiler": click.option(
+        "--compiler",
+        type=click.Choice(["auto", "nvrtc", "nvcc"]),
+        default="auto",
+        show_default=True,
+        help="What compiles the sources; auto is NVRTC, and nvcc for those with code for the host.",
+    ),
+    "include_dirs": click.option(
+        "--include",
+        "-I",
+        "include_dirs",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="A directory to search for headers.",
+    ),
+    "image": click.option(
+        "--image",
+        type=click.Choice(["ptx", "cubin", "fatbin"]),
+        default="ptx",
+        show_default=True,
+        help="PTX, which also runs on later GPUs; machine code; or both for all targets in one "
+        "file.",
+    ),
+    "ptx_version": click.option(
+        "--ptx-version", metavar="VERSION", help="The PTX version to need, for old drivers: 8.0."
+    ),
+}
+"""The keywords of `cd.build`, as options."""
 
 
-image_option = click.option(
-    "--image",
-    type=click.Choice(["ptx", "cubin", "fatbin"]),
-    default="ptx",
-    show_default=True,
-    help="PTX, which also runs on later GPUs; machine code; or both for all targets in one file.",
-)
-ptx_version_option = click.option(
-    "--ptx-version", metavar="VERSION", help="The PTX version to need, for old drivers: 8.0."
-)
+def build_options(*names: str) -> Callable[[Command], Command]:
+    """How kernels are built: a command gets the options of these keywords together, as `how`."""
+
+    def decorate(command: Command) -> Any:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            how = {name: given.pop(name) for name in names}
+            return command(**given, how=how)
+
+        for name in reversed(names):
+            _BUILD_OPTIONS[name](gathered)
+        return gathered
+
+    return decorate
 
 
 function_option = click.option(
@@ -162,6 +182,12 @@ def plot_option(what: str) -> Callable[[Command], Command]:
     )
 
 
+def object_files(how: Mapping[str, Any]) -> list[Path]:
+    """The files of --objects, which are read."""
+    directory = how["objects"]
+    return [] if directory is None else [*Path(directory).glob("*")]
+
+
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse to write over what the command reads, and over Python that it has imported.
 
@@ -180,7 +206,7 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> 
         check_output(output, read)
 
 
-def split_targets(targets: tuple[str, ...]) -> list[str]:
+def _split(targets: Iterable[str]) -> list[str]:
     """Targets given again and again, or with commas, or both."""
     return [name.strip() for word in targets for name in word.split(",") if name.strip()]
 

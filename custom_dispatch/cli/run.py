@@ -52,36 +52,26 @@ def run(
 
     from custom_dispatch.cli.inputs import parse_input
     from custom_dispatch.cli.results import check_result_files, result_data, save, show
-    from custom_dispatch.errors import CallError
     from custom_dispatch.runtime import load
 
     files = [Path(text[1:]) for text in inputs if text.startswith("@")]
     read = [module, parameters, *files]
     check_outputs(*outputs, json_file(json_path), inputs=read)
     program = load(module, device, parameters=parameters)
-    if function is None:
-        if len(program.functions) != 1:
-            raise CallError(
-                f"`{module.name}` has {len(program.functions)} functions: "
-                f"{', '.join(program.functions)}.",
-                expected="one of them to be chosen",
-                next_step="give --function NAME.",
-            )
-        function = next(iter(program.functions))
     chosen = program.function(function)
-    check_result_files(outputs, function, len(chosen.type.outputs))
+    check_result_files(outputs, chosen.name, len(chosen.type.outputs))
     values = [parse_input(text) for text in inputs]
     for index in chosen.writes:
         values[index : index + 1] = map(program.to_device, values[index : index + 1])
     given = chosen(*values)
     several = given if isinstance(given, tuple) else () if given is None else (given,)
     results = [numpy.asarray(result) for result in several]
-    click.echo(f"{function} on {program.device} ({program.device_reason})", err=True)
+    click.echo(f"{chosen.name} on {program.device} ({program.device_reason})", err=True)
     save(outputs, results)
     tell(
         json_path,
         lambda: show(several, saved=bool(outputs)),
-        function=function,
+        function=chosen.name,
         device=program.device,
         reason=program.device_reason,
         results=[result_data(item, with_values=not outputs) for item in results],

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from custom_dispatch.cli.completion import complete_choices, complete_kernels, complete_targets
 from custom_dispatch.cli.options import (
+    build_options,
     check_outputs,
-    compiler_option,
     device_option,
-    include_option,
-    objects_option,
+    object_files,
     plot_option,
     progress,
     repetitions_option,
@@ -66,9 +65,7 @@ _MOST_TABLES = 8
 @seconds_option(1.0, "Time for these, at most.")
 @timeout_option(60.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
-@compiler_option
-@include_option
-@objects_option
+@build_options("compiler", "include_dirs", "objects")
 @click.option(
     "--build-only",
     type=click.Path(path_type=Path),
@@ -94,12 +91,10 @@ def tune(
     seconds: float,
     timeout: float,
     no_check: bool,
-    compiler: str,
-    include_dirs: tuple[Path, ...],
-    objects: Path | None,
     build_only: Path | None,
     target: str | None,
     json_path: str | None,
+    how: dict[str, Any],
 ) -> int:
     """Measure every kernel of a cd.Choice for some sizes, and write a table beside it.
 
@@ -125,12 +120,12 @@ def tune(
     choice = choice_in(subject, name)
     _check_options(shapes, build_only, target)
     if build_only is not None:
-        _build_only(choice, build_only, target or "", compiler, include_dirs)
+        _build_only(choice, build_only, target or "", how)
         return 0
     path = _table(choice, table)
     check_plot(plot)
     read = [file for file in files_of([choice]) if file != choice.tuning]
-    read += objects.glob("*") if objects is not None else ()
+    read += object_files(how)
     check_outputs(path, plot, json_file(json_path), inputs=read)
     check_outputs(plot, json_file(json_path), inputs=[path])
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
@@ -147,9 +142,7 @@ def tune(
             measured_for,
             device=device,
             effort=effort,
-            compiler=compiler,
-            include_dirs=include_dirs,
-            objects=objects,
+            **how,
             report=say,
             done=lambda line: click.echo(line, err=True),
         )
@@ -246,15 +239,13 @@ def _check_options(shapes: Sequence[str], build_only: Path | None, target: str |
         )
 
 
-def _build_only(
-    choice: Choice, directory: Path, target: str, compiler: str, include_dirs: Sequence[Path]
-) -> None:
+def _build_only(choice: Choice, directory: Path, target: str, how: dict[str, Any]) -> None:
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.runtime.tune_candidates import write_objects
 
     built_for = Target.parse(target)
     with progress(f"building {choice.name}"):
-        paths = write_objects(choice, built_for, directory, compiler, include_dirs)
+        paths = write_objects(choice, built_for, directory, how["compiler"], how["include_dirs"])
     for path in paths:
         click.echo(path)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.evaluation import evaluate
@@ -28,104 +26,15 @@ from custom_dispatch.runtime.bench_inputs import (
     launch_numbers,
     output_arrays,
 )
-from custom_dispatch.runtime.check import compare
 from custom_dispatch.runtime.choice import choose_device
 from custom_dispatch.runtime.copies import host_copy, native_copy
-from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.measurement import Measurement, Subject, agreement
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
 from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.program import Program
 from custom_dispatch.runtime.reference import reference_results
-from custom_dispatch.runtime.timing import Timing, time_in_turn
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How results compare with others."""
-
-    with_what: str
-    equal: bool
-    """Bit for bit."""
-    problem: str
-    """What is wrong; empty within the tolerance of the type."""
-    largest_difference: float
-
-    def __str__(self) -> str:
-        if self.problem:
-            return f"DIFFERS from {self.with_what}: {self.problem}"
-        how = "equals" if self.equal else f"within {self.largest_difference:.2g} of"
-        return f"{how} {self.with_what}"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One size."""
-
-    dims: Mapping[str, int]
-    shapes: tuple[str, ...]
-    """What each argument is."""
-    call: Timing
-    """A call through this package: operands and results stay on the device."""
-    invoke: Timing
-    """The same through IREE's VM alone."""
-    native: Timing | None
-    """The same object launched through the CUDA driver, and waited for."""
-    kernel: Timing | None
-    """That launch between two events: the kernel's own time."""
-    bytes_moved: int | None
-    """What the declaration says must be read and written."""
-    flops: int | None
-    agreements: tuple[Agreement, ...]
-
-    argument_bytes: int = 0
-    copy: Timing | None = None
-    """A copy on the device that reads and writes `bytes_moved` together: what a kernel that only
-    moves memory cannot be much faster than."""
-    why_not_compared: str = ""
-    """Why there is no agreement."""
-
-    @property
-    def best(self) -> Timing:
-        """What rates are computed with: the kernel's own time where it is known."""
-        return self.kernel or self.invoke
-
-    @property
-    def bytes_per_second(self) -> float | None:
-        """The bandwidth."""
-        return self.bytes_moved and self.bytes_moved / max(self.best.median_s, 1e-9)
-
-    @property
-    def flops_per_second(self) -> float | None:
-        """Floating-point operations."""
-        return self.flops and self.flops / max(self.best.median_s, 1e-9)
-
-
-def read_measurement(values: Mapping[str, Any]) -> Measurement:
-    """A measurement that `dataclasses.asdict` made plain."""
-    read = dict(values)
-    for name in ("call", "invoke", "native", "kernel", "copy"):
-        read[name] = read[name] and Timing(**read[name])
-    read["agreements"] = tuple(Agreement(**item) for item in read["agreements"])
-    return Measurement(**read | {"shapes": tuple(read["shapes"])})
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is measured, and on what."""
-
-    function: str
-    type: str
-    device: str
-    device_name: str
-    reason: str
-    """Why it is this device."""
-    variant: str
-    """The target whose code IREE chooses; empty where the module does not say."""
-    dispatches: int | None
-    """Launches of a call, at least: of kernels, and of code that IREE generated."""
-    native_note: str
-    """Why there is no native launch; empty if there is."""
+from custom_dispatch.runtime.timing import time_in_turn
 
 
 class Bench:
@@ -164,7 +73,7 @@ class Bench:
         file = ModuleFile(source, label=label)
         self._source = source
         self.program = Program(file, choose_device(device, file.label, file.manifest))
-        self.function = _choose(self.program, function)
+        self.function = self.program.function(function)
         self.device = self.program.device
         self.reason = reason or self.program.device_reason
         manifest = self.program.manifest
@@ -233,7 +142,7 @@ class Bench:
         given = inputs.given
         if reference and given is not None and kernel is not None and kernel.reference is not None:
             wanted = reference_results(kernel, [_copy(value) for value in given])
-            agreements.append(_agreement("the reference", kernel, results, wanted))
+            agreements.append(agreement("the reference", kernel, results, wanted))
         known = kernel if kernel is not None and given is not None else None
         moved = None if known is None else bytes_moved(known, inputs.dims)
         with self.function.access, ExitStack() as stack:
@@ -241,7 +150,7 @@ class Bench:
             if self._image is not None and given is not None and kernel is not None:
                 context = stack.enter_context(NativeContext(self.device.index))
                 launch, found = native_launch(context, *self._image, inputs, self.capability)
-                agreements.append(_agreement("the native launch", kernel, results, found))
+                agreements.append(agreement("the native launch", kernel, results, found))
                 calls["native"] = _timed(launch.run)
                 calls["kernel"] = launch.kernel_seconds
                 calls |= native_copy(context, moved or 0)
@@ -327,19 +236,6 @@ class Bench:
         return {"call": _timed(lambda: function(*arguments)), "invoke": invoke}
 
 
-def _choose(program: Program, name: str | None) -> Function:
-    if name is not None:
-        return program.function(name)
-    if len(program.functions) != 1:
-        raise CallError(
-            f"{sentence(program.label)} has {len(program.functions)} functions: "
-            f"{', '.join(program.functions)}.",
-            expected="one of them to be chosen",
-            next_step="give --function NAME.",
-        )
-    return next(iter(program.functions.values()))
-
-
 def _timed(run: Callable[[], object]) -> Callable[[], float]:
     def call() -> float:
         start = time.perf_counter()
@@ -382,39 +278,6 @@ def native_launch(
     for name, array in outputs.items():
         context.download(addresses[name], array)
     return launch, tuple(outputs[item.name] for item in kernel.outputs)
-
-
-def _agreement(
-    with_what: str,
-    kernel: Kernel,
-    found: tuple[numpy.ndarray[Any, Any], ...],
-    wanted: tuple[numpy.ndarray[Any, Any], ...],
-) -> Agreement:
-    largest, equal = 0.0, True
-    for operand, got, want in zip(kernel.outputs, found, wanted, strict=True):
-        if got.shape != want.shape:
-            problem = f"`{operand.name}` has shape {list(got.shape)} instead of {list(want.shape)}"
-            return Agreement(with_what, False, problem, largest)
-        # Integers of a module are signless; their bits are the same.
-        typed = got.view(operand.dtype.to_numpy()) if got.dtype != want.dtype else got
-        if _bits(typed, want):
-            continue
-        equal = False
-        wrong, difference = compare(operand.dtype, typed, want)
-        largest = max(largest, difference)
-        if wrong:
-            problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
-            return Agreement(with_what, False, problem, largest)
-    return Agreement(with_what, equal, "", largest)
-
-
-def _bits(left: numpy.ndarray[Any, Any], right: numpy.ndarray[Any, Any]) -> bool:
-    """Whether two arrays of one shape are equal bit for bit; NaNs with them."""
-    if left.dtype != right.dtype:
-        return False
-    raw = numpy.dtype(f"u{left.dtype.itemsize}")
-    one, other = (numpy.ascontiguousarray(side).reshape(-1).view(raw) for side in (left, right))
-    return bool(numpy.array_equal(one, other))
 
 
 def _copy(value: Any) -> Any:

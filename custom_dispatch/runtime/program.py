@@ -83,14 +83,25 @@ class Program:
         """Every function that can be called, by name."""
         return MappingProxyType(self._functions)
 
-    def function(self, name: str) -> Function:
-        """A function by its name.
+    def function(self, name: str | None = None) -> Function:
+        """A function by its name; without one the only one that there is.
 
         Raises
         ------
+        CallError
+            No name is given, and the module has several functions, or none.
         DeviceError
             The module has none of that name; the message lists those it has.
         """
+        if name is None and len(self._functions) == 1:
+            return next(iter(self._functions.values()))
+        if name is None:
+            raise CallError(
+                f"{sentence(self.label)} has {len(self._functions)} functions: "
+                f"{', '.join(self._functions)}.",
+                expected="one of them to be chosen",
+                next_step="give its name, on the command line --function NAME.",
+            )
         if name not in self._functions:
             known = ", ".join(self._functions) or "none"
             raise DeviceError(

@@ -199,6 +199,21 @@ def test_a_thread_that_hears_nothing_is_not_waited_for(number: signal.Signals, w
     assert err.strip() == {signal.SIGINT: "interrupted", signal.SIGTERM: "ended"}[number]
 
 
+def test_an_interrupt_is_not_raised_through_what_a_module_begins_with(work: Path) -> None:
+    """IREE's extension modules abort the process if Python raises something while they begin."""
+    (work / "begins.py").write_text(
+        "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except BaseException:\n    os.abort()\n"
+    )
+    done = subprocess.run(
+        [*COMMAND, "build", "begins.py", "-t", "cpu", "--out", "o"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def test_what_takes_long_is_told_in_a_log(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
