@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
-from custom_dispatch.errors import DeclarationError, LinkError, OutputError
+from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.frontends.patterns.pattern import as_list, with_own_names
+from custom_dispatch.frontends.given import members_for, with_replacing
+from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import check_form, write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Callee, Choice, files_of, kernels_of
-from custom_dispatch.kernel.family import Family, no_values
+from custom_dispatch.kernel.choice import Callee, Choice, files_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, several, shown
 from custom_dispatch.kernel.sources import is_argument
@@ -27,7 +27,7 @@ from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_callees, check_one_form
+from custom_dispatch.toolchain.plan import check_one_form
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -118,10 +118,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
     _check_flags(flags)
     check_switch(asynchronous, "asynchronous")
     check_switch(store, "store")
-    model, members = _members(model, kernels, bool(patterns))
+    model, members = members_for(model, kernels, bool(patterns))
     placed: Model | PlacedModel | None = model
     if patterns:
-        placed, members = _with_replacing(members, patterns, model)
+        placed, members = with_replacing(members, patterns, model)
     library = _library(members, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
@@ -180,77 +180,6 @@ def _check_flags(flags: Sequence[str]) -> None:
         expected='a list of texts, one a flag: ["--iree-opt-level=O3"]',
         next_step="put each flag into a text of its own.",
     )
-
-
-def _members(
-    model: Model | None,
-    kernels: Callee | Iterable[Callee] | Library,
-    others: bool = False,
-) -> tuple[Model | None, Kernel | Choice | Iterable[Kernel | Choice] | Library]:
-    """The model and the kernels with members of families, for the values that the model gives.
-
-    Parameters
-    ----------
-    others
-        Whether further kernels may come.
-    """
-    if isinstance(kernels, Library | Kernel | Choice):
-        return model, kernels
-    items = check_callees(kernels)
-    families = [item for item in items if isinstance(item, Family)]
-    if not families:
-        return model, [item for item in items if not isinstance(item, Family)]
-    if model is None:
-        raise no_values(families[0])
-    from custom_dispatch.frontends.families import call_members
-
-    module, found = call_members(model, items)
-    if not found and not others:
-        raise LinkError(
-            f"The model calls none of the kernels: {', '.join(item.name for item in families)}.",
-            expected="a call of one of them by its name",
-            next_step="call it in the model.",
-        )
-    return module, found
-
-
-def _with_replacing(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
-    patterns: Sequence[Any],
-    model: Model | None,
-) -> tuple[PlacedModel, list[Kernel | Choice] | Library]:
-    """The model with calls where patterns are found, and the kernels to build.
-
-    Those that are given, and those of patterns that are found.
-    """
-    if model is None:
-        raise DeclarationError(
-            "replace is given without a model.",
-            expected="a model, in which places are looked for",
-            next_step="leave replace out, or pass the model first.",
-        )
-    from custom_dispatch.frontends.mlir import place
-    from custom_dispatch.frontends.patterns.replace import patterns_of
-
-    patterns = patterns_of(patterns)
-    if isinstance(kernels, Library):
-        wanted = {id(pattern.item): pattern.item for pattern in patterns}.values()
-        for kernel in wanted:
-            # A choice by measurements may lack some of its kernels.
-            held_choice = kernel.name in [choice.name for choice in kernels.choices]
-            if not held_choice and not {*kernels_of(kernel)} <= {*kernels.kernels}:
-                raise LinkError(
-                    f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
-                    "model.",
-                    expected="one that was built with the kernel",
-                    next_step="build it with the kernel, or pass kernels and targets.",
-                )
-        return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
-    given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
-    patterns = with_own_names(patterns, given)
-    say(f"looking for the places of {len(patterns)} patterns")
-    placed = place(model, [*(pattern.item for pattern in patterns), *given], patterns)
-    return placed, [*given, *placed.called]
 
 
 def _compile_module(
@@ -343,7 +272,7 @@ def emit(
     check_switch(store, "store")
     path = as_path(output, "The .mlir file", OutputError)
     model = [Path(into)] if isinstance(into, str | os.PathLike) else []
-    into, members = _members(into, kernels)
+    into, members = members_for(into, kernels)
     given = members.kernels if isinstance(members, Library) else several(members) or [members]
     named = files_of([item for item in given if isinstance(item, Kernel | Choice)])
     check_output(path, [*model, *named])

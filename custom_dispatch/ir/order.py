@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from custom_dispatch.kernel.choice import Choice, is_same_on
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.sameness import is_same_on
 from custom_dispatch.kernel.target import Target
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import overload
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.choice import Callee, Choice, are_same
+from custom_dispatch.kernel.choice import Callee, Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.sameness import are_same
 
 
 class Names:

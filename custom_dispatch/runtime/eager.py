@@ -6,37 +6,36 @@ import copy
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from custom_dispatch.errors import (
-    CallError,
-    DeclarationError,
     DeviceError,
     UnsupportedInstructionError,
-    sentence,
 )
-from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
-from custom_dispatch.kernel.buffer import Buffer, Out
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
-from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Operand, Scalar, Struct
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
-from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device import device_of, device_problem
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
+from custom_dispatch.runtime.eager_arguments import (
+    check_launch,
+    check_value,
+    match_arguments,
+    take_out,
+)
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
+from custom_dispatch.runtime.incoming import gpu_of, shape_of
 from custom_dispatch.runtime.leading import fold_arguments, fold_results, unfold_results
-from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
 from custom_dispatch.runtime.reference import run_reference
@@ -128,7 +127,7 @@ def call(
     if not kernel.has_leading_dims:
         return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
-    out = _take_out(kernel, named)
+    out = take_out(kernel, named)
     values = tuple(match_arguments(kernel, arguments, named))
     leading, folded = fold_arguments(kernel, kernel.inputs, values)
     if leading is None:
@@ -160,10 +159,10 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
         if signature in prepared.checked:
             return _as_declared(kernel, prepared.run(arguments))
     keywords = dict(keywords)
-    out = _take_out(kernel, keywords)
+    out = take_out(kernel, keywords)
     values = match_arguments(kernel, arguments, keywords)
     checked = [
-        _check_value(kernel, operand, value)
+        check_value(kernel, operand, value)
         for operand, value in zip(kernel.inputs, values, strict=True)
     ]
     dims = bind_dims(
@@ -174,7 +173,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
             if isinstance(operand, Buffer)
         },
     )
-    _check_launch(kernel, dims)
+    check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
     kind = kind_of_device(kernel, device)
@@ -194,136 +193,6 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     elif not keywords:
         prepared.remember(signature)
     return _as_declared(kernel, results)
-
-
-def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
-    """The arrays to write into, if there are some; an operand may have that name."""
-    is_operand = any(operand.name == "out" for operand in kernel.inputs)
-    return None if is_operand else keywords.pop("out", None)
-
-
-def match_arguments(
-    kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> list[Any]:
-    """The value of each of `Kernel.inputs`; None for one that is absent.
-
-    Raises
-    ------
-    CallError
-        There are too many or too few, or a keyword is none of theirs.
-    """
-    names = [operand.name for operand in kernel.inputs]
-    signature = f"{kernel.name}({', '.join(names)})"
-    if len(arguments) > len(names):
-        raise CallError(
-            f"Kernel `{kernel.name}` is called with {len(arguments)} arguments.",
-            expected=f"{len(names)}: {signature}",
-            next_step="results are returned: pass only what the kernel reads or updates.",
-        )
-    values = dict(zip(names, arguments, strict=False))
-    for name, value in keywords.items():
-        if name not in names:
-            raise CallError(
-                f"Kernel `{kernel.name}` has no input `{name}`.",
-                expected=signature,
-                next_step="correct the keyword.",
-            )
-        if name in values:
-            raise CallError(
-                f"Kernel `{kernel.name}` is given `{name}` twice.",
-                expected=signature,
-                next_step="pass it once, by position or by keyword.",
-            )
-        values[name] = value
-    for operand in kernel.inputs:
-        if isinstance(operand, Buffer) and operand.optional:
-            values.setdefault(operand.name, None)
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise CallError(
-            f"Kernel `{kernel.name}` is called without `{'`, `'.join(missing)}`.",
-            expected=signature,
-            next_step="pass every input.",
-        )
-    return [values[name] for name in names]
-
-
-def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
-    what = f"operand `{operand.name}` of kernel `{kernel.name}`"
-    if isinstance(operand, Scalar):
-        return number_for(value, operand, what)
-    if isinstance(operand, Struct):
-        return _struct_values(operand, value, what)
-    if value is None and operand.optional:
-        return numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
-    array = read_array(value, what)
-    check_array(array, ValueType(operand.dtype, (None,) * operand.rank), what)
-    return array
-
-
-def _struct_values(struct: Struct, value: Any, what: str) -> tuple[float | int, ...]:
-    """The numbers of a struct, from a mapping with a value for each field."""
-    wanted = ", ".join(field.name for field in struct.fields)
-    if not isinstance(value, Mapping):
-        raise CallError(
-            f"{sentence(what)} is {shown(value)}.",
-            expected=f"a mapping with the fields {wanted}",
-            next_step=f"pass a dict: {struct.name}={{...}}.",
-        )
-    names = [field.name for field in struct.fields]
-    for name in [*(key for key in value if key not in names), *names]:
-        if name not in names or name not in value:
-            raise CallError(
-                f"{sentence(what)} is given "
-                + (f"without `{name}`." if name in names else f"a field {shown(name)}."),
-                expected=f"the fields {wanted}",
-                next_step="pass each of them, and no other.",
-            )
-    numbers: list[Any] = []
-    for field in struct.fields:
-        given = value[field.name]
-        if field.count is None:
-            numbers.append(given)
-            continue
-        try:
-            elements = list(given)
-        except TypeError:
-            elements = []
-        if isinstance(given, str | bytes) or len(elements) != field.count:
-            raise CallError(
-                f"{sentence(what)}: field `{field.name}` is {shown(given)}.",
-                expected=f"{field.count} numbers for {field.dtype}[{field.count}]",
-                next_step="pass a list of them.",
-            )
-        numbers += elements
-    return tuple(
-        number_for(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
-        for number, leaf in zip(numbers, struct.leaves, strict=True)
-    )
-
-
-def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
-    """The checks that the compiled wrapper makes too, here with the values in the message."""
-    try:
-        grids = grids_for(kernel, dims)
-        shapes = output_shapes(kernel, dims)
-    except DeclarationError as error:
-        raise CallError(
-            f"Kernel `{kernel.name}`: {error.found}",
-            expected=error.expected,
-            next_step=error.next_step,
-        ) from None
-    for grid in (grid for grid in grids if 0 in grid):
-        for operand in kernel.outputs:
-            if isinstance(operand, Out) and 0 not in shapes[operand.name]:
-                raise CallError(
-                    f"Kernel `{kernel.name}`: the grid {grid} is empty for these sizes, so "
-                    f"nothing would write `{operand.name}`, which has shape "
-                    f"{list(shapes[operand.name])}.",
-                    expected="a grid of at least one block wherever there is something to write",
-                    next_step="write cd.maximum(..., 1) in the grid, or do not call it for "
-                    "empty arrays.",
-                )
 
 
 def kind_of_device(kernel: Kernel, device: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, TargetWarning
-from custom_dispatch.kernel.choice import Callee, Choice, is_same_code, kernels_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
@@ -23,6 +23,7 @@ from custom_dispatch.kernel.names import (
     several,
     shown,
 )
+from custom_dispatch.kernel.sameness import is_same_code
 from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target, naming
 
 

@@ -28,10 +28,11 @@ from custom_dispatch.frontends.onnx.node import (
     tensor_type,
 )
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, are_same, kernels_of, statics_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.sameness import are_same
 
 OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
 """Those of ONNX itself."""

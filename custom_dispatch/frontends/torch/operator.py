@@ -23,10 +23,11 @@ from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, are_same, kernels_of, statics_of
+from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
 from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.sameness import are_same
 
 _DEVICES = ("cpu", "cuda")
 _CUDA_ALIGNMENT = 16
