@@ -150,7 +150,7 @@ class Access:
             if lost:
                 why = _LOSSES.get(lost, "the driver refuses all further work")
                 why += f" ({lost}), and the process's CUDA context was lost with it"
-            elif _refuses(device):
+            elif _refuses(device, self):
                 why = "a launch failed, and IREE's CUDA device refuses all further work"
             else:
                 return None
@@ -163,7 +163,7 @@ class Access:
         return DeviceError(self._end[0], next_step=self._end[1], log=text)
 
 
-def _refuses(device: Any) -> bool:
+def _refuses(device: Any, access: Access) -> bool:
     """Whether IREE's device does not even take four bytes.
 
     A launch that the driver refuses leaves CUDA as it is, and IREE's device may be unusable.
@@ -172,13 +172,14 @@ def _refuses(device: Any) -> bool:
     from iree import runtime as rt
 
     try:
-        device.allocator.allocate_buffer_copy(
-            memory_type=rt.MemoryType.DEVICE_LOCAL,
-            allowed_usage=rt.BufferUsage.DEFAULT,
-            device=device,
-            buffer=numpy.zeros(1, numpy.uint32),
-            element_type=rt.HalElementType.UINT_32,
-        )
+        with access:  # who waits for a call that failed holds none
+            device.allocator.allocate_buffer_copy(
+                memory_type=rt.MemoryType.DEVICE_LOCAL,
+                allowed_usage=rt.BufferUsage.DEFAULT,
+                device=device,
+                buffer=numpy.zeros(1, numpy.uint32),
+                element_type=rt.HalElementType.UINT_32,
+            )
     except IREE_ERRORS:
         return True
     return False

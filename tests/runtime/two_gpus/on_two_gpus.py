@@ -227,6 +227,11 @@ def the_current_context_neither_matters_nor_changes() -> None:
     before = current()
     hal_device.__wrapped__("cuda:1")  # opened anew
     assert current() == before
+    mild = RuntimeError("INVALID_ARGUMENT; a call failed, and the device did not")
+    for program in programs:  # as whoever waits for a call finds out, without any context
+        hal, access = program.simple_mul.device, program.simple_mul.access
+        assert program.simple_mul.open_device.give_back_memory()  # or four bytes may be kept
+        assert access.ended_by("step", mild, hal) is None
     for left in (None, 0, 1):
         wrong: list[str] = []
         thread = threading.Thread(target=in_a_thread, args=(left, wrong))
