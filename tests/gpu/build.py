@@ -89,6 +89,7 @@ def _from_cubins(
 
 def main(directory: Path) -> None:
     """Build every module."""
+    directory = directory.resolve()  # a relative object is looked for beside the declaring file
     directory.mkdir(parents=True, exist_ok=True)
     for name in MODULES:
         path = build_module(name, directory)

@@ -17,6 +17,6 @@ def options(document: str | None) -> argparse.Namespace:
     description = (document or "").partition("\n")[0]
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("half", choices=("build", "run"))
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("directory", type=lambda text: Path(text).resolve())
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     return parser.parse_args()
