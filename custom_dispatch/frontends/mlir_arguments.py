@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.call_site import CallSite
+from custom_dispatch.frontends.patterns.numbers import held_number
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -111,22 +110,11 @@ def constant_of(
     LinkError
         The type does not hold it.
     """
-    dtype = scalar.dtype
-    if dtype.is_float:
-        with numpy.errstate(over="ignore"):
-            held = float(numpy.asarray(float(value)).astype(dtype.to_numpy()))
-        if math.isfinite(held) or not math.isfinite(value):
-            return ir.FloatAttr.get(wanted, held)
-    elif value == int(value):
-        low = -dtype.largest - 1 if dtype.name.startswith("i") else 0
-        if low <= value <= dtype.largest:
-            number = int(value)
-            # IR's integers have no sign: the upper half of the unsigned ones are negative.
-            if dtype.name.startswith("u") and number >= 2 ** (dtype.bits - 1):
-                number -= 2**dtype.bits
-            return ir.IntegerAttr.get(wanted, number)
+    held = held_number(scalar.dtype, value, wanted)
+    if held is not None:
+        return held
     raise site.refusal(
         f"has {value} for the scalar `{scalar.name}`",
-        f"a number that {dtype} holds",
+        f"a number that {scalar.dtype} holds",
         "correct the number, or declare a larger type.",
     )

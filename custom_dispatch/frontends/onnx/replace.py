@@ -1,15 +1,12 @@
 """Kernels in the places of an ONNX model that compute what they do.
 
-Every pattern is compared with every place. Of several for one result, the one that stands for most
-nodes is taken, and of equal ones the first given. Where places overlap, the pattern that was given
-first is taken, and of its places the one that comes first in the model.
+Every pattern is compared with every place; `patterns/choosing.py` says which are taken.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -27,6 +24,7 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
+from custom_dispatch.frontends.patterns.choosing import Found, chosen
 from custom_dispatch.frontends.patterns.near import NearMisses
 from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.kernel.choice import kernels_of
@@ -36,13 +34,6 @@ from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 DOMAIN = "custom_dispatch.replaced"
 """Of the nodes that take places."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    order: int
-    """The pattern's, in the order given."""
-    match: Match
 
 
 def patterns_of(items: Any) -> list[Pattern]:
@@ -86,7 +77,7 @@ def replace_places(model: onnx.ModelProto, patterns: Sequence[Pattern]) -> Repla
         for one in of_each(pattern)
         for item in work.find(order, one)
     ]
-    report = work.put(work.chosen(found))
+    report = work.put(chosen(found, work.note))
     check_found(patterns, report, "cd.onnx.Pattern(kernel, ..., required=False)")
     return report
 
@@ -106,7 +97,7 @@ class _Work:
 
     # -- finding
 
-    def find(self, order: int, pattern: Pattern) -> Iterator[_Found]:
+    def find(self, order: int, pattern: Pattern) -> Iterator[Found[Match]]:
         """Every place that computes a pattern."""
         for example in pattern.examples:
             self._check_version(pattern, example)
@@ -122,7 +113,8 @@ class _Work:
                 if isinstance(result, Match):
                     problem = self._problem(result)
                     if not problem:
-                        yield _Found(order, result)
+                        name, nodes = pattern.item.name, result.nodes
+                        yield Found(result, name, order, key, key, len(nodes), nodes)
                         continue
                     result = Miss(problem, 1.0)
                 self._note(pattern, key, result)
@@ -199,29 +191,13 @@ class _Work:
     def _scalar(self, match: Match, name: str) -> Any:
         return match.pattern.fixed.get(name, match.scalars.get(name))
 
-    def chosen(self, found: Sequence[_Found]) -> list[_Found]:
-        """Those of all matches that are taken, by the rule above."""
-        largest: dict[Key, _Found] = {}
-        for item in found:
-            known = largest.get(item.match.root)
-            if known is None or len(item.match.nodes) > len(known.match.nodes):
-                largest[item.match.root] = item
-        taken: dict[Key, _Found] = {}
-        kept = []
-        for item in sorted(largest.values(), key=lambda item: (item.order, item.match.root)):
-            other = next((taken[key] for key in item.match.nodes if key in taken), None)
-            if other is None:
-                taken.update(dict.fromkeys(item.match.nodes, item))
-                kept.append(item)
-                continue
-            name = other.match.pattern.item.name
-            reason = f"the place overlaps one that `{name}` takes"
-            self._note(item.match.pattern, item.match.root, Miss(reason, 1.0))
-        return kept
+    def note(self, match: Match, reason: str) -> None:
+        """Note that a place is not replaced although it computes the same."""
+        self._note(match.pattern, match.root, Miss(reason, 1.0))
 
     # -- replacing
 
-    def put(self, chosen: Sequence[_Found]) -> Replaced:
+    def put(self, chosen: Sequence[Found[Match]]) -> Replaced:
         """Put kernels in places, and say what was done."""
         nodes = self._view.nodes
         new: dict[Key, list[onnx.NodeProto]] = {}

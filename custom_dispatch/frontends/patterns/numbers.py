@@ -9,6 +9,7 @@ import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.operand import Scalar
 
 
@@ -31,7 +32,16 @@ def constant(scalar: Scalar, value: Any) -> ir.Attribute | None:
         raise LinkError(
             f"the number for `{scalar.name}` is {element}, and the scalar {scalar.dtype}"
         )
-    dtype = scalar.dtype
+    held = held_number(scalar.dtype, value, kind)
+    if held is not None:
+        return held
+    raise LinkError(
+        f"the number for `{scalar.name}` is {value}, which {scalar.dtype} does not hold"
+    )
+
+
+def held_number(dtype: ElementType, value: float, kind: ir.Type) -> ir.Attribute | None:
+    """A number as an attribute of a scalar's type in IR; None where the dtype does not hold it."""
     if dtype.is_float:
         with numpy.errstate(over="ignore"):
             held = float(numpy.asarray(float(value)).astype(dtype.to_numpy()))
@@ -44,4 +54,4 @@ def constant(scalar: Scalar, value: Any) -> ir.Attribute | None:
             if dtype.name.startswith("u") and number >= 2 ** (dtype.bits - 1):
                 number -= 2**dtype.bits
             return ir.IntegerAttr.get(kind, number)
-    raise LinkError(f"the number for `{scalar.name}` is {value}, which {dtype} does not hold")
+    return None

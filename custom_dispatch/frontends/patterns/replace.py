@@ -1,9 +1,6 @@
 """Kernels in the places of an MLIR model that compute what they do.
 
-Every pattern is compared with every place. Of several for one result, the one that stands for most
-operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
-given first is taken, and of its places the one that comes first in the model; for the other result
-the next smaller one.
+Every pattern is compared with every place; `patterns/choosing.py` says which are taken.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from custom_dispatch.frontends.patterns.axes import (
     transpose,
 )
 from custom_dispatch.frontends.patterns.bools import as_numbers, number_of_false
+from custom_dispatch.frontends.patterns.choosing import Found, chosen
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.fitting import fitting_of
@@ -71,11 +69,7 @@ class Examples(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    order: int
-    """The pattern's, in the order given."""
-    position: int
-    """The place's, in the model's order."""
+class _Placed:
     match: Match
     operations: tuple[tuple[int, ir.Operation], ...]
     """Those that the kernel stands for, in the model's order. Python's hash of an operation follows
@@ -131,7 +125,7 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
     normalise(module)
     with module.context, ir.Location.unknown():
         work = _Work(module, callees)
-        found: list[_Found] = []
+        found: list[Found[_Placed]] = []
         for order, pattern in enumerate(patterns):
             for group in alike(pattern):
                 first = group[0]
@@ -142,38 +136,12 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
                     if isinstance(first, Pattern)
                     else first.examples(module),
                 )
-        for item in _chosen(found, work):
-            work.put(item)
+        for item in chosen(found, lambda placed, why: work.note(placed.match, why)):
+            work.put(item.match)
         work.finish()
     report = work.report()
     check_found(patterns, report, "required=False")
     return report
-
-
-def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
-    """Those of all matches that are taken, by the rule above."""
-    by_result: dict[ir.Value, list[_Found]] = {}
-    for item in found:
-        by_result.setdefault(item.match.results[item.match.example.roots[0]], []).append(item)
-    pending = [
-        sorted(items, key=lambda item: -len(item.match.operations)) for items in by_result.values()
-    ]
-    taken: dict[ir.Operation, _Found] = {}
-    chosen = []
-    while pending:
-        items = min(pending, key=lambda items: (items[0].order, items[0].position))
-        item = items[0]
-        other = next((taken[op] for op in item.match.operations if op in taken), None)
-        if other is not None:
-            kernel = other.match.example.pattern.item.name
-            work.note(item.match, f"the place overlaps one that `{kernel}` takes")
-            items.pop(0)  # the next smaller one may not
-        if other is None or not items:
-            pending = [group for group in pending if group is not items]
-        if other is None:
-            taken.update(dict.fromkeys(item.match.operations, item))
-            chosen.append(item)
-    return chosen
 
 
 class _Work:
@@ -203,7 +171,9 @@ class _Work:
 
     # -- finding
 
-    def find(self, order: int, group: Sequence[Replaceable], examples: Examples) -> list[_Found]:
+    def find(
+        self, order: int, group: Sequence[Replaceable], examples: Examples
+    ) -> list[Found[_Placed]]:
         """Every place that computes a pattern.
 
         Parameters
@@ -246,11 +216,19 @@ class _Work:
                     assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
                     self._note(pattern.item.name, op, miss, likeness(example, op))
 
-    def _found(self, order: int, root: ir.Operation, match: Match) -> _Found:
+    def _found(self, order: int, root: ir.Operation, match: Match) -> Found[_Placed]:
         operations = sorted(
             ((self._order[op], op) for op in match.operations), key=lambda item: item[0]
         )
-        return _Found(order, self._order[root], match, tuple(operations), place_of(root))
+        return Found(
+            _Placed(match, tuple(operations), place_of(root)),
+            match.example.pattern.item.name,
+            order,
+            self._order[root],
+            match.results[match.example.roots[0]],
+            len(operations),
+            match.operations,
+        )
 
     def _problem(self, match: Match) -> str:
         """Why the kernel cannot stand in a place that computes the same; empty where it can."""
@@ -303,7 +281,7 @@ class _Work:
 
     # -- replacing
 
-    def put(self, found: _Found) -> None:
+    def put(self, found: _Placed) -> None:
         """Put a call of the kernel in a place."""
         match = found.match
         kernel = match.example.pattern.kernel

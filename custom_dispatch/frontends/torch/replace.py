@@ -1,23 +1,20 @@
 """Kernels in the places of a PyTorch model that compute what they do.
 
-Every pattern is compared with every place. Of several for one result, the one that stands for most
-operations is taken, and of equal ones the first given. Where places overlap, the pattern that was
-given first is taken, and of its places the one that comes first in the model; for the result of the
-other a smaller one may be left.
+Every pattern is compared with every place; `patterns/choosing.py` says which are taken.
 """
 
 from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.frontends.patterns.choosing import Found, chosen
 from custom_dispatch.frontends.patterns.near import NEAR, NearMisses
 from custom_dispatch.frontends.patterns.pattern import (
     as_list,
@@ -47,15 +44,6 @@ _OF_RESULTS = {"tensor_meta", "val", "unbacked_bindings"}
 """What a node's notes say of its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    order: int
-    """The pattern's, in the order given."""
-    position: float
-    """The place's, in the model's order."""
-    match: Match
-
-
 def replace_places(
     program: torch.export.ExportedProgram, items: Any, called: Iterable[Callee] = ()
 ) -> tuple[torch.export.ExportedProgram, Replaced]:
@@ -79,11 +67,11 @@ def replace_places(
     """
     patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
     work = _Work(_copied(program))
-    found: list[_Found] = []
+    found: list[Found[Match]] = []
     for order, pattern in enumerate(patterns):
         for one in of_each(pattern):
             found += work.find(order, one)
-    for item in _chosen(found, work):
+    for item in chosen(found, work.note):
         work.put(item.match)
     report = work.report()
     check_found(patterns, report, "cd.torch.Pattern(kernel, ..., required=False)")
@@ -101,28 +89,6 @@ def _copied(program: torch.export.ExportedProgram) -> torch.export.ExportedProgr
     return program._update(
         torch.fx.GraphModule(program.graph_module, graph), copy.deepcopy(program.graph_signature)
     )
-
-
-def _chosen(found: Sequence[_Found], work: _Work) -> list[_Found]:
-    """Those of all matches that are taken, by the rule above."""
-    by_root: dict[torch.fx.Node, list[_Found]] = {}
-    for item in found:
-        by_root.setdefault(item.match.root, []).append(item)
-    for items in by_root.values():
-        items.sort(key=lambda item: (-len(item.match.nodes), item.order))
-    taken: dict[torch.fx.Node, _Found] = {}
-    chosen = []
-    for items in sorted(by_root.values(), key=lambda items: (items[0].order, items[0].position)):
-        # Where the largest overlaps another place, a smaller one may not.
-        for item in items:
-            other = next((taken[node] for node in item.match.own if node in taken), None)
-            if other is None:
-                taken.update(dict.fromkeys(item.match.own, item))
-                chosen.append(item)
-                break
-            kernel = other.match.traced.pattern.item.name
-            work.note(item.match, f"the place overlaps one that `{kernel}` takes")
-    return chosen
 
 
 class _Work:
@@ -168,12 +134,12 @@ class _Work:
 
     # -- finding
 
-    def find(self, order: int, pattern: Pattern) -> list[_Found]:
+    def find(self, order: int, pattern: Pattern) -> list[Found[Match]]:
         """Every place that computes a pattern."""
         batched = any(
             isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
-        found: list[_Found] = []
+        found: list[Found[Match]] = []
         if not pattern.required and not self._may_have(pattern.kernel):
             return found
         for function, names in variants(pattern):
@@ -205,7 +171,10 @@ class _Work:
                     if isinstance(whole, str) or problem:
                         self.note(result, problem)
                         continue
-                    found.append(_Found(order, self._order[node], whole))
+                    own, position = whole.own, self._order[node]
+                    size = len(whole.nodes)
+                    name = pattern.item.name
+                    found.append(Found(whole, name, order, position, node, size, own))
                 else:
                     self._note(pattern, node, result, likeness(form, node))
         return found
