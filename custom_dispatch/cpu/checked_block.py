@@ -33,6 +33,8 @@ from custom_dispatch.cpu.monitor import (
     SHARED,
     SHARED_BYTES,
     SHARED_CELLS,
+    USES,
+    USES_BYTES,
     WIDTH,
     WRITABLE,
     WRONG,
@@ -76,13 +78,14 @@ def checked_block_function(
     if checks is None:
         raise TypeError(f"kernel {kernel.entry} was lowered without checks")
     count = kernel.bindings + len(variables)
-    taken, (context, regions, records, cells, block) = _take_memory(
+    taken, (context, regions, records, cells, uses, block) = _take_memory(
         b,
         [
             CONTEXT_BYTES,
             REGION_BYTES * count,
             RECORD_BYTES * (memory.threads + 31) if checks.has_records else 0,
             CELL_BYTES * memory.shared.size,
+            USES_BYTES * memory.threads if checks.may_drop else 0,
             memory.size,
         ],
     )
@@ -96,6 +99,7 @@ def checked_block_function(
         (SHARED_CELLS, cells),
         (RECORDS, records if checks.has_records else null),
         (REGIONS, regions),
+        (USES, uses),
         (REGION_COUNT, b.const(count, 32)),
         (WIDTH, b.const(kernel.block[0], 32)),
         (HEIGHT, b.const(kernel.block[1], 32)),
@@ -173,6 +177,8 @@ def _run_block(b: Builder, thread: ThreadFunction, context: str, block: str) -> 
     names = ", ".join(passed.get(name, name) for name, _ in thread.block_arguments)
     types = ", ".join(kind for _, kind in thread.block_arguments)
     b.line(f"llvm.call @{thread.kernel.symbol}.block({names}) : ({types}) -> ()")
+    if thread.checks is not None and thread.checks.may_drop:
+        call(b, "settle", [(b.const(thread.memory.threads, 32), "i32")], context=context)
     failed, wrong, count = (get(b, context, field) for field in (FAILED, WRONG, COUNT))
     wrong = b.binary("or", failed, wrong, "i32")
     with when(b, b.icmp("ne", b.binary("or", wrong, count, "i32"), b.const(0, 32), "i32")):

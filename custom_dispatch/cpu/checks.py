@@ -13,19 +13,19 @@ from custom_dispatch.cpu.barriers import LAST_COUNT
 from custom_dispatch.cpu.block_memory import BARRIERS, BlockMemory
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.dropped_loads import dropped_loads
 from custom_dispatch.cpu.findings import Finding, find, keep_staged
-from custom_dispatch.cpu.liveness import unused_loads
 from custom_dispatch.cpu.memory_access import MemoryAccess, access_of
 from custom_dispatch.cpu.monitor import (
     ANYWHERE,
     CONTEXT,
+    DROPPED_SHIFT,
     FAILED,
     IN_LOCAL,
     IN_REGION,
     IN_SHARED,
     IS_STRONG,
     IS_SWAP,
-    IS_UNUSED,
     READS,
     SPINS,
     WRITES,
@@ -34,6 +34,7 @@ from custom_dispatch.cpu.monitor import (
     put,
     text_global,
 )
+from custom_dispatch.cpu.monitor_shadow import note_use
 from custom_dispatch.cpu.origins import Origins
 from custom_dispatch.cpu.sites import Sites
 from custom_dispatch.cpu.structure import loop, when
@@ -80,7 +81,9 @@ class Checks:
         """The module's variables that are regions, after the operands."""
         self.local_bytes = 0
         self._origins = origins
-        self._unused = unused_loads(instructions)
+        self._dropped = dropped_loads(instructions)
+        self.may_drop = bool(self._dropped.numbers)
+        """Whether there are loads whose values a thread may drop."""
         self._locals: dict[str, tuple[int, int]] = {}
         self.waiting = WaitingChecks(kernel, memory, sites)
         has_fences = any(
@@ -118,6 +121,9 @@ class Checks:
             return
         if not _ORDERING.isdisjoint(instruction.parts):
             self.fence(frame)
+        stored = self._dropped.stored.get(id(instruction))
+        if stored is not None:
+            note_use(b, "%thread", b.const(stored, 64))
         site = self._site(instruction, access, operand, space)
         size = b.const(access.size, 32)
         if access.lanes < 32:
@@ -127,6 +133,13 @@ class Checks:
         if instruction.parts[0] == "cp" and space != "shared":
             size = self._copied(frame, instruction, size)
         self._access(b, site, pointer, size)
+
+    def select(self, frame: Frame, instruction: Instruction, condition: str) -> None:
+        """The thread takes one of two values."""
+        bits = self._dropped.selected.get(id(instruction))
+        if bits is not None:
+            one, other = (frame.b.const(each, 64) for each in bits)
+            note_use(frame.b, "%thread", frame.b.select(condition, one, other, "i64"))
 
     def part(
         self, frame: Frame, operand: Address, space: str, places: list[str], size: int
@@ -166,7 +179,7 @@ class Checks:
     ) -> int:
         kind = READS * access.reads | WRITES * access.writes
         kind |= IS_STRONG * access.strong | IS_SWAP * access.swap
-        kind |= IS_UNUSED * (id(instruction) in self._unused)
+        kind |= self._dropped.numbers.get(id(instruction), 0) << DROPPED_SHIFT
         where, low, high, object_ = self._range(operand, space)
         return self.sites.add(
             instruction, kind=kind, space=where, low=low, high=high, object_=object_

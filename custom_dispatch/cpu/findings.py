@@ -69,10 +69,10 @@ class Finding(IntEnum):
     DIVERGED = 12
     ABSENT = 13
     SAME_VALUE = 14
-    UNUSED = 15
+    DROPPED = 15
 
 
-NOTES = (Finding.SAME_VALUE, Finding.UNUSED)
+NOTES = (Finding.SAME_VALUE, Finding.DROPPED)
 """What fails nothing."""
 
 
@@ -167,10 +167,10 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         "one thread that writes it",
         "let one thread write it, such as lane 0; results do not depend on it",
     ),
-    Finding.UNUSED: (
-        f"{NOTE}kernel `{{kernel}}`: nothing uses what is read of byte {{offset}} of {{object}}: "
-        "thread {thread} {verb} it at {place}, and thread {other thread} {other verb} it at "
-        "{other place}, in no order, block {block}",
+    Finding.DROPPED: (
+        f"{NOTE}kernel `{{kernel}}`: a thread drops what it reads of byte {{offset}} of "
+        "{object}: thread {thread} {verb} it at {place}, and thread {other thread} {other verb} "
+        "it at {other place}, in no order, block {block}",
         "a read whose value is used",
         "leave the read out; results do not depend on it",
     ),
@@ -205,8 +205,8 @@ def stage(b: Builder, finding: Finding, *, saved: str = "", **values: str) -> No
     pending = get(b, CONTEXT, PENDING)
     free = b.icmp("eq", pending, zero, "i32")
     if finding not in NOTES:
-        unused = b.icmp("eq", pending, b.const(Finding.UNUSED + 1, 32), "i32")
-        free = b.binary("or", free, unused, "i1")
+        dropped = b.icmp("eq", pending, b.const(Finding.DROPPED + 1, 32), "i32")
+        free = b.binary("or", free, dropped, "i1")
         if not saved:
             free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, SAVED), zero, "i32"), "i1")
     with when(b, free):
@@ -255,8 +255,8 @@ def keep_staged(b: Builder) -> None:
 
 def is_note(b: Builder, kind: str) -> str:
     """Whether a finding of some kind, an i32, fails nothing."""
-    same, unused = (b.icmp("eq", kind, b.const(note, 32), "i32") for note in NOTES)
-    return b.binary("or", same, unused, "i1")
+    same, dropped = (b.icmp("eq", kind, b.const(note, 32), "i32") for note in NOTES)
+    return b.binary("or", same, dropped, "i1")
 
 
 def kept_at(b: Builder, index: str) -> str:

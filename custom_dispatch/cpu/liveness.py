@@ -96,45 +96,6 @@ def reads(instruction: Instruction) -> set[str]:
     return found
 
 
-_ONLY_COMPUTES = frozenset((
-    "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt",
-    "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "max", "min",
-    "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
-    "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor",
-))  # fmt: skip
-"""What does nothing but give a result."""
-
-
-def unused_loads(instructions: Sequence[Instruction]) -> frozenset[int]:
-    """The loads whose values end in nothing: no store, address, branch, call or other lane.
-
-    They may be volatile, or of code that nobody optimised. Whatever is computed of a register
-    counts for all values that it has.
-
-    Returns
-    -------
-    frozenset
-        Their ``id``s.
-    """
-    needed: set[str] = set()
-    pending = list(instructions)
-    while pending:
-        rest = []
-        for instruction in pending:
-            only = opcode_base(instruction) in _ONLY_COMPUTES
-            if only and needed.isdisjoint(written_registers(instruction)):
-                rest.append(instruction)
-            else:
-                needed |= reads(instruction)
-        pending = rest if len(rest) < len(pending) else []
-    return frozenset(
-        id(instruction)
-        for instruction in instructions
-        if opcode_base(instruction) in ("ld", "ldu")
-        and needed.isdisjoint(written_registers(instruction))
-    )
-
-
 def local_registers(graph: Graph, ends: Callable[[Instruction], bool]) -> frozenset[str]:
     """The registers that are written and read in one stretch of instructions only.
 

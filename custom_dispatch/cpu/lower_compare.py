@@ -132,6 +132,8 @@ def lower_select(frame: Frame, instruction: Instruction) -> None:
     if base == "selp":
         frame.check_modifiers(instruction, tuple(modifiers[:-1]), frozenset())
         condition = frame.predicate(by)
+        if frame.checks is not None:
+            frame.checks.select(frame, instruction, condition)
     elif modifiers[-1] == "f32":
         value = frame.float(by, "f32")
         if "ftz" in modifiers and frame.keeps_subnormals:

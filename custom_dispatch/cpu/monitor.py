@@ -83,7 +83,10 @@ MEETING_BYTES: Final = 4 * WARPS
 KEPT: Final = MEETINGS + 16 * MEETING_BYTES
 """The findings after which the block went on."""
 MOST_KEPT: Final = 8
-CONTEXT_BYTES: Final = KEPT + MOST_KEPT * FOUND_BYTES
+USES: Final = (KEPT + MOST_KEPT * FOUND_BYTES, POINTER)
+"""By thread, two words of bits: the loads whose values it used, and those that raced."""
+USES_BYTES: Final = 16
+CONTEXT_BYTES: Final = KEPT + MOST_KEPT * FOUND_BYTES + 8
 
 # ---- a region
 BASE: Final = (0, POINTER)
@@ -116,10 +119,11 @@ VALID_BIT: Final = 0x800
 SITE_SHIFT: Final = 12
 
 # ---- a site: an instruction, as checks know it
-READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE, IS_UNUSED = 1, 2, 4, 8, 16, 32, 64
+READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE = 1, 2, 4, 8, 16, 32
+DROPPED_SHIFT: Final = 8
 """`IS_ALIGNED` of a barrier that all threads of a warp must execute together (`.aligned`),
-`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote; `IS_UNUSED` of a read whose
-value ends in nothing."""
+`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote. Behind the shift is the number
+of a load whose value may be dropped (`custom_dispatch.cpu.dropped_loads`), or 0."""
 KIND: Final = (0, "i32")
 SPACE: Final = (4, "i32")
 LOW: Final = (8, "i32")

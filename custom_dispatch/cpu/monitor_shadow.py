@@ -9,9 +9,12 @@ the cell, and a later write's race with that one alone stays unfound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.c_library import call_c
-from custom_dispatch.cpu.findings import Finding, stage
+from custom_dispatch.cpu.findings import Finding, kept_at, stage
 from custom_dispatch.cpu.monitor import (
     CELL_BYTES,
     CELLS,
@@ -19,9 +22,11 @@ from custom_dispatch.cpu.monitor import (
     CHUNK_HEAD,
     CHUNKS,
     CONTEXT,
+    COUNT,
+    DROPPED_SHIFT,
+    FOUND,
     IS_STRONG,
     IS_SWAP,
-    IS_UNUSED,
     KIND,
     LENGTH,
     MOST_SAVED,
@@ -31,8 +36,11 @@ from custom_dispatch.cpu.monitor import (
     SITE_SHIFT,
     STRONG_BIT,
     THREAD_BITS,
+    USES,
+    USES_BYTES,
     VALID_BIT,
     WRITES,
+    WRONG,
     call,
     element,
     function,
@@ -41,7 +49,7 @@ from custom_dispatch.cpu.monitor import (
     put,
     site_at,
 )
-from custom_dispatch.cpu.structure import loop, when
+from custom_dispatch.cpu.structure import fold, loop, when
 
 _WRITE, _READ, _OTHER_READ = 0, 8, 16
 """Where the records of accesses lie in a cell; each is a word that says who, and a time."""
@@ -49,7 +57,7 @@ _WRITE, _READ, _OTHER_READ = 0, 8, 16
 
 def shadow_functions() -> list[str]:
     """The functions of this module."""
-    return [*_conflict(), *_note(), *_cell(), *_free_cells()]
+    return [*_conflict(), *_note(), *_settle(), *_cell(), *_free_cells()]
 
 
 def _has(b: Builder, word: str, bit: int) -> str:
@@ -106,14 +114,17 @@ def _note() -> list[str]:
             large = b.icmp("ugt", "%size", b.const(MOST_SAVED, 32), "i32")
             matters = b.binary("or", _has(b, both, READS), large, "i1")
             saved = b.select(matters, never, "%size", "i32")
-            _stage_race(b, offset, who, kind, saved)
+            with _unless_dropped(b, kind, "%thread", offset, who):
+                _stage(b, Finding.RACE, offset, who, saved)
         yes, no, on = (b.fresh_label(name) for name in ("writes", "reads", "noted"))
         b.cond_branch(writes, yes, no)
         b.block(yes)
         for place in (_READ, _OTHER_READ):
             with when(b, call(b, "conflict", _record(b, cell, place, kind), "i1")):
                 reader = b.load(b.offset(cell, place), "i32", 4)
-                _stage_race(b, offset, reader, _kind_of(b, reader))
+                thread = b.binary("and", reader, b.const(THREAD_BITS, 32), "i32")
+                with _unless_dropped(b, _kind_of(b, reader), thread, offset, reader):
+                    _stage(b, Finding.RACE, offset, reader)
             b.store(never, b.offset(cell, place), "i32", 4)
         b.store(mine, cell, "i32", 4)
         b.store(now, b.offset(cell, 4), "i32", 4)
@@ -148,24 +159,62 @@ def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str
     return [("%thread", "i32"), (b.offset(cell, place), POINTER), (kind, "i32")]
 
 
+@contextmanager
+def _unless_dropped(b: Builder, read: str, reader: str, offset: str, other: str) -> Iterator[None]:
+    """Do something about a race, unless its read is of a value that its thread may drop."""
+    may, must, on = (b.fresh_label(name) for name in ("dropped", "raced", "staged"))
+    number = b.binary("lshr", read, b.const(DROPPED_SHIFT, 32), "i32")
+    b.cond_branch(b.icmp("ne", number, b.const(0, 32), "i32"), may, must)
+    b.block(may)
+    bit = b.binary("shl", b.const(1, 64), b.resize(number, 32, 64), "i64")
+    note_use(b, reader, bit, raced=True)
+    _stage(b, Finding.DROPPED, offset, other)
+    b.branch(on)
+    b.block(must)
+    yield
+    b.branch(on)
+    b.block(on)
+
+
+def _settle() -> list[str]:
+    """What may have been dropped and was used after all is a race."""
+    b = Builder()
+    uses = get(b, CONTEXT, USES)
+
+    def used(index: str, carried: list[str]) -> list[str]:
+        mine = element(b, uses, index, USES_BYTES)
+        both = b.binary("and", b.load(mine, "i64", 8), b.load(b.offset(mine, 8), "i64", 8), "i64")
+        return [b.binary("or", carried[0], both, "i64")]
+
+    (bits,) = fold(b, "%threads", [(b.const(0, 64), "i64")], used)
+    with when(b, b.icmp("ne", bits, b.const(0, 64), "i64")):
+        put(b, CONTEXT, WRONG, b.const(1, 32))
+        with loop(b, get(b, CONTEXT, COUNT)) as index:
+            found = kept_at(b, index)
+            kind = get(b, found, FOUND["kind"])
+            site = get(b, site_at(b, get(b, found, FOUND["site"])), KIND)
+            of_either = b.binary("or", site, _kind_of(b, get(b, found, FOUND["other"])), "i32")
+            number = b.binary("lshr", of_either, b.const(DROPPED_SHIFT, 32), "i32")
+            bit = b.binary("lshr", bits, b.resize(number, 32, 64), "i64")
+            is_used = b.resize(bit, 64, 1)
+            dropped = b.icmp("eq", kind, b.const(Finding.DROPPED, 32), "i32")
+            with when(b, b.binary("and", dropped, is_used, "i1")):
+                put(b, found, FOUND["kind"], b.const(Finding.RACE, 32))
+    b.line("llvm.return")
+    return function(b, "settle", [("%threads", "i32")])
+
+
+def note_use(b: Builder, thread: str, bits: str, *, raced: bool = False) -> None:
+    """Note which loads' values a thread uses, or which of them raced, by the bits of an i64."""
+    place = element(b, get(b, CONTEXT, USES), thread, USES_BYTES)
+    place = b.offset(place, 8) if raced else place
+    b.store(b.binary("or", b.load(place, "i64", 8), bits, "i64"), place, "i64", 8)
+
+
 def _kind_of(b: Builder, who: str) -> str:
     """What a recorded access does."""
     site = site_at(b, b.binary("lshr", who, b.const(SITE_SHIFT, 32), "i32"))
     return get(b, site, KIND)
-
-
-def _stage_race(b: Builder, offset: str, who: str, read: str, saved: str = "") -> None:
-    """Note a race with a recorded access, or only that it is one, where nothing uses the read."""
-    unused, on = b.fresh_label("unused"), b.fresh_label("raced")
-    used = b.fresh_label("used")
-    b.cond_branch(_has(b, read, IS_UNUSED), unused, used)
-    b.block(unused)
-    _stage(b, Finding.UNUSED, offset, who)
-    b.branch(on)
-    b.block(used)
-    _stage(b, Finding.RACE, offset, who, saved)
-    b.branch(on)
-    b.block(on)
 
 
 def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: str = "") -> None:

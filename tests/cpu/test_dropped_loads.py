@@ -1,11 +1,11 @@
-"""Which loads' values end in nothing."""
+"""Which loads' values a thread may drop."""
 
 from __future__ import annotations
 
 import pytest
 
+from custom_dispatch.cpu.dropped_loads import dropped_loads
 from custom_dispatch.cpu.graph import build_graph, opcode_base
-from custom_dispatch.cpu.liveness import unused_loads
 from custom_dispatch.ptx import read_module
 
 ENTRY = """.version 7.0
@@ -22,40 +22,61 @@ ENTRY = """.version 7.0
   ret;
 }}
 """
-BODIES: dict[str, tuple[str, bool]] = {
-    "never": ("", True),
-    "computed with": ("  add.f32 %f2, %f1, %f1;\n  setp.gt.f32 %p1, %f2, 0f00000000;", True),
+BODIES: dict[str, tuple[str, str]] = {
+    # what is done with what is loaded, and what notes that it is used; "always" if nothing has to
+    "never": ("", ""),
+    "computed with": ("  add.f32 %f2, %f1, %f1;\n  setp.gt.f32 %p1, %f2, 0f00000000;", ""),
     "in a loop": (
         "L:\n  add.f32 %f2, %f2, %f1;\n  add.s32 %r1, %r1, 1;\n  setp.lt.s32 %p1, %r1, 4;\n"
         "  @%p1 bra L;",
-        True,
+        "",
     ),
-    "stored": ("  add.f32 %f2, %f1, %f1;\n  st.global.f32 [%rd1], %f2;", False),
-    "stored as selected": (
+    "stored": ("  add.f32 %f2, %f1, %f1;\n  st.global.f32 [%rd1], %f2;", "always"),
+    "stored by a guard": ("  @%p1 st.global.f32 [%rd1], %f1;", "st"),
+    "stored behind a branch": (
+        "  mul.f32 %f2, %f1, %f1;\n  @%p1 bra L;\n  st.global.f32 [%rd1], %f2;\nL:",
+        "st",
+    ),
+    "selected": (
         "  setp.lt.s32 %p1, %r1, 4;\n  selp.f32 %f2, %f1, %f3, %p1;\n  st.global.f32 [%rd1], %f2;",
-        False,
+        "selp",
     ),
-    "branched on": ("  setp.gt.f32 %p1, %f1, 0f00000000;\n  @%p1 bra L;\nL:", False),
+    "selects": ("  setp.gt.f32 %p1, %f1, 0f00000000;\n  selp.f32 %f2, %f3, %f4, %p1;", "always"),
+    "branched on": ("  setp.gt.f32 %p1, %f1, 0f00000000;\n  @%p1 bra L;\nL:", "always"),
     "decides whether is stored": (
         "  setp.gt.f32 %p1, %f1, 0f00000000;\n  @%p1 st.global.f32 [%rd1], %f3;",
-        False,
+        "always",
+    ),
+    "decides whether is computed": (
+        "  setp.gt.f32 %p1, %f1, 0f00000000;\n  @%p1 mov.f32 %f2, %f3;",
+        "always",
     ),
     "an address": (
         "  mov.b32 %r1, %f1;\n  cvt.u64.u32 %rd2, %r1;\n  ld.global.f32 %f2, [%rd2];",
-        False,
+        "always",
     ),
-    "another lane's": (
-        "  mov.b32 %r1, %f1;\n  shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;",
-        False,
+    "where a guard stores": (
+        "  mov.b32 %r1, %f1;\n  cvt.u64.u32 %rd2, %r1;\n  @%p1 st.global.f32 [%rd2], %f3;",
+        "always",
     ),
-    "an atomic": ("  red.global.add.f32 [%rd1], %f1;", False),
+    "another lane's": ("  mov.b32 %r1, %f1;\n  shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;", "always"),
+    "an atomic": ("  red.global.add.f32 [%rd1], %f1;", "always"),
 }
 
 
-@pytest.mark.parametrize("used", BODIES)
-def test_what_a_load_gives_ends_in(used: str) -> None:
-    body, unused = BODIES[used]
+@pytest.mark.parametrize("use", BODIES)
+def test_what_a_load_gives_may_be_dropped_unless_it_is_used(use: str) -> None:
+    body, noted = BODIES[use]
     (entry,) = read_module(ENTRY.format(body=body)).entries
     instructions = [i for block in build_graph(entry).blocks for i in block.instructions]
     first = next(i for i in instructions if opcode_base(i) == "ld" and "volatile" in i.parts)
-    assert (id(first) in unused_loads(instructions)) is unused
+    found = dropped_loads(instructions)
+    bit = 1 << found.numbers.get(id(first), 0)
+    assert (id(first) not in found.numbers) is (noted == "always")
+    users = {
+        opcode_base(item)
+        for item in instructions
+        if noted != "always"
+        and (found.stored.get(id(item), 0) | sum(found.selected.get(id(item), (0, 0)))) & bit
+    }
+    assert users == ({noted} - {"", "always"})

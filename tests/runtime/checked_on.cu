@@ -58,6 +58,26 @@ extern "C" __global__ void goes_on(const int* how, float* x) {
       if (lane == 0) tile[warp] = 2 * sum;
       if (*(volatile float*)&tile[1 - warp] > 1e30f) x[i] = 7;
       break;
+    case 8:  // as llm.c does it: all read, of the last element where there is no more of it
+    case 9:  // the same, and a thread stores what it should not have read
+      {
+        float seen = *(volatile float*)&x[min(i, 39)];
+        if (i < 40 || (*how == 9 && i == 50)) x[i] = seen + 1;
+      }
+      break;
+    case 10:  // a half selects something else than what it reads while the other writes
+    case 11:  // the same, but for a thread
+      tile[i] = sum;
+      __syncthreads();
+      {
+        float seen = *(volatile float*)&tile[(i + 32) % 64], kept;
+        if (i < 32) tile[i] = 2 * sum;
+        unsigned other = i >= 32 && !(*how == 11 && i == 40);
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
+                     : "=f"(kept) : "f"(1.f), "f"(seen), "r"(other));
+        x[i] = kept;
+      }
+      break;
   }
 }
 
