@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.operations import create
+from custom_dispatch.frontends.operations import create, open_sizes
 from custom_dispatch.frontends.symbols import calls_of, is_function
 from custom_dispatch.frontends.values import operands_for, values_from_outside
 from custom_dispatch.kernel.kernel import Kernel
@@ -89,16 +89,7 @@ def _hide(op: ir.Operation, index: int) -> None:
     value = op.operands[index]
     with ir.InsertionPoint(op):
         hidden = create("util.optimization_barrier", value.type, value)
-        sizes = list(_sizes(value))
+        sizes = open_sizes(value)
         if sizes:  # they are not seen through the barrier
             hidden = create("flow.tensor.tie_shape", value.type, hidden, *sizes)
     op.operands[index] = hidden
-
-
-def _sizes(value: Any) -> Iterator[Any]:
-    """The sizes of a tensor that its type does not say."""
-    index = ir.IndexType.get()
-    for axis in range(value.type.rank):
-        if value.type.is_dynamic_dim(axis):
-            position = create("arith.constant", index, value=ir.IntegerAttr.get(index, axis))
-            yield create("tensor.dim", index, value, position)

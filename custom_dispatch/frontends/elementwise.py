@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from custom_dispatch.frontends.operations import create
+from custom_dispatch.frontends.operations import create, integer, size_of
+from custom_dispatch.frontends.patterns.constants import element_of
 
 _ORDERED_EQUAL, _ORDERED_LESS, _UNORDERED_UNEQUAL = 1, 4, 13
 """`arith.cmpf`'s predicates. Of NaN, the last one alone is true."""
@@ -29,6 +31,19 @@ class Arithmetic:
     def compute(self, name: str, *operands: Any) -> Any:
         """An operation whose result is a float."""
         return create(name, self.kind, *operands)
+
+    add = partialmethod(compute, "arith.addf")
+    subtract = partialmethod(compute, "arith.subf")
+    multiply = partialmethod(compute, "arith.mulf")
+    divide = partialmethod(compute, "arith.divf")
+
+    def widened(self, number: Any) -> Any:
+        """A float of this type or a smaller one, as one of this type."""
+        return number if number.type == self.kind else self.compute("arith.extf", number)
+
+    def narrowed(self, number: Any, kind: ir.Type) -> Any:
+        """A float as one of another type, which is not larger."""
+        return number if number.type == kind else create("arith.truncf", kind, number)
 
     def equal(self, first: Any, second: Any) -> Any:
         """Whether floats are the same number; false of NaN."""
@@ -68,52 +83,36 @@ def _compare(predicate: int, first: Any, second: Any) -> Any:
 def over_elements(op: ir.Operation) -> ir.Operation:
     """Replace an operation on tensors of one shape by a `linalg.generic` over their elements.
 
+    Constants whose elements are all the same are constants in its body, too.
+
     Returns
     -------
     ir.Operation
         The same operation on elements, in the body of the other.
     """
-    kind = op.result.type
-    tensors = [*op.operands, _empty(kind, op.operands[0])]
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
-    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-    generic = ir.Operation.create(
-        "linalg.generic",
-        results=[kind],
-        operands=tensors,
-        regions=1,
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([identity] * len(tensors)),
-            "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tensors) - 1, 1]),
-        },
-    )
-    elements = [tensor.type.element_type for tensor in tensors]
-    body = ir.Block.create_at_start(generic.regions[0], elements, [op.location] * len(tensors))
-    with ir.InsertionPoint(body):
-        inner = ir.Operation.create(
-            op.name, results=[kind.element_type], operands=[*body.arguments][:-1]
-        )
-        ir.Operation.create("linalg.yield", operands=[inner.result])
-    op.result.replace_all_uses_with(generic.result)
-    op.erase()
-    return inner
-
-
-def _empty(kind: Any, like: Any) -> Any:
-    """A tensor without values, of the sizes that another one has."""
-    index = ir.IndexType.get()
-    sizes = [
-        create(
-            "tensor.dim",
-            index,
-            like,
-            create("arith.constant", index, value=ir.IntegerAttr.get(index, axis)),
-        )
-        for axis in range(kind.rank)
-        if kind.is_dynamic_dim(axis)
+    kind, inner = op.result.type, []
+    numbers = [element_of(item) for item in op.operands]
+    axes = tuple(range(kind.rank))
+    given = [
+        Indexed(item, axes)
+        for item, number in zip(op.operands, numbers, strict=True)
+        if number is None
     ]
-    return create("tensor.empty", kind, *sizes)
+
+    def body(*elements: Any) -> Any:
+        rest = iter(elements)
+        operands = [
+            next(rest) if number is None else create("arith.constant", number.type, value=number)
+            for number in numbers
+        ]
+        inner.append(ir.Operation.create(op.name, [kind.element_type], operands))
+        return inner[0].result
+
+    like = Indexed(op.operands[0], axes)
+    result = loops_over(axes, given, body, None, kind.element_type, [like])
+    op.result.replace_all_uses_with(result.value)
+    op.erase()
+    return inner[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +128,7 @@ class Indexed:
         axis = self.axes.index(dim)
         if not kind.is_dynamic_dim(axis):
             return kind.get_dim_size(axis)
-        index = ir.IndexType.get()
-        place = create("arith.constant", index, value=ir.IntegerAttr.get(index, axis))
-        return create("tensor.dim", index, self.value, place)
+        return size_of(self.value, axis)
 
 
 def loops_over(
@@ -189,7 +186,7 @@ def hidden_copy(tensor: Any) -> Any:
     """A copy of a tensor that the compiler cannot see through, nor make one of two."""
     kind = tensor.type.element_type
     bit = ir.Type.parse(_BIT)
-    always = create("arith.constant", bit, value=ir.IntegerAttr.get(bit, 1))
+    always = integer(1, bit)
     always = create("util.optimization_barrier", bit, always)
     cast = "arith.uitofp" if isinstance(kind, ir.FloatType) else "arith.extui"
 

@@ -16,15 +16,14 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.frontends.attention import write_attention
 from custom_dispatch.frontends.barriers import hide_constants
+from custom_dispatch.frontends.corrections.table import correct
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
 from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced
 from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
 from custom_dispatch.frontends.patterns.text import is_of_linalg
-from custom_dispatch.frontends.powers import write_powers
 from custom_dispatch.frontends.preflight import (
     find_preflights,
     has_effects,
@@ -105,6 +104,8 @@ class PlacedModel:
     """All that it calls."""
     replaced: Replaced | None
     """What was replaced in it; None where nothing was asked for."""
+    from_torch: bool = False
+    """Whether IREE converted it from the torch dialect."""
 
 
 def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> PlacedModel:
@@ -131,11 +132,12 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
     by_name = {item.name: item for item in given}
-    if is_torch(module):
-        converted, calls = convert_torch(module, by_name)
+    from_torch = is_torch(module)
+    patterns = patterns_of(replace)
+    if from_torch:
+        converted, calls = convert_torch(module, by_name, has_patterns=bool(patterns))
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
-    patterns = patterns_of(replace)
     from_stablehlo = is_stablehlo(module)
     replaced = None
     if patterns or from_stablehlo:
@@ -163,7 +165,7 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     )
     if replaced is not None and not called:
         raise nothing_replaced(replaced)
-    return PlacedModel(module, calls, called, replaced)
+    return PlacedModel(module, calls, called, replaced, from_torch)
 
 
 def link(
@@ -215,8 +217,7 @@ def link(
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
         hide_constants(module, kernels)
-        write_attention(module)
-        write_powers(module)
+        correct(module, from_torch=model.from_torch)
         separate_updates(module)
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables

@@ -40,6 +40,23 @@ def create(name: str, kind: ir.Type, *operands: Any, **attributes: ir.Attribute)
     ).result
 
 
+def integer(number: int, kind: ir.Type | None = None) -> Any:
+    """A constant integer; an index, unless a type is given."""
+    kind = kind or ir.IndexType.get()
+    return create("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def size_of(tensor: Any, axis: int) -> Any:
+    """A size of a tensor, as a value."""
+    return create("tensor.dim", ir.IndexType.get(), tensor, integer(axis))
+
+
+def open_sizes(tensor: Any) -> list[Any]:
+    """The sizes of a tensor that its type does not say."""
+    kind = tensor.type
+    return [size_of(tensor, axis) for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+
+
 def cast(value: Any, kind: ir.Type) -> Any:
     """A tensor as one of another static or dynamic size."""
     return value if value.type == kind else create("tensor.cast", kind, value)

@@ -21,7 +21,7 @@ from typing import Any
 
 from iree.compiler import ir, passmanager
 
-from custom_dispatch.frontends.operations import operations_of
+from custom_dispatch.frontends.operations import open_sizes, operations_of
 from custom_dispatch.frontends.public_functions import updates_of
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
 
@@ -115,25 +115,14 @@ def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
     """Make a function return its results' dynamic sizes, or nothing, instead of the results."""
     block = op.regions[0].blocks[0]
     terminator = block.operations[len(block.operations) - 1].operation
-    index = ir.IndexType.get()
-    sizes = []
+    sizes: list[Any] = []
     with ir.InsertionPoint(terminator):
         for value in terminator.operands if sizes_wanted else ():
-            for axis in range(value.type.rank):
-                if value.type.is_dynamic_dim(axis):
-                    number = ir.Operation.create(
-                        "arith.constant",
-                        results=[index],
-                        attributes={"value": ir.IntegerAttr.get(index, axis)},
-                    )
-                    size = ir.Operation.create(
-                        "tensor.dim", results=[index], operands=[value, number.result]
-                    )
-                    sizes.append(size.result)
+            sizes += open_sizes(value)
         ir.Operation.create("func.return", operands=sizes)
     terminator.erase()
     inputs = type_of(op).inputs
-    kind = ir.FunctionType.get(inputs, [index] * len(sizes))
+    kind = ir.FunctionType.get(inputs, [ir.IndexType.get()] * len(sizes))
     op.attributes["function_type"] = ir.TypeAttr.get(kind)
     op.attributes["sym_name"] = ir.StringAttr.get(name)
     for extra in ("arg_attrs", "res_attrs", "iree.reflection"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.operations import create, operations_of
+from custom_dispatch.frontends.operations import create, integer, operations_of, size_of
 
 _NUMBERS = "dot_dimension_numbers"
 _DIMENSIONS = re.compile(r"(\w+) = \[([^\]]*)\]")
@@ -135,25 +135,17 @@ def _reshaped(value: Any, kind: ir.RankedTensorType, sizes: Sequence[Any]) -> An
 
 
 def _size(value: Any, dim: int) -> Any:
-    index = ir.IndexType.get()
     known = value.type.shape[dim]
-    if known != _unknown():
-        return _constant(known)
-    return create("tensor.dim", index, value, _constant(dim))
+    return integer(known) if known != _unknown() else size_of(value, dim)
 
 
 def _times(sizes: Sequence[Any]) -> Any:
     if not sizes:
-        return _constant(1)
+        return integer(1)
     found = sizes[0]
     for size in sizes[1:]:
         found = create("arith.muli", ir.IndexType.get(), found, size)
     return found
-
-
-def _constant(number: int) -> Any:
-    index = ir.IndexType.get()
-    return create("arith.constant", index, value=ir.IntegerAttr.get(index, number))
 
 
 def _unknown() -> int:

@@ -17,6 +17,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.call_site import place_of
 from custom_dispatch.frontends.conversion import convert_input
+from custom_dispatch.frontends.corrections.torch_operators import correct_operators
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.operations import has_operation, operations_of
 from custom_dispatch.frontends.symbols import (
@@ -48,7 +49,7 @@ def is_torch(module: ir.Module) -> bool:
 
 
 def convert_torch(
-    module: ir.Module, kernels: Mapping[str, Kernel | Choice]
+    module: ir.Module, kernels: Mapping[str, Kernel | Choice], *, has_patterns: bool = False
 ) -> tuple[bytes, Mapping[str, Kernel | Choice]]:
     """A model over tensors that calls kernels, as MLIR bytecode; and the functions that stand for
     them, by symbol.
@@ -59,6 +60,8 @@ def convert_torch(
         The model; it is changed.
     kernels
         Every kernel that is given, by name.
+    has_patterns
+        Whether patterns are looked for in what it is converted to.
 
     Raises
     ------
@@ -74,6 +77,7 @@ def convert_torch(
             if is_public(op) and not is_declaration(op):
                 _pass_tensors(op)
         _share_version(functions_of(module))
+        correct_operators(module, in_f32=not has_patterns)
     done = convert_input(module)
     if done.returncode != 0:
         for name, place in others.items():

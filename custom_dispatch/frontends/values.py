@@ -12,6 +12,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.frontends.patterns.constants import as_written
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, is_public
 
 _LINALG = "linalg."
@@ -131,16 +132,5 @@ def _beside_neutral(op: ir.Operation, outside: Container[ir.Value]) -> list[ir.V
     return [
         kept
         for kept, other in pairs
-        if other not in outside and _number(other) in (None, _NEUTRAL[op.name])
+        if other not in outside and as_written(other) in (None, _NEUTRAL[op.name])
     ]
-
-
-def _number(value: Any) -> float | None:
-    """The number that a constant, or each element of one, is; None where that is not known."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    attribute = owner.operation.attributes["value"]
-    if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-        attribute = attribute.get_splat_value()
-    return float(attribute.value) if isinstance(attribute, ir.FloatAttr) else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.errors import ModelError
 
 multiply = cd.torch.register(simple_mul, namespace="attention_tests")
 HEADS = (64, 129, 160, 257, 320)
@@ -131,3 +134,13 @@ def test_attention_of_torch_mlir_written_by_hand_is_right() -> None:
     program = cd.load(cd.compile(TM_TENSOR, [simple_mul], ["cpu"]), "cpu")
     q, k, v = (random(2, 5, 192) for _ in range(3))
     agree(program.tm(q, k, v), sdpa(q, k, v))
+
+
+def test_attention_as_iree_itself_writes_it_is_refused() -> None:
+    model = (Path(__file__).parent / "online_attention.mlir").read_text()
+    with pytest.raises(ModelError) as caught:
+        cd.compile(model, [simple_mul], ["cpu"])
+    text = str(caught.value)
+    assert "has the operation `iree_linalg_ext.online_attention`, which IREE 3.13 computes" in text
+    assert "expected: `iree_linalg_ext.attention`, for which products and a softmax are" in text
+    assert "next step: write it so, or with products and a softmax of the model's own" in text

@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from custom_dispatch.frontends.operations import create
+from custom_dispatch.frontends.operations import create, size_of
 
 Axes = Sequence[int]
 """As of `numpy.transpose`: for each axis of what comes out, the one that it was."""
@@ -47,11 +47,7 @@ def transpose(value: ir.Value, axes: Axes | None, dialect: str) -> ir.Value:
         order = ir.DenseI64ArrayAttr.get(list(axes))
         found: ir.Value = create("stablehlo.transpose", kind, value, permutation=order)
         return found
-    sizes = [
-        create("tensor.dim", ir.IndexType.get(), value, _index(axes[axis]))
-        for axis in range(kind.rank)
-        if kind.is_dynamic_dim(axis)
-    ]
+    sizes = [size_of(value, axes[axis]) for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
     to = create("tensor.empty", kind, *sizes)
     done: ir.Value = linalg.transpose(value, outs=[to], permutation=list(axes)).operation.results[0]
     return done
@@ -70,8 +66,3 @@ def axes_of(pattern: Any, name: str) -> Axes | None:
 
 def _transposed(kind: ir.RankedTensorType, axes: Axes) -> ir.RankedTensorType:
     return ir.RankedTensorType.get([kind.shape[axis] for axis in axes], kind.element_type)
-
-
-def _index(number: int) -> Any:
-    kind = ir.IndexType.get()
-    return create("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))

@@ -14,16 +14,30 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.elementwise import Arithmetic, Indexed, loops_over
 from custom_dispatch.frontends.operations import create, operations_of
 
 _ATTENTION = "iree_linalg_ext.attention"
+_ONLINE = "iree_linalg_ext.online_attention"
 _MASK = 4
 """Its place among the operands, before the result, where there is one."""
 
 
 def write_attention(module: ir.Module) -> None:
-    """Replace each attention by products and a softmax."""
+    """Replace each attention by products and a softmax.
+
+    Raises
+    ------
+    ModelError
+        There is one in the form that IREE itself makes of it, which is as wrong.
+    """
+    if operations_of(module, _ONLINE):
+        raise ModelError(
+            f"The model has the operation `{_ONLINE}`, which IREE 3.13 computes wrongly on CPUs.",
+            expected=f"`{_ATTENTION}`, for which products and a softmax are written",
+            next_step="write it so, or with products and a softmax of the model's own.",
+        )
     for op in operations_of(module, _ATTENTION):
         attention = _Attention.of(op)
         if attention is None:
@@ -74,7 +88,7 @@ class _Attention:
         lowest = float("-inf")
 
         def plus_product(first: Any, second: Any, total: Any) -> Any:
-            product = of.compute("arith.mulf", _widened(of, first), _widened(of, second))
+            product = of.compute("arith.mulf", of.widened(first), of.widened(second))
             return of.compute("arith.addf", total, product)
 
         def loops(dims: Any, given: Any, body: Any, start: float | None = None) -> Indexed:
@@ -88,18 +102,18 @@ class _Attention:
         mixed = loops(axes, (weights, self.value), plus_product, 0.0)
 
         def mean(first: Any, second: Any, _: Any) -> Any:
-            return _narrowed(_mean(of, first, second), kind)
+            return of.narrowed(_mean(of, first, second), kind)
 
         return loops_over(axes, (mixed, total), mean, None, kind, sized).value
 
     def _score(self, of: Arithmetic, product: Any, mask: Any = None) -> Any:
         """A product of a query and a key, as the softmax takes it."""
-        score = of.compute("arith.mulf", product, _widened(of, self.scale))
+        score = of.compute("arith.mulf", product, of.widened(self.scale))
         block = self.op.regions[0].blocks[0]
-        moved = {block.arguments[0]: _narrowed(score, block.arguments[0].type)}
+        moved = {block.arguments[0]: of.narrowed(score, block.arguments[0].type)}
         for op in block.operations:
             if op.operation.name == "iree_linalg_ext.yield":
-                score = _widened(of, moved.get(op.operands[0], op.operands[0]))
+                score = of.widened(moved.get(op.operands[0], op.operands[0]))
                 break
             copy = op.operation.clone()
             for index, item in enumerate(copy.operands):
@@ -111,7 +125,7 @@ class _Attention:
             if mask.type.width != 1:
                 mask = create("arith.trunci", ir.IntegerType.get_signless(1), mask)
             return of.select(mask, score, of.constant(float("-inf")))
-        return of.compute("arith.addf", score, _widened(of, mask))
+        return of.compute("arith.addf", score, of.widened(mask))
 
 
 def _weight(of: Arithmetic, score: Any, highest: Any) -> Any:
@@ -124,11 +138,3 @@ def _weight(of: Arithmetic, score: Any, highest: Any) -> Any:
 def _mean(of: Arithmetic, mixed: Any, total: Any) -> Any:
     zero = of.constant(0.0)
     return of.select(of.equal(total, zero), zero, of.compute("arith.divf", mixed, total))
-
-
-def _widened(of: Arithmetic, number: Any) -> Any:
-    return number if number.type == of.kind else of.compute("arith.extf", number)
-
-
-def _narrowed(number: Any, kind: ir.Type) -> Any:
-    return number if number.type == kind else create("arith.truncf", kind, number)

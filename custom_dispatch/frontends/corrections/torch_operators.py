@@ -1,0 +1,85 @@
+"""Operators of PyTorch and ONNX that IREE 3.13 converts into others that are not the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.frontends.operations import create, operations_of
+
+_LOG_SIGMOID = "torch.aten.log_sigmoid"
+_IN_F32 = re.compile(
+    r"torch\.aten\.("
+    r"(native_)?(layer|group|batch|instance|rms)_norm|linalg_vector_norm|norm\..*|cumsum|cumprod"
+    r"|mean|mean\.dim|std.*|cosine_similarity|mse_loss|(adaptive_)?avg_pool.*|lerp\..*|sub\..*|rsub\..*|round\.decimals|log_sigmoid)"
+    r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
+    r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
+)
+"""Those that round once in 16 bits, though they take several steps."""
+_SMALL = re.compile(r"(!torch\.vtensor<\[[^\]]*\],)b?f16>")
+_FLOAT = 6
+"""torch.float32, as the torch dialect counts its types."""
+_TYPES = {"f16": 5, "bf16": 15}
+
+
+def correct_operators(module: ir.Module, *, in_f32: bool) -> None:
+    """Write operators that IREE converts rightly for those that it does not.
+
+    Parameters
+    ----------
+    in_f32
+        Whether operators of 16 bits compute in f32. Patterns over MLIR have them as IREE converts
+        them, in 16 bits.
+    """
+    for op in operations_of(module):
+        is_operator = op.name == "torch.operator"
+        name = str(ir.StringAttr(op.attributes["name"]).value) if is_operator else op.name
+        if in_f32 and _IN_F32.fullmatch(name):
+            _compute_in_f32(op)
+        if name == _LOG_SIGMOID:
+            _write_log_sigmoid(op)
+
+
+def _compute_in_f32(op: ir.Operation) -> None:
+    """Cast what is of 16 bits, and the results back."""
+    with ir.InsertionPoint(op), op.location:
+        for index, value in enumerate(op.operands):
+            op.operands[index] = _cast(value, _wide(value.type))
+    for result in op.results:
+        kind = result.type
+        if _wide(kind) != kind:
+            result.set_type(_wide(kind))
+            with ir.InsertionPoint.after(op), op.location:
+                narrow = _cast(result, kind)
+            result.replace_all_uses_except(narrow, narrow.owner.operation)
+
+
+def _wide(kind: ir.Type) -> ir.Type:
+    return ir.Type.parse(_SMALL.sub(r"\1f32>", str(kind)))
+
+
+def _cast(value: Any, kind: ir.Type) -> Any:
+    if value.type == kind:
+        return value
+    element = str(kind).rpartition(",")[2].removesuffix(">")
+    dtype = _integer(_TYPES.get(element, _FLOAT))
+    return create("torch.prims.convert_element_type", kind, value, dtype)
+
+
+def _integer(number: int) -> Any:
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    return create("torch.constant.int", ir.Type.parse("!torch.int"), value=attribute)
+
+
+def _write_log_sigmoid(op: ir.Operation) -> None:
+    """-softplus(-x): log(sigmoid(x)) is -infinity where its sigmoid is 0."""
+    kind = op.result.type
+    with ir.InsertionPoint(op), op.location:
+        beta, threshold = (_integer(number) for number in (1, 20))
+        opposite = create("torch.aten.neg", kind, op.operands[0])
+        result = create("torch.aten.softplus", kind, opposite, beta, threshold)
+        result = create("torch.aten.neg", kind, result)
+    op.result.replace_all_uses_with(result)
+    op.erase()
