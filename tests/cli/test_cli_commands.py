@@ -274,3 +274,24 @@ def test_inspect_shows_every_part_of_a_fatbin(cli: CommandLine, work: Path) -> N
     outcome = cli("inspect", f"o/{path.name}")
     outcome.succeeded("fatbin: ", "cubin for sm_90", "ptx for sm_90", "registers", "PTX ISA 9.0")
     assert sum(line.startswith("simple_mul_inplace") for line in outcome.out.splitlines()) == 2
+
+
+def test_emit_writes_anew_what_iree_computes_wrongly(cli: CommandLine, work: Path) -> None:
+    kind = "tensor<2x5x192xf32>"
+    (work / "wrong.mlir").write_text(f"""
+func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @product(%x: tensor<?xf32>) -> tensor<?xf32> {{
+  %0 = call @simple_mul(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %1 = math.sin %0 : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}}
+func.func @mix(%x: {kind}) -> {kind} {{
+  %empty = tensor.empty() : {kind}
+  %0 = tm_tensor.attention ins(%x, %x, %x : {kind}, {kind}, {kind}) outs(%empty : {kind}) -> {kind}
+  return %0 : {kind}
+}}""")
+    cli("emit", "simple_mul.py", "-t", "cpu", "--into", "wrong.mlir", "-o", "o.mlir").succeeded()
+    emitted = (work / "o.mlir").read_text()
+    assert "math.exp" in emitted
+    assert "math.sin" not in emitted
+    assert "attention" not in emitted

@@ -12,12 +12,13 @@ from custom_dispatch.frontends.operations import create, operations_of
 _LOG_SIGMOID = "torch.aten.log_sigmoid"
 _IN_F32 = re.compile(
     r"torch\.aten\.("
-    r"(native_)?(layer|group|batch|instance|rms)_norm|linalg_vector_norm|norm\..*|cumsum|cumprod"
-    r"|mean|mean\.dim|std.*|cosine_similarity|mse_loss|(adaptive_)?avg_pool.*|lerp\..*|sub\..*|rsub\..*|round\.decimals|log_sigmoid)"
+    r"(?P<typed>linalg_vector_norm|mean|mean\.dim|cumsum|cumprod)|norm\..*|std.*|mse_loss"
+    r"|(native_)?(layer|group|batch|instance|rms)_norm|(adaptive_)?avg_pool.*"
+    r"|cosine_similarity|lerp\..*|round\.decimals|log_sigmoid)"
     r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
     r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
 )
-"""Those that round once in 16 bits, though they take several steps."""
+"""Those that round once in 16 bits, though they take several steps; and which have a type last."""
 _SMALL = re.compile(r"(!torch\.vtensor<\[[^\]]*\],)b?f16>")
 _FLOAT = 6
 """torch.float32, as the torch dialect counts its types."""
@@ -36,15 +37,20 @@ def correct_operators(module: ir.Module, *, in_f32: bool) -> None:
     for op in operations_of(module):
         is_operator = op.name == "torch.operator"
         name = str(ir.StringAttr(op.attributes["name"]).value) if is_operator else op.name
-        if in_f32 and _IN_F32.fullmatch(name):
-            _compute_in_f32(op)
+        match = _IN_F32.fullmatch(name) if in_f32 else None
+        if match:
+            _compute_in_f32(op, is_typed=bool(match["typed"]))
         if name == _LOG_SIGMOID:
             _write_log_sigmoid(op)
 
 
-def _compute_in_f32(op: ir.Operation) -> None:
+def _compute_in_f32(op: ir.Operation, *, is_typed: bool) -> None:
     """Cast what is of 16 bits, and the results back."""
+    last = len(op.operands) - 1
+    is_small = any(_wide(result.type) != result.type for result in op.results)
     with ir.InsertionPoint(op), op.location:
+        if is_typed and is_small and str(op.operands[last].type) == "!torch.int":
+            op.operands[last] = _integer(_FLOAT)
         for index, value in enumerate(op.operands):
             op.operands[index] = _cast(value, _wide(value.type))
     for result in op.results:
