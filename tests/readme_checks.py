@@ -18,10 +18,7 @@ import torch
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
-<<<<<<< HEAD
 from custom_dispatch.cli.inputs import parse_input
-=======
->>>>>>> 81746de (Write anew what else IREE computes wrongly, by one table)
 from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
@@ -428,7 +425,6 @@ def _size_of_none(bench: Bench) -> None:
     cd.Choice("doubled", [bench.kernel(requires=[n % 4 == 0])]).which(n=7, target="cpu")
 
 
-<<<<<<< HEAD
 @row("An input file of a type that numpy does not name")
 def _no_type(bench: Bench) -> None:
     numpy.save(bench.root / "x.npy", numpy.ones(2, ml_dtypes.float8_e4m3fn))
@@ -546,9 +542,9 @@ def _twice(_: Bench) -> None:
 
     found = _run(scattered, torch.tensor([1]))
     assert [each.sum(1).tolist() for each in found] == [[0, 2, 0, 0], [0, 0, 2, 0]]
-=======
+
+
 @row("Attention in the form that IREE makes of it, `online_attention`")
 def _online_attention(_: Bench) -> None:
     text = (Path(__file__).parent / "frontends/online_attention.mlir").read_text()
     cd.compile(text, simple_mul, ["cpu"])
->>>>>>> 81746de (Write anew what else IREE computes wrongly, by one table)
