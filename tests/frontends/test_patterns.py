@@ -366,6 +366,20 @@ def test_what_is_unlike_is_no_near_miss(form: str) -> None:
     assert reason.startswith("the model has no ")
 
 
+def test_operations_that_are_there_apart_are_no_near_miss() -> None:
+    apart = """
+func.func @f(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %n = arith.negf %x : tensor<8xf32>
+  %e = math.exp %x : tensor<8xf32>
+  %p = arith.addf %x, %x : tensor<8xf32>
+  %q = arith.divf %x, %x : tensor<8xf32>
+  return %n, %e, %p, %q : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}"""
+    assert missed(FORMS["arith"], apart) == [
+        ("-", "no place that ends as the pattern does has half of its operations")
+    ]
+
+
 def test_a_pattern_that_a_model_has_nothing_of_says_what_is_missing() -> None:
     with pytest.raises(LinkError) as caught:
         cd.compile(UNLIKE, [], ["cpu"], replace=[cd.Pattern(row_norm, NORM)])

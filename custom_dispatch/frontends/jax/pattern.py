@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.frontends.patterns.bools import check_bools
 from custom_dispatch.frontends.patterns.function import (
     Computes,
+    OfFunctions,
     check_functions,
     check_sizes,
-    parameters_of,
 )
 from custom_dispatch.frontends.patterns.pattern import check_axes, check_fixed, check_kernel
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False)
-class Pattern:
+class Pattern(OfFunctions):
     """A kernel, and what it computes in JAX's words.
 
     Parameters
@@ -94,21 +91,6 @@ class Pattern:
         object.__setattr__(self, "required", bool(required))
         for function in functions:
             self.parameters(function)
-
-    @property
-    def arguments(self) -> dict[str, Buffer | Scalar]:
-        """What a call of the kernel takes, by name: a struct's field `p.alpha` is `p_alpha`."""
-        return arguments_by_name(self.kernel)
-
-    def parameters(self, function: Computes) -> list[str]:
-        """The names of a function's parameters.
-
-        Raises
-        ------
-        DeclarationError
-            They are not the kernel's arguments.
-        """
-        return list(parameters_of(self.kernel, function, self.fixed))
 
     def examples(self, module: ir.Module) -> Examples:
         """What traces its functions for the places of a model."""

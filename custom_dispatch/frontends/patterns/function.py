@@ -67,7 +67,29 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, in
     return {name: int(size) for name, size in (sizes or {}).items()}
 
 
-def parameters_of(kernel: Kernel, function: Computes, fixed: Mapping[str, Any]) -> dict[str, bool]:
+class OfFunctions:
+    """What patterns that are functions of a framework have."""
+
+    kernel: Kernel
+    fixed: Mapping[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Buffer | Scalar]:
+        """What a call of the kernel takes, by name: a struct's field `p.alpha` is `p_alpha`."""
+        return arguments_by_name(self.kernel)
+
+    def parameters(self, function: Computes) -> dict[str, bool]:
+        """A function's parameters, and whether each has a default.
+
+        Raises
+        ------
+        DeclarationError
+            They are not the kernel's arguments.
+        """
+        return _parameters_of(self.kernel, function, self.fixed)
+
+
+def _parameters_of(kernel: Kernel, function: Computes, fixed: Mapping[str, Any]) -> dict[str, bool]:
     """A function's parameters, and whether each has a default.
 
     Parameters

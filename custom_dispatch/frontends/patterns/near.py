@@ -87,7 +87,11 @@ class NearMisses:
         if name not in self._lacking:
             return []
         lacking = ", ".join(self._lacking[name])
-        reason = f"the model has no {lacking}" if lacking else "no place has half of its operations"
+        reason = (
+            f"the model has no {lacking}"
+            if lacking
+            else "no place that ends as the pattern does has half of its operations"
+        )
         return [NearMiss(name, Place("", ""), reason)]
 
 

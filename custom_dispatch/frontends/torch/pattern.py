@@ -7,23 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.frontends.patterns.function import (
     Computes,
+    OfFunctions,
     check_functions,
     check_sizes,
-    parameters_of,
 )
 from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Scalar
 
 
 @dataclass(frozen=True, init=False)
-class Pattern:
+class Pattern(OfFunctions):
     """A kernel, and what it computes in PyTorch's words.
 
     Parameters
@@ -80,21 +77,6 @@ class Pattern:
         if computes is not None:
             for function in functions:
                 self.parameters(function)
-
-    @property
-    def arguments(self) -> dict[str, Buffer | Scalar]:
-        """What the kernel's operator takes, by name."""
-        return arguments_by_name(self.kernel)
-
-    def parameters(self, function: Computes) -> dict[str, bool]:
-        """A function's parameters, and whether each has a default.
-
-        Raises
-        ------
-        DeclarationError
-            They are not the kernel's arguments.
-        """
-        return parameters_of(self.kernel, function, self.fixed)
 
 
 def as_pattern(item: Any) -> Pattern:
