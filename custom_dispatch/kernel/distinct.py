@@ -77,7 +77,8 @@ class Names:
             (
                 part
                 for part in _parts(item)
-                if part.name in self._known and not are_same(self._known[part.name], part)
+                if (known := self._known.get(part.name, part)) is not part
+                and not are_same(known, part)
             ),
             None,
         )
