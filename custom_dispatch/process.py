@@ -18,10 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
+
+Result = TypeVar("Result")
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
 _READ_BYTES = 1 << 16
@@ -30,6 +34,10 @@ _LEFT_OPEN_SECONDS = 1.0
 cache starts a server) may hold its pipes for ever."""
 _KILLED_SECONDS = 10.0
 """The same of one that was killed, and with much memory takes a while to be gone."""
+
+_HEARING_SECONDS = 0.2
+"""How long the main thread waits without looking up. A signal that the system gives to another
+thread, as it may while that one starts a program, does not wake it."""
 
 _WATCHER = """
 import os, sys
@@ -158,9 +166,9 @@ class Started:
             selector.register(stderr, selectors.EVENT_READ)
             while True:
                 left = latest - time.monotonic()
-                ready = selector.select(left) if left > 0 else []
-                if not ready:
+                if left <= 0:
                     raise TimeoutError
+                ready = selector.select(min(left, _HEARING_SECONDS))
                 for key, _ in ready:
                     if key.fileobj is stdin:
                         with contextlib.suppress(BrokenPipeError):  # its end shows on stdout
@@ -264,6 +272,13 @@ def run(
     """
     started = start(arguments, takes_input=stdin is not None, cwd=cwd, environment=environment)
     return started.finish(stdin, timeout_seconds=timeout_seconds)
+
+
+def result_of(future: Future[Result]) -> Result:
+    """A future's result, waited for so that Ctrl-C is heard meanwhile."""
+    while not future.done():
+        wait([future], _HEARING_SECONDS)
+    return future.result()
 
 
 def end_all() -> None:

@@ -41,44 +41,38 @@ Items = list[CompletionItem[str]]
 
 _BASH = """\
 %(complete_func)s() {
-    local type value
+    local type value line=${COMP_LINE:0:COMP_POINT}
+    local word=${line##*[[:space:]]}
+    local known=$(( ${#word} > ${#2} ? ${#word} - ${#2} : 0 ))
     COMPREPLY=()
     while IFS=, read -r type value; do
-        case $type in
-            plain) COMPREPLY+=("$value") ;;
-            file)
-                compopt -o filenames
-                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$2") ;;
-            dir)
-                compopt -o filenames
-                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$2") ;;
-        esac
-    done < <(env %(complete_var)s=bash_complete COMP_WORDS="${COMP_LINE:0:COMP_POINT}" \\
-        COMP_CWORD="$2" "${1/#\\~/$HOME}" 2> /dev/null)
+        if [[ $type == plain ]]; then
+            COMPREPLY+=("${value:known}")
+        else
+            compopt -o filenames
+            type=${type/%%dir/directory}
+            mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -A "$type" -- "$2")
+        fi
+    done < <(env %(complete_var)s=bash_complete COMP_WORDS="$line" "${1/#\\~/$HOME}" 2> /dev/null)
     if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[./] ]]; then compopt -o nospace; fi
 }
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
-class _Values(ShellComplete):
-    """For shells that take `--target=cpu` for a word: the value comes back with its option."""
+class _Words(ShellComplete):
+    """`--target=cpu` is one word: what completes its value comes back with the option."""
 
     def get_completions(self, args: list[str], incomplete: str) -> Items:
         option, mark, begun = incomplete.rpartition("=" if incomplete.startswith("--") else "\0")
         found = super().get_completions([*args, option] if mark else args, begun)
         for item in found:
-            if item.type == "plain":
-                item.value = (option + mark + item.value)[self.known(incomplete) :]
+            item.value = option + mark + item.value
         return found
 
-    def known(self, _: str) -> int:
-        """How much of a word the shell does not want to be told again."""
-        return 0
 
-
-class _Bash(_Values, BashComplete):
-    """For bash, which takes `cuda:sm_80` for three words: it is given the part after the colon."""
+class _Bash(_Words, BashComplete):
+    """For bash, which takes `cuda:sm_80` for three words: the script gives it what is behind."""
 
     source_template: ClassVar[str] = _BASH
 
@@ -91,15 +85,12 @@ class _Bash(_Values, BashComplete):
         *words, last = split_arg_string(os.environ["COMP_WORDS"] + "_")
         return words[1:], last[:-1]
 
-    def known(self, incomplete: str) -> int:
-        return max(len(incomplete) - len(os.environ["COMP_CWORD"]), 0)
 
-
-class _Zsh(_Values, ZshComplete):
+class _Zsh(_Words, ZshComplete):
     """For zsh."""
 
 
-class _Fish(_Values, FishComplete):
+class _Fish(_Words, FishComplete):
     """For fish; values may have commas."""
 
     source_template: ClassVar[str] = FishComplete.source_template.replace("split ", "split -m 1 ")

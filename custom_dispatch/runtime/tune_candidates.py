@@ -19,6 +19,7 @@ from custom_dispatch.files import exists, read_bytes, write_atomically
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.process import result_of
 from custom_dispatch.toolchain.build import build
 from custom_dispatch.toolchain.library import KernelReport, Library
 from custom_dispatch.toolchain.tuned import digest_of
@@ -55,7 +56,8 @@ def build_each(
         return _fitting(kernel, library, ", ".join(sorted(origins)))
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(build_one, choice.kernels))
+        futures = [pool.submit(build_one, kernel) for kernel in choice.kernels]
+        return [result_of(future) for future in futures]
 
 
 def write_objects(

@@ -18,7 +18,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_switch, several
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.phases import say
-from custom_dispatch.process import end_all
+from custom_dispatch.process import end_all, result_of
 from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.compiler import check_compiler_name
 from custom_dispatch.toolchain.form import check_form
@@ -248,7 +248,7 @@ def _make_all(work: Sequence[_Work], workers: int) -> list[Object]:
     maker = threading.Thread(target=make_all, daemon=True)
     try:
         maker.start()
-        return made.result()
+        return result_of(made)
     except KeyboardInterrupt:
         interrupted.set()
         # Not `is_alive`, which says no while the thread starts. One that was never started has no

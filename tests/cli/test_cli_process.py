@@ -199,6 +199,26 @@ def test_a_thread_that_hears_nothing_is_not_waited_for(number: signal.Signals, w
     assert err.strip() == {signal.SIGINT: "interrupted", signal.SIGTERM: "ended"}[number]
 
 
+def test_an_interrupt_while_the_program_loads_shows_no_trace() -> None:
+    program = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "custom_dispatch.cli.bench":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from custom_dispatch.__main__ import script
+script()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
 def test_an_interrupt_is_not_raised_through_what_a_module_begins_with(work: Path) -> None:
     """IREE's extension modules abort the process if Python raises something while they begin."""
     (work / "begins.py").write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -146,13 +147,28 @@ def test_one_alone_leaves_signals_as_they_are(
     assert not restarts(signal.SIGINT)
 
 
-@pytest.mark.parametrize("in_thread", [False, True])
-def test_interrupting_the_compiler_is_answered_at_once(in_thread: bool, endless: cd.Kernel) -> None:
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
+@pytest.mark.parametrize(
+    ("in_thread", "hears"),
+    [(False, "main"), (False, "another"), (True, "main")],
+    ids=["main", "signal in another", "compiled in another"],
+)
+def test_interrupting_the_compiler_is_answered_at_once(
+    in_thread: bool, hears: str, compiler: str, endless: cd.Kernel
+) -> None:
+    """Also where the system gives the signal to another thread, which does not wake this one."""
+    if compiler == "nvcc" and shutil.which("gcc") is None:
+        pytest.skip("nvcc needs gcc to preprocess, and there is none")
     program = f"""
-import threading, time, custom_dispatch as cd
+import os, signal, sys, threading, custom_dispatch as cd
+def hear():
+    sys.stdin.readline()
+    main, here = threading.main_thread().ident, threading.get_ident()
+    signal.pthread_kill(here if {hears!r} == "another" else main, signal.SIGINT)
+threading.Thread(target=hear, daemon=True).start()
 out = cd.Out("out", "f32", [4])
 kernel = cd.Kernel("scale", source={str(endless.source)!r}, operands=[out], block=1, grid=1)
-work = lambda: cd.build(kernel, ["cuda:sm_90"], compiler="nvrtc", store=False)
+work = lambda: cd.build(kernel, ["cuda:sm_90"], compiler={compiler!r}, store=False)
 try:
     if {in_thread}:
         thread = threading.Thread(target=work, daemon=True)
@@ -160,18 +176,23 @@ try:
         thread.join()
     work()
 except KeyboardInterrupt:
-    print("interrupted")
+    print("interrupted", flush=True)
+    os._exit(0) if {in_thread} else None  # at the exit Python waits for threads
 """
     header = endless.source.parent / "endless.h"
     command = [sys.executable, "-c", program]
     # Opening waits for the compiler, and then that for what is never written.
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as running,
         header.open("w"),
     ):
         asked = time.monotonic()
-        running.send_signal(signal.SIGINT)
-        said, _ = running.communicate(timeout=60)
+        try:
+            said, _ = running.communicate("now\n", timeout=20)
+        finally:
+            running.kill()
     assert (running.returncode, said) == (0, "interrupted\n")
     assert time.monotonic() - asked < 5  # a busy machine's; a quiet one's is 0.1
 
