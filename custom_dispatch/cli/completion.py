@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from contextlib import redirect_stderr, suppress
+from functools import partial
 from glob import escape
 from importlib.machinery import ModuleSpec, PathFinder
 from io import StringIO
@@ -151,21 +152,6 @@ def complete_kernels(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [*map(CompletionItem, _modules(incomplete)), CompletionItem(incomplete, type="file")]
 
 
-def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
-    """Files, as the shell finds them."""
-    return [CompletionItem(incomplete, type="file")]
-
-
-def complete_kernel_names(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """The kernels of KERNELS that stand in its text by their names."""
-    return _declared(context, "Kernel", begun)
-
-
-def complete_choices(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """The choices of KERNELS, likewise."""
-    return _declared(context, "Choice", begun)
-
-
 def complete_functions(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
     """The functions of the module, a .vmfb, that the command line names."""
     from custom_dispatch.runtime.module_file import ModuleFile
@@ -225,7 +211,10 @@ def _subject(context: click.Context) -> str:
     return next((str(item) for item in (*given, *context.args) if item), "")
 
 
-def _declared(context: click.Context, kind: str, begun: str) -> list[str]:
+def complete_declared(
+    kind: str, context: click.Context, _: click.Parameter, begun: str
+) -> list[str]:
+    """The kernels or choices of KERNELS that stand in its text by their names."""
     subject = _subject(context)
     spec = None if subject.endswith(".py") else _spec(subject)
     path = Path((spec and spec.origin) or subject)
@@ -235,3 +224,7 @@ def _declared(context: click.Context, kind: str, begun: str) -> list[str]:
         text = file.read(_MOST_BYTES)
     names = re.findall(rf"""\b{kind}\(\s*(?:name\s*=\s*)?["'](\w+)["']""", text)
     return [name for name in dict.fromkeys(names) if name.startswith(begun)]
+
+
+complete_kernel_names = partial(complete_declared, "Kernel")
+complete_choices = partial(complete_declared, "Choice")

@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 
 import click
 
-from custom_dispatch.cli.completion import complete_files
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 VERSION = 1
@@ -36,7 +34,7 @@ def json_option(command: Command) -> Command:
         "json_path",
         metavar="[FILE.json]",
         callback=_prepare,
-        shell_complete=complete_files,
+        type=click.Path(),
         help="What was found as JSON: to the file, or alone on standard output.",
     )
     return option(command)
