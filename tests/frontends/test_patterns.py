@@ -376,7 +376,7 @@ func.func @f(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
   return %n, %e, %p, %q : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }"""
     assert missed(FORMS["arith"], apart) == [
-        ("-", "no place that ends as the pattern does has half of its operations")
+        ("-", "no place that ends as the pattern does has more than half of its operations")
     ]
 
 

@@ -11,7 +11,7 @@ from custom_dispatch.replaced import NearMiss, Place
 NEAR = 0.75
 """A place with this share of a pattern's operations, from 0 to 1, is told of."""
 PARTLY = 0.5
-"""A place with this share is, if it is the best one of a pattern that is found nowhere."""
+"""A place with more than this is, if it is the best one of a pattern that is found nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class NearMisses:
             common, the best is told of.
         """
         known = self._known.get(key)
-        if rank[0] >= PARTLY and (known is None or rank > known.rank):
+        if rank[0] > PARTLY and (known is None or rank > known.rank):
             self._known[key] = _Note(at, rank, covers, said())
 
     def compare(self, name: str, wanted: Collection[str], there: Collection[str]) -> None:
@@ -90,7 +90,7 @@ class NearMisses:
         reason = (
             f"the model has no {lacking}"
             if lacking
-            else "no place that ends as the pattern does has half of its operations"
+            else "no place that ends as the pattern does has more than half of its operations"
         )
         return [NearMiss(name, Place("", ""), reason)]
 
