@@ -1,6 +1,6 @@
 """Every operation that front ends leave to IREE, compiled for the CPU and compared with PyTorch.
 
-    python benchmarks/iree_operations.py [--target cpu] [--only NAME] [--seed 0]
+    python benchmarks/iree_operations.py [--target cpu] [--only NAME] [--seed 0] [--again RESULTS]
 
 Operations are put into modules by the hundred; of a module that does not compile, halves are tried.
 """
@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -99,11 +100,16 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--group", action="append", choices=GROUPS)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--again", type=Path, help="only what was wrong by these results")
     parser.add_argument("--module", type=int, default=MODULE)
     given = parser.parse_args()
     torch.manual_seed(given.seed)
     kernel = cd.torch.register(simple_mul, namespace="sweep")
     every = [case for case in cases(given.group) if given.only in case.name]
+    if given.again:
+        runs = json.loads(given.again.read_text())["runs"]
+        found = {name: text for run in runs for name, text in run["findings"].items()}
+        every = [case for case in every if found.get(case.name, "").startswith("wrong")]
     failures: dict[str, str] = {}
     begin = time.time()
     for first in range(0, len(every), given.module):

@@ -189,11 +189,14 @@ def of_other_numbers() -> list[Case]:
     """Operators that are converted into others which are not the same."""
     ends = torch.tensor([-1e4, -100.0, -88.0, -10.0, 0.0, 3.0, INF, -INF, NAN])
     tanh = lambda x: functional.gelu(x, approximate="tanh")  # noqa: E731
+    sampled = lambda x, at: functional.grid_sample(x, at, align_corners=False)  # noqa: E731
+    at = torch.tensor([[[[-1.3, 0.2], [0.9, 1.1], [0.1, -0.4], [1.0, 1.0]]]])
     integers = torch.tensor([2**62 + 1, -(2**62) - 3, 5])
     return [
         (functional.logsigmoid, (ends,)),
         (functional.logsigmoid, (ends.half(),)),
         (tanh, (normal(50),)),
+        (sampled, (normal(1, 2, 4, 3), at)),
         (torch.neg, (integers,)),
         (torch.neg, (torch.tensor([2**31 - 1, -(2**31) + 2], dtype=torch.int32),)),
     ]

@@ -9,12 +9,11 @@ from iree.compiler import ir
 
 from custom_dispatch.frontends.operations import create, operations_of
 
-_LOG_SIGMOID = "torch.aten.log_sigmoid"
 _IN_F32 = re.compile(
     r"torch\.aten\.("
     r"(?P<typed>linalg_vector_norm|mean|mean\.dim|cumsum|cumprod)|norm\..*|std.*|mse_loss"
     r"|(native_)?(layer|group|batch|instance|rms)_norm|(adaptive_)?avg_pool.*"
-    r"|cosine_similarity|lerp\..*|round\.decimals|log_sigmoid)"
+    r"|cosine_similarity|lerp\..*|round\.decimals)"
     r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
     r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
 )
@@ -40,8 +39,6 @@ def correct_operators(module: ir.Module, *, in_f32: bool) -> None:
         match = _IN_F32.fullmatch(name) if in_f32 else None
         if match:
             _compute_in_f32(op, is_typed=bool(match["typed"]))
-        if name == _LOG_SIGMOID:
-            _write_log_sigmoid(op)
 
 
 def _compute_in_f32(op: ir.Operation, *, is_typed: bool) -> None:
@@ -77,15 +74,3 @@ def _cast(value: Any, kind: ir.Type) -> Any:
 def _integer(number: int) -> Any:
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
     return create("torch.constant.int", ir.Type.parse("!torch.int"), value=attribute)
-
-
-def _write_log_sigmoid(op: ir.Operation) -> None:
-    """-softplus(-x): log(sigmoid(x)) is -infinity where its sigmoid is 0."""
-    kind = op.result.type
-    with ir.InsertionPoint(op), op.location:
-        beta, threshold = (_integer(number) for number in (1, 20))
-        opposite = create("torch.aten.neg", kind, op.operands[0])
-        result = create("torch.aten.softplus", kind, opposite, beta, threshold)
-        result = create("torch.aten.neg", kind, result)
-    op.result.replace_all_uses_with(result)
-    op.erase()

@@ -60,6 +60,12 @@ _WITH_NUMBERS = {
     for kind in ("Scalar", "Tensor_Scalar")
     if name[-1] != "_" and kind in packet.overloads()
 }
+_WRONG = {
+    "torch.aten.grid_sampler": torch.ops.aten.grid_sampler.default,
+    "torch.aten.log_sigmoid": torch.ops.aten.log_sigmoid.default,
+    "torch.aten.log_sigmoid_forward": torch.ops.aten.log_sigmoid_forward.default,
+}
+"""Operators that IREE converts into what is not the same, by their names in the torch dialect."""
 _MOST_ROUNDS = 4
 """A decomposition may need another one."""
 
@@ -236,9 +242,10 @@ def _import(program: torch.export.ExportedProgram, name: str, weights: Weights) 
 
 
 def _decompositions(module: ir.Module) -> dict[Any, Any]:
-    """PyTorch's decompositions of those of its operators that the torch dialect lacks."""
-    operators = []
+    """PyTorch's decompositions of its operators that the torch dialect lacks or IREE gets wrong."""
+    operators: list[Any] = []
     with module.context:
+        operators += {_WRONG[op.name] for op in operations_of(module, *_WRONG)}
         for op in operations_of(module, "torch.operator"):
             parts = str(ir.StringAttr(op.attributes["name"]).value).split(".")
             if parts[:2] == ["torch", "aten"]:
