@@ -39,6 +39,9 @@ class Arithmetic:
 
     def widened(self, number: Any) -> Any:
         """A float of this type or a smaller one, as one of this type."""
+        element = element_of(number)
+        if element is not None:  # rounded to its own type, which the compiler would see through
+            return self.constant(ir.FloatAttr(element).value)
         return number if number.type == self.kind else self.compute("arith.extf", number)
 
     def narrowed(self, number: Any, kind: ir.Type) -> Any:

@@ -175,6 +175,7 @@ def of_16_bits() -> list[Case]:
         (lambda x: functional.rms_norm(x, (1000,)), (x,)),
         (lambda x: torch.linalg.vector_norm(x, dim=-1), (x,)),
         (lambda x: x.mean(-1), (x.abs() * 9,)),
+        (lambda x: x.pow(1.7), (rough.abs(),)),
         (lambda x: x.std(-1), (x,)),
         (lambda x: x.sum(0), (rough.T.contiguous(),)),
         (lambda x: x.cumsum(-1), (rough.abs(),)),
