@@ -211,12 +211,16 @@ def test_every_command_refuses_a_cpu_that_does_not_exist(
         (("build",), "Missing argument"),
         (("build", "simple_mul.py", *BUILD, "--compiler", "gcc"), "'gcc' is not one of"),
         (("no-such-command",), "No such command"),
-        (("run", "m.vmfb", "--device", "tpu"), "'tpu' is not one of"),
         (("run", "m.vmfb", "--no-such-option"), "No such option"),
     ],
 )
 def test_usage(words: tuple[str, ...], part: str, cli: CommandLine) -> None:
     cli(*words).refused(part, "Usage: custom-dispatch")
+
+
+def test_a_device_that_does_not_exist(cli: CommandLine) -> None:
+    said = "'tpu' is not a device.\n  expected: auto or cuda or cuda:N (GPUs count from 0) or cpu\n"
+    cli("run", "m.vmfb", "--device", "tpu").refused(said, "next step: choose one of these")
 
 
 # -- the compiler's message

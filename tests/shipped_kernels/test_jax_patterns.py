@@ -68,7 +68,7 @@ def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Patt
         wanted = pattern.kernel.reference(
             *(given.get(item.name) for item in pattern.kernel.inputs)  # what is optional, none
         )
-        tolerance = 2e-5 if arrays[names[0]].dtype == numpy.float32 else 4e-2
+        tolerance = 2e-5 if arrays[next(iter(names))].dtype == numpy.float32 else 4e-2
         outputs = [item.name for item in pattern.kernel.outputs]
         results = [
             turned(pattern, name, one)
