@@ -469,3 +469,18 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
     )
     message = refusal(ModelError, Calls(lambda x: multiply(x, x[: int(x[0])])), x)
     assert message.startswith("Sizes or ways of the model depend on its data at test_torch_compile")
+
+
+def test_an_exported_program_of_the_users_stays_as_it_was() -> None:
+    multiply = cd.torch.register(simple_mul)
+
+    def function(x: torch.Tensor, i: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = multiply(x.view(-1), x.view(-1)).view(2, 6)
+        return y + torch.diff(x, prepend=x[..., :1]), (i & 3) & i
+
+    given = torch.randn(2, 6), torch.arange(8)
+    program = torch.export.export(Calls(function), given)
+    before = [str(node.target) for node in program.graph.nodes]
+    module = cd.torch.compile(program, (), ["cpu"])
+    assert [str(node.target) for node in program.graph.nodes] == before
+    agrees(cd.load(module, device="cpu").main(*given), program.module()(*given))

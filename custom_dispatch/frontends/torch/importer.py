@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,7 +82,9 @@ def export_model(
         PyTorch cannot export it, or it is one that a module cannot be.
     """
     if isinstance(model, torch.export.ExportedProgram):
-        program = model
+        program = copy.copy(model)  # what is changed here is not its owner's
+        program._graph_module = copy.deepcopy(model.graph_module)
+        program._graph_signature = copy.deepcopy(model.graph_signature)
     elif not isinstance(model, torch.nn.Module):
         raise ModelError(
             f"The model is {shown(model)}.",
@@ -98,7 +101,7 @@ def export_model(
             raise
         except Exception as error:  # any code of the model's runs here
             raise export_error(error, model) from error
-    program = inline_regions(program)
+    inline_regions(program)
     check_program(program)
     _use_other_names(program)
     program = with_buffers(program)

@@ -7,7 +7,6 @@ Neither matters to a compiled model, which has no gradients and casts what the g
 
 from __future__ import annotations
 
-import copy
 import operator
 from typing import Any
 
@@ -20,29 +19,25 @@ _GRAPHS = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}
 _CASTS_ENABLED = 2
 
 
-def inline_regions(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program with such graphs in place of their calls; the program itself where it has none.
+def inline_regions(program: torch.export.ExportedProgram) -> None:
+    """Put such graphs in place of their calls.
 
     Raises
     ------
     ModelError
         Automatic casts are turned on in the model: what they cast is decided as it runs.
     """
-    if not any(_index_of(node) for node in program.graph.nodes):
-        return program
-    changed = copy.copy(program)
-    changed._graph_module = copy.deepcopy(program.graph_module)
-    changed._graph_signature = copy.deepcopy(program.graph_signature)
-    graph = changed.graph_module.graph
+    graph = program.graph
+    if not any(_index_of(node) for node in graph.nodes):
+        return
     while True:
         found = next((node for node in graph.nodes if _index_of(node)), None)
         if found is None:
             break
-        _inline(changed, found)
+        _inline(program, found)
     graph.eliminate_dead_code()
     graph.lint()
-    changed.graph_module.recompile()
-    return changed
+    program.graph_module.recompile()
 
 
 def _index_of(node: torch.fx.Node) -> int:
