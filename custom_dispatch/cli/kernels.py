@@ -15,7 +15,7 @@ from types import ModuleType
 
 import click
 
-from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
@@ -36,6 +36,28 @@ def load_members(names: tuple[str, ...]) -> list[Kernel]:
     """As `load_kernels`, with the kernels of choices and families in their places, each once."""
     found = [kernel for item in with_members(load_kernels(names)) for kernel in kernels_of(item)]
     return list({id(kernel): kernel for kernel in found}.values())
+
+
+def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> Choice:
+    """The choice of a file or module that has a name, or the only one there is."""
+    declared = load_kernels((subject,))
+    found = {item.name: item for item in declared if isinstance(item, Choice)}
+    other = next((type(item).__name__ for item in declared if item.name == name), "")
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name in found:
+        return found[name]
+    known = ", ".join(found)
+    raise CallError(
+        f"`{subject}` declares "
+        + (f"{len(found)} choices: {known}." if name is None and found else "")
+        + (f"no choice `{name}`" if name is not None else "" if found else "no choice.")
+        + ("" if name is None else f": it is a cd.{other} by itself." if other else "."),
+        expected=f"one of {known}" if found else "a cd.Choice of the kernels to be compared",
+        next_step=f"give {option}."
+        if found
+        else 'write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
+    )
 
 
 def with_members(items: list[Callee]) -> list[Kernel | Choice]:

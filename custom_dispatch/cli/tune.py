@@ -107,6 +107,7 @@ def tune(
     from secrets import randbelow
 
     from custom_dispatch.cli.bench import device_for
+    from custom_dispatch.cli.kernels import choice_in
     from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
@@ -159,32 +160,6 @@ def tune(
         why = "; ".join(f"{result.kernel}: {result.problem}" for result in item.results[:3])
         show_error(f"error: no kernel could be measured for {sizes_said(item.dims)}: {why}")
     return 2 if without else 0
-
-
-def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> Choice:
-    """The choice of a file or module that has a name, or the only one there is."""
-    from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.errors import CallError
-    from custom_dispatch.kernel.choice import Choice
-
-    declared = load_kernels((subject,))
-    found = {item.name: item for item in declared if isinstance(item, Choice)}
-    other = next((type(item).__name__ for item in declared if item.name == name), "")
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name in found:
-        return found[name]
-    known = ", ".join(found)
-    raise CallError(
-        f"`{subject}` declares "
-        + (f"{len(found)} choices: {known}." if name is None and found else "")
-        + (f"no choice `{name}`" if name is not None else "" if found else "no choice.")
-        + ("" if name is None else f": it is a cd.{other} by itself." if other else "."),
-        expected=f"one of {known}" if found else "a cd.Choice of the kernels to be compared",
-        next_step=f"give {option}."
-        if found
-        else 'write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
-    )
 
 
 def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:

@@ -37,9 +37,9 @@ def which(
 
     It is decided as modules and calls decide it. Nothing is compiled, and no GPU is needed.
     """
+    from custom_dispatch.cli.kernels import choice_in
     from custom_dispatch.cli.report import show_table
     from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.cli.tune import choice_in
     from custom_dispatch.kernel import launch
 
     choice = choice_in(subject, name, "NAME")
