@@ -25,7 +25,6 @@ from custom_dispatch.frontends.patterns.bools import number_of_false
 from custom_dispatch.frontends.patterns.constants import element_of, number_of
 from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
 from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.likeness import Likeness, likeness
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.patterns.state import Match, Miss
@@ -99,14 +98,16 @@ class TracedExamples:
         """The examples that need no place: those of the sizes that are tried first."""
         return self._first.values()
 
-    def at(self, op: ir.Operation, by_name: ByName) -> Iterator[Example | tuple[Miss, Likeness]]:
+    def at(
+        self, op: ir.Operation, by_name: ByName
+    ) -> Iterator[Example | tuple[Miss, Example | None]]:
         """The examples for one place, or why there is none."""
         for function in self._computes:
             yield from self._of(function, op, by_name)
 
     def _of(
         self, function: Computes, op: ir.Operation, by_name: ByName
-    ) -> Iterator[Example | tuple[Miss, Likeness]]:
+    ) -> Iterator[Example | tuple[Miss, Example | None]]:
         leading = self._count(function, op)
         probe = None if leading < 0 else self._or_none(function, self._probe(leading or None))
         if probe is None or probe.root.name != op.name:
@@ -120,8 +121,7 @@ class TracedExamples:
             except CallError as error:
                 problem = error.found.removesuffix(".")
         if not found:
-            alike = Likeness(1.0) if problem else likeness(probe, op)
-            yield Miss(op, (problem,), 1.0) if problem else matcher.miss, alike
+            yield (Miss(op, (problem,), 1.0), None) if problem else (matcher.miss, probe)
         for sizes in found:
             example = self._or_none(function, sizes)
             if example is not None and example.root.name == op.name:

@@ -26,7 +26,7 @@ from custom_dispatch.frontends.patterns.choosing import Found, chosen
 from custom_dispatch.frontends.patterns.constants import shortest
 from custom_dispatch.frontends.patterns.example import Example, normalise
 from custom_dispatch.frontends.patterns.fitting import fitting_of
-from custom_dispatch.frontends.patterns.likeness import Likeness, before, likeness
+from custom_dispatch.frontends.patterns.likeness import Likeness, Likenesses, before
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.near import NearMisses
 from custom_dispatch.frontends.patterns.numbers import constant
@@ -64,8 +64,13 @@ class Examples(Protocol):
     def known(self) -> Iterable[Example]:
         """The examples that need no place."""
 
-    def at(self, op: ir.Operation, by_name: ByName) -> Iterable[Example | tuple[Miss, Likeness]]:
-        """The examples for one place, or why there is none, and how much it looks like one."""
+    def at(
+        self, op: ir.Operation, by_name: ByName
+    ) -> Iterable[Example | tuple[Miss, Example | None]]:
+        """The examples for one place, or why there is none.
+
+        Beside the reason is what the place may look like; None where all but sizes fits.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,7 @@ class _Work:
         self._done: list[tuple[int, ir.Operation]] = []
         self._replacements: list[Replacement] = []
         self._misses = NearMisses()
+        self._likenesses = Likenesses()
         self._gone: dict[int, str] = {}
         self._after: dict[str, list[ir.Operation]] = {}
 
@@ -186,7 +192,9 @@ class _Work:
             for op in self._by_name.get(name, ()):
                 for example in examples.at(op, self._by_name):
                     if isinstance(example, tuple):
-                        self._note(examples.pattern.item.name, op, *example)
+                        miss, like = example
+                        alike = self._likenesses.of(like, op) if like else Likeness(1.0)
+                        self._note(examples.pattern.item.name, op, miss, alike)
                         continue
                     result = Matcher().match(example, op, self._by_name)
                     if isinstance(result, Match):
@@ -198,7 +206,8 @@ class _Work:
                             else:
                                 found.append(self._found(order, op, match))
                     else:
-                        self._note(examples.pattern.item.name, op, result, likeness(example, op))
+                        alike = self._likenesses.of(example, op)
+                        self._note(examples.pattern.item.name, op, result, alike)
         if not found:
             self._look_further(examples)
         return found
@@ -214,7 +223,7 @@ class _Work:
                 if op.name != example.root.name and op.results:
                     miss = Matcher().match(example, op, self._by_name)
                     assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
-                    self._note(pattern.item.name, op, miss, likeness(example, op))
+                    self._note(pattern.item.name, op, miss, self._likenesses.of(example, op))
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> Found[_Placed]:
         operations = sorted(
