@@ -36,6 +36,7 @@ class WarpBranches:
         self.active, self.alive = self._b.variable("i32"), self._b.variable("i32")
         """Where the bits of the active lanes are, and of those that have not ended."""
         self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
+        self._searches: dict[tuple[int, ...], str] = {}
 
     def begin(self, index: int) -> None:
         """Begin a block, and activate the lanes that come to it."""
@@ -178,8 +179,17 @@ class WarpBranches:
         """No lane is active: the earliest of those that wait go on, or the warp has ended."""
         b = self._b
         b.store(b.const(0, 32), self.active, "i32", 4)
-        for stop in stops:
-            other = b.fresh_label("other")
+        for position, stop in enumerate(stops):
+            # Where many lanes may wait, the same are looked for at many ends of blocks: once
+            # written for all, or what is written would grow with the square of the blocks.
+            rest = tuple(stops[position:])
+            if rest in self._searches:
+                b.branch(self._searches[rest])
+                return
+            search, other = b.fresh_label("search"), b.fresh_label("other")
+            self._searches[rest] = search
+            b.branch(search)
+            b.block(search)
             there = b.load(self._pending[stop], "i32", 4)
             b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), f"m{stop}", other)
             b.block(other)
