@@ -220,7 +220,7 @@ class Launcher:
     """The built kernels, launched through the driver; each is done when the call returns."""
 
     def __init__(self, directory: Path) -> None:
-        from custom_dispatch.runtime.native_launch import NativeContext
+        from custom_dispatch.measure.native_launch import NativeContext
 
         self._directory = directory
         self._index = json.loads((directory / "index.json").read_text())

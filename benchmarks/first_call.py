@@ -25,7 +25,7 @@ _IMPORTS = """
 import json, time, sys
 import numpy
 import custom_dispatch as cd
-import custom_dispatch.runtime.eager, custom_dispatch.compilation
+import custom_dispatch.eager.call, custom_dispatch.compilation
 from cuda_kernels.simple_mul import simple_mul
 x = numpy.ones(1000, numpy.float32)
 """

@@ -49,7 +49,7 @@ from cuda_kernels.shared.attention import PREFIXES
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.native_launch import NativeLaunch
+    from custom_dispatch.measure.native_launch import NativeLaunch
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""

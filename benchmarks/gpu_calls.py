@@ -184,8 +184,8 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
     import torch
 
     import custom_dispatch as cd
+    from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch
     from custom_dispatch.runtime import cuda_order
-    from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
 
     def with_pytorch_in() -> None:
         loaded.simple_mul(*tensors)

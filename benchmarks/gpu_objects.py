@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     import custom_dispatch as cd
-    from custom_dispatch.runtime.native_launch import NativeLaunch
+    from custom_dispatch.measure.native_launch import NativeLaunch
 
 GUARD = 64
 """Elements behind every result that must stay as they were."""
@@ -69,7 +69,7 @@ class Objects:
     def __init__(self, directory: Path) -> None:
         import torch
 
-        from custom_dispatch.runtime.native_launch import NativeContext
+        from custom_dispatch.measure.native_launch import NativeContext
 
         torch.cuda.init()
         torch.zeros(1, device="cuda")  # so that the context is PyTorch's, too
@@ -116,7 +116,7 @@ class Objects:
         from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
         from custom_dispatch.kernel.buffer import Buffer
         from custom_dispatch.kernel.words import constants_of
-        from custom_dispatch.runtime.native_launch import NativeLaunch
+        from custom_dispatch.measure.native_launch import NativeLaunch
 
         form = kernel.for_target(Target.parse(target))
         names = [item.name for item in form.inputs]

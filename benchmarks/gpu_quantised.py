@@ -35,7 +35,7 @@ from benchmarks.quantised_weights import Weights, weights_of
 from cuda_kernels import quantised
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.native_launch import NativeLaunch
+    from custom_dispatch.measure.native_launch import NativeLaunch
 
 BAR = 0.8
 TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}

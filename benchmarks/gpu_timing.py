@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.native_launch import NativeLaunch
+    from custom_dispatch.measure.native_launch import NativeLaunch
 
 HEAD_START, MOST_CYCLES = 300_000, 20_000_000
 """For which the GPU waits, 0.15 ms at 2 GHz, and at most after launches that took longer."""

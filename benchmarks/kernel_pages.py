@@ -21,9 +21,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import limits_page
-from custom_dispatch.cli.landscape import landscape
-from custom_dispatch.cli.plot import picture
 from custom_dispatch.kernel.tuning_table import read_table
+from custom_dispatch.measure.landscape import landscape
+from custom_dispatch.measure.plot import picture
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, RESULTS = "docs/kernels", "benchmarks/results"

@@ -128,7 +128,7 @@ def __dir__() -> list[str]:
 
 def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Load what calls kernels, which takes this function's place."""
-    from custom_dispatch.runtime.eager import launch
+    from custom_dispatch.eager.call import launch
 
     install_launcher(launch)
     return launch(bound, arguments, keywords)
@@ -136,7 +136,7 @@ def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, 
 
 def _decide(choice: Choice, target: Target | str | None, dims: dict[str, int]) -> Taken:
     """Load what tells which kernel of a choice a call takes."""
-    from custom_dispatch.runtime.which import which
+    from custom_dispatch.eager.which import which
 
     return which(choice, target, dims)
 

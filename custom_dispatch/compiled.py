@@ -7,13 +7,16 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import check_output, is_file, write_atomically, write_together
 from custom_dispatch.kernel.names import as_path
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.parameters import SUFFIX, Parameters
-from custom_dispatch.replaced import Replaced
+
+if TYPE_CHECKING:
+    from custom_dispatch.replaced import Replaced
 
 
 @dataclass(frozen=True, slots=True)

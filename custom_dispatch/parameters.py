@@ -20,8 +20,6 @@ from custom_dispatch.errors import OutputError
 SCOPE = "model"
 """The scope of all parameters made here: `iree-run-module --parameters=model=FILE`."""
 SUFFIX = ".irpa"
-PARAMETERS_KEY = "custom_dispatch.parameters"
-"""The key, in a function's `iree.reflection`, under which a module says what it needs."""
 
 _METADATA = "TENSORv0:"
 """What IREE's Python puts before a tensor's type (iree/runtime/io.py)."""

@@ -19,11 +19,11 @@ import torch
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli.inputs import parse_input
-from custom_dispatch.cli.plot import check_plot
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.frontends.patterns.pattern import with_own_names
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.measure.plot import check_plot
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.incoming import place
@@ -90,15 +90,15 @@ class Bench:
 
     def load_on_gpu(self, target: str, capability: int, cuda: tuple[int, int]) -> None:
         """Load a module for a target onto a GPU that is not there."""
-        from custom_dispatch.runtime import choice, device
+        from custom_dispatch.runtime import device, device_choice
         from custom_dispatch.runtime.driver import DriverState
 
         gpu = cd.devices()[-1].__class__("cuda", "A100", capability)
-        for room in (choice, device):
+        for room in (device_choice, device):
             self.monkeypatch.setattr(room, "devices", lambda: (gpu, cd.devices()[-1]))
-        self.monkeypatch.setattr(choice, "device_problem", lambda _: None)
+        self.monkeypatch.setattr(device_choice, "device_problem", lambda _: None)
         driver = DriverState((), cuda, "")
-        self.monkeypatch.setattr(choice, "driver_state", lambda: driver)
+        self.monkeypatch.setattr(device_choice, "driver_state", lambda: driver)
         cd.load(cd.compile(None, self.kernel(), [target]), device="cuda")
 
     def wild(self) -> None:

@@ -28,10 +28,10 @@ from custom_dispatch.cli.told import json_file, json_option, tell
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.runtime.bench import Bench
-    from custom_dispatch.runtime.bench_inputs import BenchInputs
-    from custom_dispatch.runtime.child import Answer, Child
-    from custom_dispatch.runtime.measurement import Measurement
+    from custom_dispatch.measure.bench import Bench
+    from custom_dispatch.measure.bench_inputs import BenchInputs
+    from custom_dispatch.measure.child import Answer, Child
+    from custom_dispatch.measure.measurement import Measurement
     from custom_dispatch.toolchain.build import BuildOptions
 
 
@@ -94,12 +94,12 @@ def bench(
     from secrets import randbelow
 
     from custom_dispatch.cli.figures import about, show, write_plot
-    from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import temporary_directory
-    from custom_dispatch.runtime.child import Child
-    from custom_dispatch.runtime.measurement import Subject, read_measurement
+    from custom_dispatch.measure.child import Child
+    from custom_dispatch.measure.measurement import Subject, read_measurement
+    from custom_dispatch.measure.plot import check_plot
 
     dims = parse_sizes(sizes)
     check_plot(plot)
@@ -149,7 +149,7 @@ def bench(
 def _ask(child: Child, what: str, latest: float, timeout: float, **question: Any) -> Answer:
     """Ask the process that measures, until the benchmark's time is over."""
     from custom_dispatch.errors import KernelError
-    from custom_dispatch.runtime.child import ChildEndedError
+    from custom_dispatch.measure.child import ChildEndedError
 
     try:
         return child.ask(max(latest - time.monotonic(), 0.1), **question)
@@ -245,8 +245,8 @@ def _kernel(subject: str, name: str | None) -> Kernel:
 
 def _compile(kernel: Kernel, kind: str, how: BuildOptions) -> bytes:
     from custom_dispatch.compilation import compile as compile_module
+    from custom_dispatch.eager.call import target_for_gpu
     from custom_dispatch.kernel.target import Target
-    from custom_dispatch.runtime.eager import target_for_gpu
 
     target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel, kind)
     return compile_module(None, kernel, [target], **how).bytes
@@ -257,7 +257,7 @@ def inputs_for(
 ) -> BenchInputs:
     """What the function is called with: what --input gives, else random values."""
     from custom_dispatch.errors import CallError
-    from custom_dispatch.runtime.bench_inputs import (
+    from custom_dispatch.measure.bench_inputs import (
         given_inputs,
         inputs_for_kernel,
         inputs_for_type,
@@ -291,7 +291,7 @@ def _parse_input(text: str, dims: dict[str, int], generator: Any) -> Any:
 
     from custom_dispatch.cli.inputs import parse_input
     from custom_dispatch.kernel.dtypes import of_numpy
-    from custom_dispatch.runtime.random_inputs import random_array
+    from custom_dispatch.measure.random_inputs import random_array
 
     for name, value in dims.items():
         text = text.replace(f"{{{name}}}", str(value))

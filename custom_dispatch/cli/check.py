@@ -23,8 +23,8 @@ from custom_dispatch.cli.told import json_file, json_option, tell
 if TYPE_CHECKING:
     from custom_dispatch.errors import KernelError
     from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.runtime.check import CheckResult
-    from custom_dispatch.runtime.child import Child
+    from custom_dispatch.measure.check import CheckResult
+    from custom_dispatch.measure.child import Child
     from custom_dispatch.toolchain.build import BuildOptions
     from custom_dispatch.toolchain.library import Library
 
@@ -53,8 +53,8 @@ def check(
     from custom_dispatch.cli.report import show_error, show_resources, show_table
     from custom_dispatch.errors import KernelError
     from custom_dispatch.files import temporary_directory
+    from custom_dispatch.measure.child import Child
     from custom_dispatch.runtime import devices
-    from custom_dispatch.runtime.child import Child
     from custom_dispatch.toolchain.build import build
 
     declared = load_members(kernels)
@@ -115,10 +115,10 @@ def _check(
     child: Child, place: int, kernel: Kernel, device: str, timeout: float, module: Path, **how: Any
 ) -> Iterator[CheckResult | KernelError]:
     """Compare a kernel for several sizes, up to the first that ends the process; and that error."""
+    from custom_dispatch.eager.call import module_for
     from custom_dispatch.errors import CustomDispatchError, UnsupportedInstructionError
-    from custom_dispatch.runtime.check import CheckResult, checked_sizes
-    from custom_dispatch.runtime.child import START_S, ChildEndedError
-    from custom_dispatch.runtime.eager import module_for
+    from custom_dispatch.measure.check import CheckResult, checked_sizes
+    from custom_dispatch.measure.child import START_S, ChildEndedError
 
     dims: Mapping[str, int] = {}
     try:

@@ -1,4 +1,4 @@
-"""What the process answers (`runtime/child.py`) that runs kernels for `check` and `bench`.
+"""What the process answers (`measure/child.py`) that runs kernels for `check` and `bench`.
 
 Kernels have references, which are Python: so it imports what declares them, as the command did.
 What they are compiled to comes as a file.
@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.runtime.child import Answer, lost_device
+from custom_dispatch.measure.child import Answer, lost_device
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
@@ -42,8 +42,8 @@ class Checks:
         """`open` the module of a kernel by its place, for a device; `check` it for some sizes."""
         import numpy
 
-        from custom_dispatch.runtime.check import check_once
-        from custom_dispatch.runtime.eager import keep
+        from custom_dispatch.eager.call import keep
+        from custom_dispatch.measure.check import check_once
 
         if "open" in question:
             self._kernel, self._device = self._kernels[question["open"]], question["device"]
@@ -66,7 +66,7 @@ class Benches:
     def answer(self, question: Question) -> Answer:
         """`open` the module; `measure` it for some sizes, the first ones with the reference."""
         from custom_dispatch.cli.bench import inputs_for
-        from custom_dispatch.runtime.bench import Bench
+        from custom_dispatch.measure.bench import Bench
 
         asked = self._asked
         if "open" in question:

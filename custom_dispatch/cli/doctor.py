@@ -117,8 +117,8 @@ def _numbers(version: str) -> tuple[int, int]:
 
 
 def _devices(built: tuple[int, int] | None) -> list[Row]:
-    from custom_dispatch.runtime.choice import newest_ptx, why_not
     from custom_dispatch.runtime.device import devices, iree_drivers
+    from custom_dispatch.runtime.device_choice import newest_ptx, why_not
     from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
     from custom_dispatch.runtime.hardware import hardware
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.measurement import Measurement, Subject
-    from custom_dispatch.runtime.timing import Timing
+    from custom_dispatch.measure.measurement import Measurement, Subject
+    from custom_dispatch.measure.timing import Timing
 
 
 def show(subject: Subject, measured: list[Measurement]) -> None:
@@ -82,8 +82,8 @@ def write_plot(
     path: Path, subject: Subject, dims: list[dict[str, int]], measured: list[Measurement]
 ) -> None:
     """Write a chart: times by the size that differs, or by the first."""
-    from custom_dispatch.cli.plot import Line, Point, line_chart, picture
     from custom_dispatch.files import write_atomically
+    from custom_dispatch.measure.plot import Line, Point, line_chart, picture
 
     dims = [{**found.dims, **given} for found, given in zip(measured, dims, strict=True)]
     swept = next((name for name in dims[0] if len({values[name] for values in dims}) > 1), None)

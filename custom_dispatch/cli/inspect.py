@@ -16,8 +16,8 @@ from custom_dispatch.errors import CustomDispatchError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.manifest import Manifest
-    from custom_dispatch.toolchain.kernel_resources import KernelResources
+    from custom_dispatch.format.kernel_resources import KernelResources
+    from custom_dispatch.format.manifest import Manifest
 
 
 @click.command(short_help="Say what is in a file.")
@@ -117,6 +117,7 @@ def _model(file: Path) -> Found:
 
 def _module(content: bytes, file: Path) -> Found:
     from custom_dispatch.cli.report import show_table
+    from custom_dispatch.kernel.names import listed
     from custom_dispatch.runtime.module_file import ModuleFile
     from custom_dispatch.runtime.report import (
         FUNCTION_COLUMNS,
@@ -125,7 +126,6 @@ def _module(content: bytes, file: Path) -> Found:
         part_rows,
         report_functions,
     )
-    from custom_dispatch.toolchain.plan import listed
 
     module = ModuleFile(content, label=f"`{file.name}`")
     manifest = module.manifest

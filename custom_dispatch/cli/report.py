@@ -12,7 +12,7 @@ import click
 from custom_dispatch.tables import bytes_text, plain_lines
 
 if TYPE_CHECKING:
-    from custom_dispatch.toolchain.kernel_resources import KernelResources
+    from custom_dispatch.format.kernel_resources import KernelResources
     from custom_dispatch.toolchain.library import Library
 
 

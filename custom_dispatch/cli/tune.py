@@ -108,14 +108,14 @@ def tune(
 
     from custom_dispatch.cli.bench import device_for
     from custom_dispatch.cli.kernels import choice_in
-    from custom_dispatch.cli.plot import check_plot
     from custom_dispatch.cli.report import show_error
     from custom_dispatch.cli.sizes import parse_sizes
     from custom_dispatch.files import write_atomically
     from custom_dispatch.kernel.choice import files_of
     from custom_dispatch.kernel.tuning_table import sizes_said
-    from custom_dispatch.runtime.tune import tune as measure
-    from custom_dispatch.runtime.tune_runner import Effort
+    from custom_dispatch.measure.plot import check_plot
+    from custom_dispatch.measure.tune import tune as measure
+    from custom_dispatch.measure.tune_runner import Effort
     from custom_dispatch.toolchain.tuned import read_file
 
     choice = choice_in(subject, name)
@@ -216,7 +216,7 @@ def _check_options(shapes: Sequence[str], build_only: Path | None, target: str |
 
 def _build_only(choice: Choice, directory: Path, target: str, how: dict[str, Any]) -> None:
     from custom_dispatch.kernel.target import Target
-    from custom_dispatch.runtime.tune_candidates import write_objects
+    from custom_dispatch.measure.tune_candidates import write_objects
 
     built_for = Target.parse(target)
     with progress(f"building {choice.name}"):
@@ -247,8 +247,8 @@ def _table(choice: Choice, given: Path | None) -> Path:
 
 def _target(choice: Choice, device: str) -> Target:
     """What kernels are built for: the best target that the device has."""
+    from custom_dispatch.eager.call import target_for_gpu
     from custom_dispatch.kernel.target import Target
-    from custom_dispatch.runtime.eager import target_for_gpu
 
     if device == "cpu":
         return Target("cpu", cpu="host")
@@ -306,9 +306,9 @@ def _show_best(measured: Measured) -> None:
 
 
 def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:
-    from custom_dispatch.cli.landscape import landscape
-    from custom_dispatch.cli.plot import picture
     from custom_dispatch.files import write_atomically
+    from custom_dispatch.measure.landscape import landscape
+    from custom_dispatch.measure.plot import picture
 
     names = measured.ranked([kernel.name for kernel in choice.kernels], {})
     # Some may have been measured for some sizes only; those of which nothing is known are last.

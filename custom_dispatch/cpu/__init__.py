@@ -4,17 +4,13 @@
 """
 
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
-from custom_dispatch.cpu.findings import EXPECTED, MARK, NEXT_STEP, NOTE, REPORT_BYTES
+from custom_dispatch.cpu.findings import REPORT_BYTES
 from custom_dispatch.cpu.findings_entry import FINDINGS_ENTRY
 from custom_dispatch.cpu.lower import lower
 from custom_dispatch.cpu.processor import Processor
 
 __all__ = [
-    "EXPECTED",
     "FINDINGS_ENTRY",
-    "MARK",
-    "NEXT_STEP",
-    "NOTE",
     "REPORT_BYTES",
     "CpuCode",
     "CpuKernel",

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from custom_dispatch.cpu.processor import UNKNOWN
 
 POINTER = "!llvm.ptr"
+FAILURE = "%failure"
+"""The function argument that points to the i32 a workgroup returns: 0, or a `Failure`."""
 
 
 LongFunction = Callable[["Builder", list[str]], str]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.cpu.block_memory import MEMORY
-from custom_dispatch.cpu.builder import POINTER, Builder
+from custom_dispatch.cpu.builder import FAILURE, POINTER, Builder
 from custom_dispatch.cpu.c_library import call_c
 from custom_dispatch.cpu.checks import Checks
-from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.monitor import (
     BARRIER,
     BASE,
@@ -46,6 +45,7 @@ from custom_dispatch.cpu.monitor import (
 )
 from custom_dispatch.cpu.structure import when
 from custom_dispatch.cpu.thread_function import PLACE, ThreadFunction, parameters_of, signature_text
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Variable
 
 LENGTHS = "%lengths"

@@ -40,15 +40,10 @@ from custom_dispatch.cpu.monitor import (
     put,
 )
 from custom_dispatch.cpu.structure import fold, when
+from custom_dispatch.format.failure import NOTE
 
 REPORT_BYTES: Final = 8192
 """Room for the findings' texts."""
-MARK: Final = "\x1e"
-"""What begins each."""
-NOTE: Final = "note: "
-"""What begins the text of one that is no error."""
-EXPECTED, NEXT_STEP = "\n  expected: ", "\n  next step: "
-"""What begins the parts of a finding, as in `custom_dispatch.errors`."""
 
 
 class Finding(IntEnum):

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
-from custom_dispatch.cpu.builder import POINTER, Builder, int_type
+from custom_dispatch.cpu.builder import FAILURE, POINTER, Builder, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.parameters import Parameters
 from custom_dispatch.cpu.rounding import widen
 from custom_dispatch.cpu.special_registers import Ids, special_register
@@ -24,6 +23,7 @@ from custom_dispatch.cpu.subnormals import wants_flushing
 from custom_dispatch.cpu.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.waits import Waits
 from custom_dispatch.errors import PtxError
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import (
     TYPE_BITS,
     Address,

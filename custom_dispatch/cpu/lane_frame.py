@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from custom_dispatch.cpu.block_memory import BlockMemory
-from custom_dispatch.cpu.builder import POINTER, int_type
+from custom_dispatch.cpu.builder import FAILURE, POINTER, int_type
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.lane_builder import LaneBuilder
 from custom_dispatch.cpu.lane_memory import LaneMemory
@@ -34,6 +33,7 @@ from custom_dispatch.cpu.lane_values import (
     stand_in,
 )
 from custom_dispatch.cpu.special_registers import Ids
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import TYPE_BITS, Entry, Register
 
 CARRY = "%carry"

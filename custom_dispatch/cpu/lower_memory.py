@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.block_memory import MEMORY
 from custom_dispatch.cpu.builder import POINTER, int_type
-from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.cpu.findings import Finding
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import opcode_base
 from custom_dispatch.cpu.inline_calls import ASSERTION
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
 
 _SPACES = ("global", "local", "const", "param", "shared")

@@ -8,9 +8,6 @@ from typing import Final
 from custom_dispatch.cpu.builder import POINTER, Builder
 from custom_dispatch.cpu.c_library import call_c
 from custom_dispatch.cpu.findings import (
-    EXPECTED,
-    MARK,
-    NEXT_STEP,
     REPORT_BYTES,
     TEXTS,
     Finding,
@@ -43,6 +40,7 @@ from custom_dispatch.cpu.monitor import (
     text_global,
 )
 from custom_dispatch.cpu.structure import loop, when
+from custom_dispatch.format.failure import EXPECTED, MARK, NEXT_STEP
 
 _MOST_TOLD, _MOST_NOTES = 24, 8
 _PART = re.compile(r"\{([a-z ]+)\}")

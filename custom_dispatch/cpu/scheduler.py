@@ -3,7 +3,7 @@
 All threads run on one CPU core, in turns. A thread runs until it waits; when all do, barriers and
 warp operations whose threads have all come are released (`custom_dispatch.cpu.barriers`,
 `_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
-kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.cpu.failure`).
+kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.format.failure`).
 
 Threads that only wait for each other at one barrier run in lockstep: all up to the barrier, then
 all on from it.
@@ -21,10 +21,10 @@ from custom_dispatch.cpu.block_memory import (
     RUNNING,
     BlockMemory,
 )
-from custom_dispatch.cpu.builder import Builder
-from custom_dispatch.cpu.failure import FAILURE, Failure
+from custom_dispatch.cpu.builder import FAILURE, Builder
 from custom_dispatch.cpu.structure import Cell, fold, loop, when
 from custom_dispatch.cpu.thread_function import ThreadFunction, signature_text
+from custom_dispatch.format.failure import Failure
 
 
 def scheduler_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:

@@ -2,7 +2,7 @@
 
 On the CPU, warps and blocks run one after another, so such a loop may never end. A loop that asks
 memory and changes none is therefore left after so many turns, and the kernel fails
-(`custom_dispatch.cpu.failure`). On a GPU a thread in such a loop goes on when another one has
+(`custom_dispatch.format.failure`). On a GPU a thread in such a loop goes on when another one has
 written; here, only if that one belongs to an earlier warp or block, to the same warp, or to a block
 that another worker runs.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from custom_dispatch.cpu.builder import POINTER, FunctionBuilder
+from custom_dispatch.cpu.builder import FAILURE, POINTER, FunctionBuilder
 from custom_dispatch.cpu.divergence import loop_through
-from custom_dispatch.cpu.failure import FAILURE, Failure
 from custom_dispatch.cpu.graph import Graph
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Instruction, Integer
 
 MOST_TURNS = 1 << 33

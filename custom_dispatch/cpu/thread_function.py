@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from custom_dispatch.cpu.block_memory import MEMORY, BlockMemory
-from custom_dispatch.cpu.builder import POINTER, Builder, FunctionBuilder
+from custom_dispatch.cpu.builder import FAILURE, POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.checks import Checks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.failure import FAILURE
 from custom_dispatch.cpu.frame import Frame
 from custom_dispatch.cpu.graph import Block, Graph, opcode_base
 from custom_dispatch.cpu.guard import find_guard

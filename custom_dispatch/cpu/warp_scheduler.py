@@ -9,10 +9,10 @@ from custom_dispatch.cpu.barriers import (
     turn_over,
 )
 from custom_dispatch.cpu.block_memory import FINISHED, RUNNING, BlockMemory
-from custom_dispatch.cpu.builder import Builder
-from custom_dispatch.cpu.failure import FAILURE, Failure
+from custom_dispatch.cpu.builder import FAILURE, Builder
 from custom_dispatch.cpu.structure import Cell, loop, when
 from custom_dispatch.cpu.thread_function import ThreadFunction, signature_text
+from custom_dispatch.format.failure import Failure
 
 
 def warp_scheduler(thread: ThreadFunction, memory: BlockMemory) -> list[str]:

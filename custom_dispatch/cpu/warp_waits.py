@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.block_memory import AT_BARRIER, DONE, FINISHED, BlockMemory
-from custom_dispatch.cpu.builder import POINTER
-from custom_dispatch.cpu.failure import FAILURE, Failure
+from custom_dispatch.cpu.builder import FAILURE, POINTER
 from custom_dispatch.cpu.lane_frame import LaneFrame
 from custom_dispatch.cpu.lane_memory import each_lane, either, element
 from custom_dispatch.cpu.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
 from custom_dispatch.cpu.liveness import registers_in, writes
 from custom_dispatch.cpu.waits import Waits
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Instruction, Operand
 
 WARP_NUMBER = "%warp"

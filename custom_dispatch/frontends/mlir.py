@@ -16,6 +16,8 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.format.keys import MANIFEST_KEY
+from custom_dispatch.format.usage import FunctionUse
 from custom_dispatch.frontends.barriers import hide_constants
 from custom_dispatch.frontends.corrections.table import correct
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
@@ -51,13 +53,11 @@ from custom_dispatch.frontends.updates import keep_arguments, separate_updates, 
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
-    MANIFEST_KEY,
     executables_of,
     manifest,
     workloads_of_choices,
 )
 from custom_dispatch.ir.library_module import entry_points, write_executables
-from custom_dispatch.ir.usage import FunctionUse
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -228,7 +228,7 @@ def link(
         for preflight in preflights:
             put_in_front(module, preflight)
         keep_arguments(module, updated)
-        _attach_manifest(module, manifest(library, used, uses, flags))
+        _attach_manifest(module, manifest(library, used, uses, flags).as_text())
         open_to_callers(module, stateless=stateless)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
+from custom_dispatch.format.keys import ASYNC, FINDINGS_FUNCTION, UPDATES_KEY
 from custom_dispatch.frontends.symbols import (
     functions_of,
     is_declaration,
@@ -13,8 +14,7 @@ from custom_dispatch.frontends.symbols import (
     type_of,
 )
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.findings import FINDINGS_FUNCTION
-from custom_dispatch.ir.interface import ASYNC, UPDATES_KEY, Interface, Value
+from custom_dispatch.ir.interface import Interface, Value
 
 _PREFIX = "custom_dispatch_function_"
 _REFLECTION = "iree.reflection"

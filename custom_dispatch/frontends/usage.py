@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from iree.compiler import ir
 
+from custom_dispatch.format.usage import FunctionUse, KernelUse
 from custom_dispatch.frontends.symbols import (
     callee_of,
     calls_of,
@@ -14,7 +15,6 @@ from custom_dispatch.frontends.symbols import (
     is_public,
     name_of,
 )
-from custom_dispatch.ir.usage import FunctionUse, KernelUse
 
 _Counts = dict[str, tuple[int, bool]]
 

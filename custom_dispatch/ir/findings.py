@@ -6,10 +6,8 @@ A dispatch that failed has no results, so its finding stays in the executable un
 from __future__ import annotations
 
 from custom_dispatch.cpu import FINDINGS_ENTRY, REPORT_BYTES
+from custom_dispatch.format.keys import FINDINGS_FUNCTION
 from custom_dispatch.ir.emitter import Emitter
-
-FINDINGS_FUNCTION = "custom_dispatch_findings_of_"
-"""What the names of these functions begin with; the executable's follows."""
 
 _LAYOUT = "#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer>]>"
 

@@ -18,27 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custom_dispatch.format.keys import ASYNC, INTO, NAMES_KEY, STATELESS_KEY, UPDATED_KEY
 from custom_dispatch.ir.arithmetic import any_filled
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.signature import Sizes
-
-ASYNC = "$async"
-"""What the names of functions end with that return before their work is done."""
-INTO = "$into"
-"""What the names of functions end with that write into buffers they are given."""
-NAMES_KEY = "custom_dispatch.inputs"
-"""The key in the reflection of `f$async` under which its arguments' names stand, with commas."""
-STATELESS_KEY = "custom_dispatch.stateless"
-"""The key there that says that calls leave nothing behind."""
-RESULTS_KEY = "custom_dispatch.results"
-"""The key in the reflection of `f` under which its results' element types stand, with commas: a
-front end knows whether integers have a sign, and MLIR's types do not say it."""
-UPDATED_KEY = "custom_dispatch.updated"
-"""The key in the reflection of `f$into` under which stands for each result the position of the
-argument whose buffer it is, or nothing, with commas between."""
-UPDATES_KEY = "custom_dispatch.updates"
-"""The key in the reflection of `f` under which the positions of the arguments stand that it writes
-into, with commas. Until it is opened to callers, it returns their new values before its results."""
 
 _VIEW = "!hal.buffer_view"
 _FENCE = "!hal.fence"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 
 from custom_dispatch.cpu import CpuKernel, lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
+from custom_dispatch.format.keys import MANIFEST_KEY
+from custom_dispatch.format.manifest import Manifest, ModuleObject, ModuleSource
+from custom_dispatch.format.usage import FunctionUse, KernelUse
 from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import (
@@ -23,7 +24,6 @@ from custom_dispatch.ir.executable import (
 )
 from custom_dispatch.ir.layout import layout_of
 from custom_dispatch.ir.signature import argument_types
-from custom_dispatch.ir.usage import FunctionUse, KernelUse
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
 from custom_dispatch.kernel.buffer import In
 from custom_dispatch.kernel.choice import Choice
@@ -37,10 +37,6 @@ from custom_dispatch.toolchain.plan import code_left_out
 
 SYMBOL_PREFIX = "custom_dispatch_"
 """Executables are named after their unit with this before it, apart from a model's own symbols."""
-MANIFEST_KEY = "custom_dispatch.manifest"
-"""The key, in a function's `iree.reflection`, under which a module says what was built in."""
-MANIFEST_VERSION = 2
-"""Version 1 has neither "made_by", "sources" nor "cpu_features". "flags" may be missing."""
 
 
 def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
@@ -168,8 +164,8 @@ def manifest(
     kernels: Sequence[Kernel],
     functions: Sequence[FunctionUse],
     flags: Sequence[str] = (),
-) -> str:
-    """What a module holds, as JSON: kernels, targets, objects, and which function calls what.
+) -> Manifest:
+    """What a module holds: kernels, targets, objects, and which function calls what.
 
     Parameters
     ----------
@@ -177,34 +173,34 @@ def manifest(
         Those of `iree-compile`, where they are known: stock `iree-compile` says nothing of its own.
     """
     units = [
-        (unit, [kernel for kernel in unit.kernels if kernel in kernels]) for unit in library.units
+        (unit, used)
+        for unit in library.units
+        if (used := [kernel for kernel in unit.kernels if kernel in kernels])
     ]
-    content: dict[str, object] = {
-        "version": MANIFEST_VERSION,
-        "made_by": _versions(),
-        "targets": [str(target) for target in library.targets],
-        "kernels": [describe(kernel) for kernel in kernels],
-        "functions": [use.as_data() for use in functions],
-        "objects": [
-            _describe_object(item, used) for unit, used in units if used for item in unit.objects
-        ],
-    }
-    sources = [
-        {"unit": unit.name, **source.as_data(), "kernels": [kernel.name for kernel in used]}
-        for unit, used in units
-        if used
-        for source in unit.sources
-    ]
-    if sources:
-        content["sources"] = sources
-    if left_out := code_left_out(kernels, library.targets):
-        content["left_out"] = {str(target): names for target, names in left_out.items()}
-    if flags:
-        content["flags"] = list(flags)
-    if library.cpu_target is not None:
-        content["cpu_architecture"] = library.cpu_target.cpu_architecture
-        content["cpu_features"] = features_of(cpu_executable_target(library.cpu_target))
-    return json.dumps(content, separators=(",", ":"))
+    cpu = library.cpu_target
+    return Manifest(
+        library.targets,
+        tuple(kernel.name for kernel in kernels),
+        tuple(_module_object(item, used) for unit, used in units for item in unit.objects),
+        "" if cpu is None else cpu.cpu_architecture,
+        tuple(functions),
+        tuple(describe(kernel) for kernel in kernels),
+        _versions(),
+        tuple(
+            ModuleSource(
+                source.file,
+                source.sha256,
+                source.options,
+                tuple(kernel.name for kernel in used),
+                source.targets,
+            )
+            for unit, used in units
+            for source in unit.sources
+        ),
+        () if cpu is None else tuple(features_of(cpu_executable_target(cpu))),
+        tuple(flags),
+        code_left_out(kernels, library.targets),
+    )
 
 
 def _versions() -> dict[str, str]:
@@ -218,23 +214,18 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _describe_object(item: Object, kernels: Sequence[Kernel]) -> dict[str, object]:
+def _module_object(item: Object, kernels: Sequence[Kernel]) -> ModuleObject:
     symbols = {kernel.name: entry_symbol(item, kernel) for kernel in kernels}
-    described: dict[str, object] = {
-        "file": item.file_name,
-        "target": str(item.target),
-        "origin": item.origin.rpartition("/")[2],
-        "sha256": sha256(item.data).hexdigest(),
-        "bytes": len(item.data),
-        "symbols": symbols,
-        "resources": [
-            asdict(taken) for taken in item.resources if taken.kernel in symbols.values()
-        ],
-    }
-    if item.kind == "ptx":
-        major, minor = read_module(item.data.decode("utf-8")).version
-        described["ptx"] = f"{major}.{minor}"
-    return described
+    return ModuleObject(
+        item.file_name,
+        item.target,
+        item.origin.rpartition("/")[2],
+        sha256(item.data).hexdigest(),
+        read_module(item.data.decode("utf-8")).version if item.kind == "ptx" else None,
+        tuple(taken for taken in item.resources if taken.kernel in symbols.values()),
+        len(item.data),
+        symbols,
+    )
 
 
 def manifest_entry(library: Library, kernels: Sequence[Kernel], flags: Sequence[str] = ()) -> str:
@@ -249,4 +240,4 @@ def manifest_entry(library: Library, kernels: Sequence[Kernel], flags: Sequence[
         for choice in callable_choices(library)
     ]
     content = manifest(library, kernels, functions, flags)
-    return f"{MANIFEST_KEY} = {quote(content)}"
+    return f"{MANIFEST_KEY} = {quote(content.as_text())}"

@@ -167,3 +167,15 @@ def type_name(value: object) -> str:
         return kind.__name__
     framework = [part for part in inside if part in _FRAMEWORKS][:1]
     return ".".join(["cd", *framework, kind.__name__])
+
+
+_MOST_NAMES = 3
+
+
+def listed(kernels: Sequence[str]) -> str:
+    """Kernels in a message: "`a`, `b`, `c` and 16 more"."""
+    names = [f"`{name}`" for name in kernels]
+    if len(names) > _MOST_NAMES + 1:
+        names = [", ".join(names[:_MOST_NAMES]), f"{len(names) - _MOST_NAMES} more"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.errors import CallError, DeviceError, KernelError
+from custom_dispatch.format.failure import Failure
 
 _KERNEL_CHECK = re.compile(
     r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice) `[^`]+`: .*?);?\s*"
     r"(?:\[ *\d+\] \w+ module@.*)?$"
 )
-# What IREE's two CPU drivers say of a workgroup that returns a number: see `cpu/failure.py`.
+# What IREE's two CPU drivers say of a workgroup that returns a number: see `format/failure.py`.
 _FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
 _CHECK = "compile it for cpu:checked, which names the line, thread and block."
 _FAILURES: dict[int, tuple[str, str]] = {
@@ -39,7 +39,7 @@ _FAILURES: dict[int, tuple[str, str]] = {
 
 
 def failure_of(error: Exception) -> int:
-    """The number that a kernel returned which failed on the CPU (`cpu/failure.py`), else 0."""
+    """The number that a kernel returned which failed on the CPU (`format/failure.py`), else 0."""
     failed = _FAILURE.search(str(error))
     return 0 if failed is None else int(failed[1])
 

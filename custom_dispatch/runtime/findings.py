@@ -8,8 +8,8 @@ from typing import Any
 
 from iree import runtime as rt
 
-from custom_dispatch.cpu import EXPECTED, MARK, NEXT_STEP, NOTE
 from custom_dispatch.errors import KernelError, KernelWarning, sentence
+from custom_dispatch.format.failure import EXPECTED, MARK, NEXT_STEP, NOTE
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.arrays import to_host
 

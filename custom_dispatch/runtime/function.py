@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.cpu.failure import Failure
 from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.format.failure import Failure
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
 from custom_dispatch.runtime.arguments import Arguments
 from custom_dispatch.runtime.arrays import to_host

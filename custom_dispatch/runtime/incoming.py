@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -41,7 +42,8 @@ def read_array(value: Any, what: str) -> Array:
     """
     if isinstance(value, DeviceArray | rt.DeviceArray | ForeignArray):
         return value
-    if isinstance(value, numpy.ma.MaskedArray):
+    # numpy loads `numpy.ma` when it is first asked for, which takes 7 ms.
+    if "numpy.ma" in sys.modules and isinstance(value, numpy.ma.MaskedArray):
         raise CallError(
             f"{sentence(what)} is a masked array.",
             expected="an array whose elements all count: kernels know no masks",

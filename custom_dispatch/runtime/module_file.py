@@ -8,7 +8,6 @@ import os
 import re
 import zipfile
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
-from custom_dispatch.ir.findings import FINDINGS_FUNCTION
-from custom_dispatch.ir.interface import (
+from custom_dispatch.format.keys import (
     ASYNC,
+    FINDINGS_FUNCTION,
     INTO,
     NAMES_KEY,
     RESULTS_KEY,
@@ -26,11 +25,11 @@ from custom_dispatch.ir.interface import (
     UPDATED_KEY,
     UPDATES_KEY,
 )
+from custom_dispatch.format.manifest import Manifest, manifest_of, why_no_manifest
 from custom_dispatch.kernel.names import as_path
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.declaration import FunctionType, parse_declaration
-from custom_dispatch.runtime.manifest import Manifest, manifest_of, why_no_manifest
 from custom_dispatch.runtime.parameters import NeededParameters, needed_parameters
 
 # IREE, runtime/src/iree/vm/bytecode/verifier.c.
@@ -205,6 +204,8 @@ def _refused(label: str, text: str) -> ModuleFileError:
 
 
 def _runtime_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # loaded for this message alone
+
     try:
         return version("iree-base-runtime")
     except PackageNotFoundError:

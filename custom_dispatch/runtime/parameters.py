@@ -17,8 +17,9 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import exists, is_directory, is_file
+from custom_dispatch.format.keys import PARAMETERS_KEY
 from custom_dispatch.kernel.names import as_path, shown
-from custom_dispatch.parameters import PARAMETERS_KEY, SCOPE, SUFFIX, Parameters, identity_of
+from custom_dispatch.parameters import SCOPE, SUFFIX, Parameters, identity_of
 from custom_dispatch.runtime.access import IREE_ERRORS
 
 Given = str | os.PathLike[str] | Parameters | Mapping[str, str | os.PathLike[str]] | None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from custom_dispatch.ir.usage import KernelUse
+from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
+from custom_dispatch.format.manifest import Manifest, ModuleObject
+from custom_dispatch.format.usage import KernelUse
 from custom_dispatch.runtime.archive import ModulePart, generated_kernels
 from custom_dispatch.runtime.declaration import FunctionType
 from custom_dispatch.runtime.device import Device
-from custom_dispatch.runtime.manifest import Manifest, ModuleObject
 from custom_dispatch.tables import bytes_text, plain_lines
-from custom_dispatch.toolchain.kernel_resources import KernelResources
-from custom_dispatch.toolchain.occupancy import Occupancy, occupancy
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 from collections.abc import Callable, Generator
 from typing import Any
@@ -61,6 +60,8 @@ class Submission:
 
     def __await__(self) -> Generator[Any, None, Any]:
         if not self.done():
+            import asyncio  # loaded here: 20 ms, and whoever awaits has loaded it
+
             # A thread waits: IREE wakes no event loop of Python.
             waiting = asyncio.get_running_loop().run_in_executor(None, self._flight.wait)
             yield from waiting.__await__()

@@ -3,6 +3,7 @@
 Importing this loads neither CUDA nor any tool; the modules do, when asked to compile.
 """
 
+from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     Compiler,
@@ -11,7 +12,6 @@ from custom_dispatch.toolchain.compiler import (
 )
 from custom_dispatch.toolchain.fatbin import make_fatbin
 from custom_dispatch.toolchain.image import ImageInfo, describe_image
-from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.locations import Search
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.ptxas import Assembly, assemble

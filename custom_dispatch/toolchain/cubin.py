@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import PtxError
-from custom_dispatch.toolchain.kernel_resources import KernelResources
+from custom_dispatch.format.kernel_resources import KernelResources
 
 _SHT_NOBITS = 8
 _SYMBOL_BYTES = 24

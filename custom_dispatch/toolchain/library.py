@@ -8,14 +8,13 @@ from pathlib import Path
 
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import check_output
+from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
 from custom_dispatch.kernel.choice import Choice, files_of
 from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.occupancy import Occupancy, occupancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,6 @@ class UnitSource:
     """The compiler's, in nvcc's spelling, with every macro."""
     targets: tuple[str, ...] = ()
     """The targets that take it, where others take another source or other options."""
-
-    def as_data(self) -> dict[str, object]:
-        """As plain data, for a manifest."""
-        data: dict[str, object] = {
-            "file": self.file,
-            "sha256": self.sha256,
-            "options": list(self.options),
-        }
-        return data | ({"targets": list(self.targets)} if self.targets else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import exists, is_directory, write_atomically
+from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.entry_point import EntryPoint, write_notes
-from custom_dispatch.toolchain.kernel_resources import KernelResources
 
 KINDS = ("ptx", "cubin", "fatbin")
 

@@ -20,6 +20,7 @@ from custom_dispatch.kernel.names import (
     as_integer,
     as_path,
     is_list,
+    listed,
     several,
     shown,
 )
@@ -264,16 +265,6 @@ _MEASURED = (
     "for sm_90a, from 512 rows on, on an H200"
 )
 """By benchmarks/results/gemm_sm80_h200.json and gemm_h200.json; a test computes it from these."""
-_MOST_NAMES = 3
-
-
-def listed(kernels: Sequence[str]) -> str:
-    """Kernels in a message: "`a`, `b`, `c` and 16 more"."""
-    names = [f"`{name}`" for name in kernels]
-    if len(names) > _MOST_NAMES + 1:
-        names = [", ".join(names[:_MOST_NAMES]), f"{len(names) - _MOST_NAMES} more"]
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def check_directory(objects: Path | str) -> Path:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError, PtxError
 from custom_dispatch.files import temporary_directory
+from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.compiler import unsupported_arch
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import with_version
-from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.nvcc import tool_version
 from custom_dispatch.toolchain.releases import release

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from custom_dispatch.errors import PtxError
+from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
@@ -25,7 +26,6 @@ from custom_dispatch.toolchain.c_types import check_types
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.form import Form, with_version
 from custom_dispatch.toolchain.image import describe_image, fatbin_parts
-from custom_dispatch.toolchain.kernel_resources import KernelResources
 from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.ptxas import Assembly, assemble
 

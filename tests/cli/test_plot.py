@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from custom_dispatch.cli import plot
-from custom_dispatch.cli.landscape import landscape
-from custom_dispatch.cli.plot import Line, Point, check_plot, line_chart, picture, size_text
 from custom_dispatch.errors import OutputError, ToolNotFoundError
 from custom_dispatch.kernel.tuning import MeasuredSizes, Result
+from custom_dispatch.measure import plot
+from custom_dispatch.measure.landscape import landscape
+from custom_dispatch.measure.plot import Line, Point, check_plot, line_chart, picture, size_text
 
 
 def _line(name: str, times: dict[float, float], **more: Any) -> Line:
@@ -165,7 +165,7 @@ def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
 
 def test_matplotlib_is_loaded_where_a_chart_is_asked_for() -> None:
     program = (
-        "import sys, custom_dispatch.cli, custom_dispatch.cli.landscape, custom_dispatch.cli.tune\n"
+        "import sys, custom_dispatch.cli.tune, custom_dispatch.measure.landscape\n"
         "assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -16,13 +16,13 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.cli import main
 from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, TuningWarning
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import EQUAL
 from custom_dispatch.kernel.tuning_table import TuningTable, read_table
-from custom_dispatch.runtime.eager_choice import choose
-from custom_dispatch.runtime.tune_candidates import INDEX, read_objects
-from custom_dispatch.runtime.tune_runner import Runner
+from custom_dispatch.measure.tune_candidates import INDEX, read_objects
+from custom_dispatch.measure.tune_runner import Runner
 from custom_dispatch.toolchain.tuned import tuned
 
 SOURCE = """
@@ -305,7 +305,7 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_what_a_kernel_prints_is_no_answer() -> None:
     """The driver writes what `printf` says to file descriptor 1, whatever `sys.stdout` is."""
     program = (
-        "import os; from custom_dispatch.runtime.child import answers_apart\n"
+        "import os; from custom_dispatch.measure.child import answers_apart\n"
         "answers = answers_apart(); os.write(1, b'noise'); print('more', flush=True)\n"
         "answers.write(b'answer'); answers.flush()"
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.format.usage import FunctionUse, KernelUse, function_use
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.model import parse_model
 from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import embedded
-from custom_dispatch.ir.usage import FunctionUse, KernelUse, function_use
 
 T = "tensor<?xf32>"
 MODEL = """

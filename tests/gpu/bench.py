@@ -42,8 +42,8 @@ SIZES = (1000, 64, 16)
 def measure(path: Path, name: str, generator: np.random.Generator) -> tuple[Any, Any] | str:
     """A function's bench and measurement; or why there is none."""
     from custom_dispatch.errors import CallError, DeclarationError
-    from custom_dispatch.runtime.bench import Bench
-    from custom_dispatch.runtime.bench_inputs import inputs_for_kernel
+    from custom_dispatch.measure.bench import Bench
+    from custom_dispatch.measure.bench_inputs import inputs_for_kernel
 
     bench = Bench(path.read_bytes(), path.name, name, "cuda")
     if bench.kernel is None or bench.native_note:

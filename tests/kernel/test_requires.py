@@ -14,7 +14,7 @@ import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import by_path
-from custom_dispatch.runtime.check import check_kernel
+from custom_dispatch.measure.check import check_kernel
 
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")

@@ -16,8 +16,9 @@ from sample_kernels import samples
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.eager import call as eager
 from custom_dispatch.errors import CallError, DeviceError
-from custom_dispatch.runtime import DeviceArray, device, eager
+from custom_dispatch.runtime import DeviceArray, device
 from custom_dispatch.runtime.device import hal_device
 
 ONES = np.ones(8, np.float32)

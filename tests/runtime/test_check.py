@@ -9,7 +9,7 @@ from sample_kernels import samples
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.runtime.check import SIZES, check_kernel
+from custom_dispatch.measure.check import SIZES, check_kernel
 
 CHECKED = [kernel for kernel in samples.ALL if kernel.reference is not None]
 

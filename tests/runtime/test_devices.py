@@ -13,8 +13,8 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch import host_cpu
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import choice, device, driver, hardware
-from custom_dispatch.runtime.choice import newest_ptx
+from custom_dispatch.runtime import device, device_choice, driver, hardware
+from custom_dispatch.runtime.device_choice import newest_ptx
 from custom_dispatch.runtime.driver import DriverState, Gpu, driver_state
 from custom_dispatch.runtime.hardware import Hardware
 
@@ -288,7 +288,7 @@ def test_cpu_code_for_a_better_cpu_is_refused_and_not_run(monkeypatch: pytest.Mo
     module = cd.compile(None, simple_mul, ["cpu:x86-64-v4"])
     v3 = host_cpu._LEVELS["x86-64-v2"] | host_cpu._LEVELS["x86-64-v3"] | {"pni"}
     here = host_cpu.HostCpu("An old CPU", 2, "x86-64-v3", frozenset(v3))
-    monkeypatch.setattr(choice, "host_cpu", lambda: here)
+    monkeypatch.setattr(device_choice, "host_cpu", lambda: here)
     said = (
         "The module holds CPU code that uses avx512bw, avx512cd, avx512dq, avx512f, avx512vl, and "
         "this machine's CPU (An old CPU) does not have that. Compile it with the target cpu, or "

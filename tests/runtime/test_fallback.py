@@ -10,7 +10,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, FallbackWarning, UnsupportedInstructionError
-from custom_dispatch.runtime.check import check_kernel
+from custom_dispatch.measure.check import check_kernel
 
 SOURCE = """
 struct Factors { float a; float b; };

@@ -87,7 +87,7 @@ def test_auto_goes_on_with_the_cpu_and_says_why(cuda: Access, mixed: CompiledMod
 def test_a_kernel_called_with_auto_goes_on_with_the_cpu(
     cuda: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from custom_dispatch.runtime import eager
+    from custom_dispatch.eager import call as eager
 
     monkeypatch.setattr(eager, "_prepared", {})
     assert (simple_mul(TWO, FOUR) == 8).all()

@@ -16,8 +16,8 @@ from custom_dispatch.cli import main
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import choice, device, program
-from custom_dispatch.runtime.choice import choose_device
+from custom_dispatch.runtime import device, device_choice, program
+from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.driver import DriverState, Gpu
 from custom_dispatch.runtime.module_file import ModuleFile
 
@@ -30,7 +30,7 @@ def driver_answers(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make the driver answer something else; nothing is run on the device it shows."""
 
     def answer(state: DriverState) -> None:
-        for room in (device, choice):
+        for room in (device, device_choice):
             monkeypatch.setattr(room, "driver_state", lambda: state)
 
     return answer
@@ -79,7 +79,7 @@ def test_code_for_a_cpu_of_another_architecture_is_refused(
     file = file_for("cpu:aarch64")
     assert file.manifest is not None
     assert file.manifest.cpu_architecture == "aarch64"
-    monkeypatch.setattr(choice, "host_architecture", lambda: "x86_64")
+    monkeypatch.setattr(device_choice, "host_architecture", lambda: "x86_64")
     with pytest.raises(DeviceError) as caught:
         chosen(file, "cpu")
     assert str(caught.value) == (
@@ -88,7 +88,7 @@ def test_code_for_a_cpu_of_another_architecture_is_refused(
     )
     file = file_for("cpu:x86-64-v3")
     assert chosen(file, "cpu") == ("cpu", "asked for")
-    monkeypatch.setattr(choice, "host_architecture", lambda: "aarch64")
+    monkeypatch.setattr(device_choice, "host_architecture", lambda: "aarch64")
     with pytest.raises(DeviceError, match=r"holds code for x86_64 CPUs.*the target cpu:aarch64"):
         chosen(file, "auto")
 
@@ -374,12 +374,20 @@ def test_a_truncated_file_is_refused(mixed: CompiledModule) -> None:
             cd.load(mixed.bytes[:length])
 
 
-def test_loading_needs_no_compiler(mixed: CompiledModule, tmp_path: Path) -> None:
+def test_what_runs_a_module_loads_nothing_that_makes_one(
+    mixed: CompiledModule, tmp_path: Path
+) -> None:
     path = mixed.save(tmp_path / "model.vmfb")
     code = (
-        "import sys, custom_dispatch as cd; cd.load(sys.argv[1], 'cpu');"
-        "print(*[name for name in sys.modules if name in ('iree.compiler', 'cuda')])"
+        "import sys, numpy as np, custom_dispatch as cd\n"
+        "program = cd.load(sys.argv[1], 'cpu')\n"
+        "program.mixed_invocation(np.ones(4, np.float32), np.ones(4, np.float32))\n"
+        "print(*sys.modules)"
     )
     command = [sys.executable, "-c", code, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    loaded = set(done.stdout.split())
+    rooms = ("compilation", "cpu", "eager", "frontends", "ir", "ptx", "store", "toolchain")
+    assert not loaded & {"iree.compiler", "cuda", "asyncio", "numpy.ma", "importlib.metadata"}
+    assert not loaded & {f"custom_dispatch.{room}" for room in rooms}
+    assert sum(name.startswith("custom_dispatch") for name in loaded) <= 70

@@ -18,9 +18,9 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import ModuleFileError
-from custom_dispatch.ir.library_ir import MANIFEST_KEY, MANIFEST_VERSION
+from custom_dispatch.format.keys import MANIFEST_KEY
+from custom_dispatch.format.manifest import VERSION, parse_manifest
 from custom_dispatch.runtime import device, program
-from custom_dispatch.runtime.manifest import parse_manifest
 from custom_dispatch.runtime.module_file import ModuleFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
@@ -137,6 +137,14 @@ def test_another_source_is_another_module(tmp_path: Path) -> None:
     assert digests[0] != digests[1]
 
 
+def test_what_is_written_of_a_module_is_read_again(mixed: CompiledModule) -> None:
+    text = manifest_text(mixed)
+    manifest = parse_manifest(text)
+    assert manifest is not None
+    assert json.loads(manifest.as_text()) == json.loads(text)
+    assert parse_manifest(manifest.as_text()) == manifest
+
+
 def test_a_manifest_of_the_first_version_is_read(mixed: CompiledModule) -> None:
     content = json.loads(manifest_text(mixed))
     del content["made_by"], content["sources"]
@@ -150,7 +158,7 @@ def test_a_manifest_of_the_first_version_is_read(mixed: CompiledModule) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"version": MANIFEST_VERSION + 1}, "A later custom-dispatch linked it"),
+        ({"version": VERSION + 1}, "A later custom-dispatch linked it"),
         ({"version": "1"}, "What it says of the kernels that were built in is damaged."),
         ({"targets": ["tpu"]}, "What it says of the kernels that were built in is damaged."),
     ],

@@ -13,8 +13,9 @@ from sample_kernels import samples
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.eager import call as eager
+from custom_dispatch.eager import prepared
 from custom_dispatch.errors import CallError
-from custom_dispatch.runtime import eager, prepared
 
 N = 5
 X = numpy.arange(N, dtype=numpy.float32)

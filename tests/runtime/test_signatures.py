@@ -15,7 +15,7 @@ from sample_kernels import signatures
 import custom_dispatch as cd
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.errors import CallError
-from custom_dispatch.runtime.check import check_kernel
+from custom_dispatch.measure.check import check_kernel
 
 KERNELS = {kernel.name: kernel for kernel in signatures.ALL}
 

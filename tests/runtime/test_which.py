@@ -11,6 +11,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
+from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.ir.choice import candidates
@@ -21,7 +22,6 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable
-from custom_dispatch.runtime.eager_choice import choose
 from custom_dispatch.toolchain.tuned import digest_of, tuned
 
 n = cd.dim("n")

@@ -13,8 +13,8 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.cli import main
 from custom_dispatch.errors import TargetWarning
+from custom_dispatch.format.manifest import Manifest, parse_manifest
 from custom_dispatch.ir.library_ir import manifest
-from custom_dispatch.runtime.manifest import Manifest, parse_manifest
 from custom_dispatch.toolchain import plan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -11,10 +11,10 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError, PtxError
+from custom_dispatch.format.manifest import parse_manifest
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.ir.library_ir import manifest
 from custom_dispatch.ir.library_module import write_library_module
-from custom_dispatch.runtime.manifest import parse_manifest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -8,6 +8,7 @@ iree/hal/drivers/local_task/block_processor.c). A process lives on, and so does 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Failure(IntEnum):
@@ -27,5 +28,9 @@ class Failure(IntEnum):
     """A thread waited in a loop for another one to write memory."""
 
 
-FAILURE = "%failure"
-"""The function argument that points to the i32 a workgroup returns: 0, or a `Failure`."""
+MARK: Final = "\x1e"
+"""What begins each text of checked mode's findings, of those that a module keeps."""
+NOTE: Final = "note: "
+"""What begins the text of one that is no error."""
+EXPECTED, NEXT_STEP = "\n  expected: ", "\n  next step: "
+"""What begins the parts of a finding, as in `custom_dispatch.errors`."""

@@ -21,17 +21,17 @@ from custom_dispatch.kernel.buffer import Buffer, Out, Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.words import constants_of
-from custom_dispatch.runtime.bench_inputs import (
+from custom_dispatch.measure.bench_inputs import (
     BenchInputs,
     given_by_name,
     inputs_for_kernel,
     launch_numbers,
     size_bytes,
 )
+from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch, seconds_of
+from custom_dispatch.measure.sample import Sample, taken
+from custom_dispatch.measure.timing import time_in_turn
 from custom_dispatch.runtime.device import device_of
-from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch, seconds_of
-from custom_dispatch.runtime.sample import Sample, taken
-from custom_dispatch.runtime.timing import time_in_turn
 
 _L2_CACHE_SIZE = 38
 """CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE (CUDA Driver API, "Device Management")."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from custom_dispatch.eager.call import kind_of_device, target_for_gpu
+from custom_dispatch.eager.call_arguments import match_arguments
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
@@ -15,8 +17,6 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.runtime.eager import kind_of_device, target_for_gpu
-from custom_dispatch.runtime.eager_arguments import match_arguments
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.toolchain.tuned import tuned

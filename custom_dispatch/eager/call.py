@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
+from custom_dispatch.eager.call_arguments import (
+    check_launch,
+    check_value,
+    match_arguments,
+    take_out,
+)
+from custom_dispatch.eager.prepared import PreparedCall
+from custom_dispatch.eager.reference import run_reference
 from custom_dispatch.errors import (
     DeviceError,
     UnsupportedInstructionError,
@@ -27,18 +35,10 @@ from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Targ
 from custom_dispatch.runtime.device import device_of, device_problem
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
-from custom_dispatch.runtime.eager_arguments import (
-    check_launch,
-    check_value,
-    match_arguments,
-    take_out,
-)
+from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import gpu_of, shape_of
-from custom_dispatch.runtime.leading import fold_arguments, fold_results, unfold_results
-from custom_dispatch.runtime.prepared import PreparedCall
 from custom_dispatch.runtime.program import load
-from custom_dispatch.runtime.reference import run_reference
 from custom_dispatch.toolchain.compiler import check_compiler_name
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         values, arguments, keywords = kernel.split(arguments, keywords)
         kernel = kernel.kernel(**values)
     elif isinstance(kernel, Choice):
-        from custom_dispatch.runtime.eager_choice import choose
+        from custom_dispatch.eager.call_choice import choose
 
         kernel = choose(kernel, arguments, keywords, device)
     return call(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.runtime.check import compare
+from custom_dispatch.measure.check import compare
 
 Array = numpy.ndarray[Any, Any]
 

@@ -1,20 +1,23 @@
-"""What a module says was built into it."""
+"""What a module says was built into it, as JSON in its functions' reflections."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.ir.library_ir import MANIFEST_KEY, MANIFEST_VERSION
-from custom_dispatch.ir.usage import FunctionUse, function_use
+from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.format.keys import MANIFEST_KEY
+from custom_dispatch.format.usage import FunctionUse, function_use
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.kernel_resources import KernelResources
-from custom_dispatch.toolchain.plan import listed
+
+VERSION = 2
+"""Version 1 has neither "made_by", "sources" nor "cpu_features". "flags" may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,20 @@ class ModuleObject:
     size_bytes: int | None = None
     symbols: Mapping[str, str] = field(default_factory=dict)
     """The names that kernels have in it, by their declared names."""
+
+    def as_data(self) -> dict[str, Any]:
+        """The same, of JSON's types."""
+        ptx = {} if self.ptx is None else {"ptx": ".".join(map(str, self.ptx))}
+        return {
+            "file": self.file,
+            "target": str(self.target),
+            "origin": self.origin,
+            "sha256": self.sha256,
+            "bytes": self.size_bytes,
+            "symbols": dict(self.symbols),
+            "resources": [asdict(taken) for taken in self.resources],
+            **ptx,
+        }
 
     @property
     def is_machine_code(self) -> bool:
@@ -78,6 +95,23 @@ class Manifest:
     left_out: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
     """The kernels with code of their own for a GPU for which an earlier target's was built, by the
     target that it is for."""
+
+    def as_text(self) -> str:
+        """The same as JSON, which `parse_manifest` reads."""
+        content: dict[str, Any] = {
+            "version": VERSION,
+            "made_by": dict(self.made_by),
+            "targets": [str(target) for target in self.targets],
+            "kernels": list(self.declarations),
+            "functions": [use.as_data() for use in self.functions],
+            "objects": [item.as_data() for item in self.objects],
+            "sources": [asdict(source) for source in self.sources],
+            "left_out": {str(target): names for target, names in self.left_out.items()},
+            "flags": self.flags,
+            "cpu_architecture": self.cpu_architecture,
+            "cpu_features": self.cpu_features,
+        }
+        return json.dumps(content, separators=(",", ":"))
 
     @property
     def cuda_targets(self) -> tuple[Target, ...]:
@@ -152,7 +186,7 @@ def parse_manifest(text: str) -> Manifest | None:
     """Read a manifest of this version or an earlier one; None for a later or a damaged one."""
     try:
         content = _table(json.loads(text))
-        if not 1 <= _whole(content["version"]) <= MANIFEST_VERSION:
+        if not 1 <= _whole(content["version"]) <= VERSION:
             return None
         return Manifest(
             tuple(Target.parse(_word(name)) for name in _list(content["targets"])),
@@ -265,7 +299,7 @@ def why_no_manifest(reflections: list[dict[str, str]]) -> str:
         version = _whole(_table(json.loads(text))["version"])
     except _UNREADABLE:
         version = 0
-    if version > MANIFEST_VERSION:
+    if version > VERSION:
         return (
             "A later custom-dispatch linked it, and says what was built in in a form that this one "
             "does not read; update custom-dispatch to see it."

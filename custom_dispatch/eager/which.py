@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from custom_dispatch.eager.call import kind_of_device
+from custom_dispatch.eager.call_choice import by_table, known_dims, no_kernel, targets_here
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
@@ -16,8 +18,6 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import EQUAL, Measured
 from custom_dispatch.kernel.tuning_table import sizes_said
-from custom_dispatch.runtime.eager import kind_of_device
-from custom_dispatch.runtime.eager_choice import by_table, known_dims, no_kernel, targets_here
 
 
 def which(choice: Choice, target: Target | str | None, dims: Mapping[str, int]) -> Taken:

@@ -20,7 +20,7 @@ from custom_dispatch.kernel.evaluation import for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Result
-from custom_dispatch.runtime.child import START_S, Child, ChildEndedError
+from custom_dispatch.measure.child import START_S, Child, ChildEndedError
 
 Dims = Mapping[str, int]
 
@@ -80,7 +80,7 @@ class Runner:
     ) -> None:
         self._candidates, self._effort = candidates, effort
         request = directory / "request.json"
-        self._child = Child("custom_dispatch.runtime.tune_child", str(request))
+        self._child = Child("custom_dispatch.measure.tune_child", str(request))
         self._right: set[int] = set()
         kernels = []
         for index, item in enumerate(candidates):

@@ -18,8 +18,8 @@ from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Struct
+from custom_dispatch.measure.random_inputs import random_array, random_value, some_number
 from custom_dispatch.runtime.declaration import FunctionType
-from custom_dispatch.runtime.random_inputs import random_array, random_value, some_number
 
 NO_SCALARS: Mapping[str, float | int] = MappingProxyType({})
 

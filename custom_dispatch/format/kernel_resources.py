@@ -1,4 +1,4 @@
-"""How many blocks of a kernel an SM of a GPU holds at once, from what the kernel takes.
+"""What a kernel takes of a GPU, and how many of its blocks an SM holds at once.
 
 Limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
 Capability"; how registers and shared memory are handed out is that of NVIDIA's own calculator
@@ -18,6 +18,33 @@ _WARP_REGISTERS = 256
 """Registers are handed to a warp in multiples of this."""
 _RESERVED_SHARED_BYTES = 1024
 """What CUDA keeps of each block's shared memory, from compute capability 8.0 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What one kernel takes of the GPU, as ptxas or a cubin says."""
+
+    kernel: str
+    """Its name in the object."""
+    registers: int = 0
+    """For each thread."""
+    spill_stores_bytes: int | None = 0
+    """Bytes of registers that each thread puts into local memory for want of registers; None where
+    only a cubin was read, which does not tell."""
+    spill_loads_bytes: int | None = 0
+    stack_bytes: int = 0
+    """Local memory of each thread, with that of the functions it calls where that is known."""
+    static_shared_bytes: int = 0
+    """For each block; dynamic shared memory comes on top at the launch."""
+    constant_bytes: int = 0
+    """Over all constant banks: the parameters, what the driver passes beside them, and constants
+    of the code."""
+    barriers: int = 0
+
+    @property
+    def spills(self) -> bool:
+        """Whether it is known to spill registers."""
+        return bool(self.spill_stores_bytes or self.spill_loads_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from custom_dispatch.cli.plot import STYLE, size_text
 from custom_dispatch.kernel.tuning import MeasuredSizes
+from custom_dispatch.measure.plot import STYLE, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,10 +22,10 @@ import numpy
 from custom_dispatch.errors import CustomDispatchError, DeviceError
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.runtime.bench import Bench
-from custom_dispatch.runtime.bench_inputs import BenchInputs, inputs_for_kernel
-from custom_dispatch.runtime.sample import Sample, difference, read_sample
-from custom_dispatch.runtime.tune_gpu import OnGpu
+from custom_dispatch.measure.bench import Bench
+from custom_dispatch.measure.bench_inputs import BenchInputs, inputs_for_kernel
+from custom_dispatch.measure.sample import Sample, difference, read_sample
+from custom_dispatch.measure.tune_gpu import OnGpu
 
 Answer = dict[str, Any]
 

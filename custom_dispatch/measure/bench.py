@@ -11,30 +11,30 @@ from typing import Any
 import numpy
 from iree import runtime as rt
 
+from custom_dispatch.eager.reference import reference_results
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.words import constants_of
-from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.archive import cuda_executables
-from custom_dispatch.runtime.arrays import to_device
-from custom_dispatch.runtime.bench_inputs import (
+from custom_dispatch.measure.bench_inputs import (
     BenchInputs,
     bytes_moved,
     given_by_name,
     launch_numbers,
     output_arrays,
 )
-from custom_dispatch.runtime.choice import choose_device
-from custom_dispatch.runtime.copies import host_copy, native_copy
-from custom_dispatch.runtime.measurement import Measurement, Subject, agreement
+from custom_dispatch.measure.copies import host_copy, native_copy
+from custom_dispatch.measure.measurement import Measurement, Subject, agreement
+from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch
+from custom_dispatch.measure.timing import time_in_turn
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.archive import cuda_executables
+from custom_dispatch.runtime.arrays import to_device
+from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.native_launch import NativeContext, NativeLaunch
 from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.program import Program
-from custom_dispatch.runtime.reference import reference_results
-from custom_dispatch.runtime.timing import time_in_turn
 
 
 class Bench:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy
 
+from custom_dispatch.eager.call import call
+from custom_dispatch.eager.reference import reference_results
 from custom_dispatch.errors import (
     CallError,
     CustomDispatchError,
@@ -21,9 +23,7 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate, holds
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.runtime.eager import call
-from custom_dispatch.runtime.random_inputs import random_value
-from custom_dispatch.runtime.reference import reference_results
+from custom_dispatch.measure.random_inputs import random_value
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""

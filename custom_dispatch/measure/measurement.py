@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.runtime.check import compare
-from custom_dispatch.runtime.timing import Timing
+from custom_dispatch.measure.check import compare
+from custom_dispatch.measure.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy
 
+from custom_dispatch.eager.reference import reference_results
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.files import temporary_directory
 from custom_dispatch.kernel.buffer import Buffer
@@ -22,12 +23,11 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes
 from custom_dispatch.kernel.tuning_table import sizes_said
-from custom_dispatch.runtime.bench_inputs import inputs_for_kernel
+from custom_dispatch.measure.bench_inputs import inputs_for_kernel
+from custom_dispatch.measure.sample import Sample
+from custom_dispatch.measure.tune_candidates import Built, build_each, read_objects
+from custom_dispatch.measure.tune_runner import DEFAULT_EFFORT, Candidate, Effort, Runner, not_taken
 from custom_dispatch.runtime.device import device_of
-from custom_dispatch.runtime.reference import reference_results
-from custom_dispatch.runtime.sample import Sample
-from custom_dispatch.runtime.tune_candidates import Built, build_each, read_objects
-from custom_dispatch.runtime.tune_runner import DEFAULT_EFFORT, Candidate, Effort, Runner, not_taken
 from custom_dispatch.toolchain.tuned import digest_of
 
 Report = Callable[[str], object]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import DeviceError
-from custom_dispatch.runtime.native_launch import NativeContext, NativeCopy
+from custom_dispatch.measure.native_launch import NativeContext, NativeCopy
 
 _LEAST_BYTES = 1 << 18
 """What a thread copies, at least: starting one takes longer than to copy less."""

@@ -80,7 +80,7 @@ class Child:
             # directory first.
             code = (
                 f"import sys; sys.path[:] = {sys.path!r}; "
-                "from custom_dispatch.runtime.child import answers_apart, serve; "
+                "from custom_dispatch.measure.child import answers_apart, serve; "
                 f"apart = answers_apart(); from {self._module} import answers; "  # may print
                 "sys.exit(serve(answers(sys.argv[1]), apart))"
             )

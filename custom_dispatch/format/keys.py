@@ -1,0 +1,32 @@
+"""The names that a module and whoever loads it agree on: of functions and their reflection.
+
+`custom_dispatch.ir.interface` says what the functions are.
+"""
+
+from __future__ import annotations
+
+ASYNC = "$async"
+"""What the names of functions end with that return before their work is done."""
+INTO = "$into"
+"""What the names of functions end with that write into buffers they are given."""
+FINDINGS_FUNCTION = "custom_dispatch_findings_of_"
+"""What the names of functions begin with that return what checked mode found; the executable's
+follows."""
+
+NAMES_KEY = "custom_dispatch.inputs"
+"""The key in the reflection of `f$async` under which its arguments' names stand, with commas."""
+STATELESS_KEY = "custom_dispatch.stateless"
+"""The key there that says that calls leave nothing behind."""
+RESULTS_KEY = "custom_dispatch.results"
+"""The key in the reflection of `f` under which its results' element types stand, with commas: a
+front end knows whether integers have a sign, and MLIR's types do not say it."""
+UPDATED_KEY = "custom_dispatch.updated"
+"""The key in the reflection of `f$into` under which stands for each result the position of the
+argument whose buffer it is, or nothing, with commas between."""
+UPDATES_KEY = "custom_dispatch.updates"
+"""The key in the reflection of `f` under which the positions of the arguments stand that it writes
+into, with commas. Until it is opened to callers, it returns their new values before its results."""
+MANIFEST_KEY = "custom_dispatch.manifest"
+"""The key in the reflection of every function under which a module says what was built in."""
+PARAMETERS_KEY = "custom_dispatch.parameters"
+"""The key there under which it says which weights it needs."""

@@ -1,0 +1,1 @@
+"""Kernels compared with their references, timed and tuned."""
