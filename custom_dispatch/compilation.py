@@ -15,8 +15,6 @@ from custom_dispatch.frontends.given import members_for, with_replacing
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
-from custom_dispatch.ir.executable import by_path, embedded
-from custom_dispatch.ir.library_module import check_form, write_library_module, write_module_apart
 from custom_dispatch.ir.stored import StoredModules
 from custom_dispatch.kernel.choice import Callee, Choice, files_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -25,7 +23,6 @@ from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
-from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_one_form
 
@@ -132,6 +129,10 @@ def compile(  # noqa: A001 - the public name is cd.compile
     whole = bool(flags)
 
     def of_kernels() -> bytes:
+        # Loaded here, with all that writes code for CPUs: what is kept needs nothing of it.
+        from custom_dispatch.ir.executable import embedded
+        from custom_dispatch.ir.library_module import write_library_module, write_module_apart
+
         if whole:
             text = write_library_module(
                 library, embedded, "executable", asynchronous=asynchronous, flags=given
@@ -150,6 +151,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     # Loaded here, with IREE's own parser: calling a kernel that was compiled before needs neither.
     from custom_dispatch.frontends.mlir import link
     from custom_dispatch.frontends.model import refers_to_files
+    from custom_dispatch.ir.executable import embedded
 
     assert placed is not None  # noqa: S101 - as the model is not
     with_files = refers_to_files(model)
@@ -267,6 +269,9 @@ def emit(
     CustomDispatchError
         As for `compile`.
     """
+    from custom_dispatch.ir.executable import by_path, embedded
+    from custom_dispatch.ir.library_module import check_form, write_library_module
+
     check_form(form)
     check_switch(embed, "embed")
     check_switch(store, "store")
@@ -306,6 +311,8 @@ def _checked(text: str) -> str:
 
 def _as_fatbin(library: Library) -> Library:
     """Each unit's objects in one fatbin image, of which the driver picks the best part."""
+    from custom_dispatch.toolchain.fatbin import join
+
     check_one_form(library.kernels, library.cuda_targets)
     units = [
         replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit

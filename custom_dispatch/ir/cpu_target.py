@@ -7,7 +7,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from custom_dispatch.cpu import Processor
+from custom_dispatch.cpu.processor import Processor
 from custom_dispatch.ir.compiler_tool import (
     LINKER,
     compiler_identity,

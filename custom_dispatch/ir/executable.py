@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from custom_dispatch.cpu import CpuCode
+from custom_dispatch.cpu.cpu_kernel import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.findings import write_findings_export, write_findings_function

@@ -8,7 +8,8 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.manifest import Manifest, ModuleObject, ModuleSource

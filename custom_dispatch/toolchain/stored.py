@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.kernel import Kernel
@@ -32,19 +33,17 @@ from custom_dispatch.store import (
     package_identity,
 )
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
-from custom_dispatch.toolchain.fatbin import join
 from custom_dispatch.toolchain.form import Form
 from custom_dispatch.toolchain.helper import Elsewhere
-from custom_dispatch.toolchain.helpers import HelperOfThread, Helpers
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.precompiled import (
-    PrecompiledHeaders,
-    is_worthwhile,
-    leading_directives,
-)
-from custom_dispatch.toolchain.validate import validate
+
+# What compiles and checks is loaded when something is to be compiled or checked: most builds find
+# all in the store.
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.helpers import HelperOfThread, Helpers
+    from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 
 # Lists of files that one source may have: with each list its headers led to other headers.
 _MAX_CLOSURES = 8
@@ -137,6 +136,12 @@ class StoredBuild:
         self, compiler: Compiler, request: CompileRequest, source: bytes, search: SearchPath
     ) -> tuple[CompiledPtx, Closure | None]:
         """Compile; and find what was read, where that is known and did not change meanwhile."""
+        from custom_dispatch.toolchain.precompiled import (
+            PrecompiledHeaders,
+            is_worthwhile,
+            leading_directives,
+        )
+
         directives = leading_directives(source)
         helper = self._elsewhere(compiler)
         elsewhere: Elsewhere | None = helper
@@ -173,6 +178,8 @@ class StoredBuild:
 
         def check() -> Object:
             self._not_kept()
+            from custom_dispatch.toolchain.validate import validate
+
             return validate(item, kernels, label, for_cpu=for_cpu, form=form, reading=self._reading)
 
         if self._store is None:
@@ -202,6 +209,8 @@ class StoredBuild:
 
     def join(self, items: Sequence[Object]) -> Object:
         """As `fatbin.join`."""
+        from custom_dispatch.toolchain.fatbin import join
+
         if self._store is None:
             return join(items)
         try:
@@ -254,6 +263,8 @@ class StoredBuild:
         Whether a tree is as it was is asked when the last of them is done, while other programs go
         on: listing a toolkit takes 10 ms.
         """
+        from custom_dispatch.toolchain.helpers import Helpers
+
         self._expected = count
         self._helpers = Helpers()
         try:

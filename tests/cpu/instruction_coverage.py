@@ -21,7 +21,8 @@ import every_intrinsic
 import nvidia.cu13
 from cpu_harness import CudaError, compile_cuda
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import UnsupportedInstructionError
 from custom_dispatch.ptx import Entry, Instruction, Module, read_module
 from custom_dispatch.toolchain.nvrtc import C_HEADERS, PRE_INCLUDED

@@ -16,7 +16,7 @@ from expected import check
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 
 # The same PTX for both, and the slowest to compile.
 ONLY_SM_80 = ("wmma",)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import UnsupportedInstructionError
 from custom_dispatch.ptx import read_module
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cpu_harness import compile_cuda
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import PtxError, UnsupportedInstructionError
 from custom_dispatch.ptx import read_module
 

@@ -9,8 +9,7 @@ from cpu_harness import Launch, Runner, compile_cuda, compile_model, model_text,
 from expected import check
 from test_corpus import include_paths
 
-from custom_dispatch.cpu import CpuKernel, Processor, lower
-from custom_dispatch.cpu import lower as lower_function
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.divergence import exit_blocks, find_divergence
 from custom_dispatch.cpu.graph import build_graph
 from custom_dispatch.cpu.lane_constants import fold, from_constants
@@ -27,6 +26,9 @@ from custom_dispatch.cpu.lane_values import (
     form_of,
 )
 from custom_dispatch.cpu.liveness import live_before
+from custom_dispatch.cpu.lower import lower
+from custom_dispatch.cpu.lower import lower as lower_function
+from custom_dispatch.cpu.processor import Processor
 from custom_dispatch.ptx import read_module
 
 LANE = tuple(range(LANES))

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from custom_dispatch.cpu import CpuKernel, lower
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx import read_module

@@ -12,7 +12,7 @@ from sample_kernels import optional
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 
 scale_bias, affine, presence = optional.ALL
 n = cd.dim("n")

@@ -10,7 +10,7 @@ from cuda_sources import Write
 
 import custom_dispatch as cd
 from custom_dispatch.errors import PtxError
-from custom_dispatch.toolchain import Compiler
+from custom_dispatch.toolchain.compiler import Compiler
 from custom_dispatch.toolchain.entry_point import CField
 
 Declare = Callable[..., cd.Kernel]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.store import Closure, Snapshot, Store
-from custom_dispatch.toolchain import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.nvcc import read_dependencies
 from custom_dispatch.toolchain.precompiled import leading_directives
@@ -199,7 +199,7 @@ COMPILE = """
 import sys
 from pathlib import Path
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 compiler = find_compiler("nvrtc")
 compiler.version  # loads the library
 with open(sys.argv[3], "a") as opened:

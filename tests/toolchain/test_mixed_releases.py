@@ -178,7 +178,7 @@ def test_an_nvcc_with_the_compiler_proper_of_another_release_is_refused_at_once(
     nvcc = Nvcc(site / "bin" / "nvcc", found.version)
     source = tmp_path / "scale.cu"
     source.write_text(SCALE)
-    from custom_dispatch.toolchain import CompileRequest
+    from custom_dispatch.toolchain.compiler import CompileRequest
 
     with pytest.raises(ToolNotFoundError) as caught:
         nvcc.compile(CompileRequest(source, Arch(80)))
