@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import kernel_pages
+from benchmarks.pages import kernels as kernel_pages
 
 
 def test_pages_have_the_figures_of_the_results() -> None:

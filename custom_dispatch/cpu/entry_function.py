@@ -98,7 +98,7 @@ def _run_share(
 
     For IREE to start a workgroup costs as much as a block of 64 threads of an elementwise kernel
     takes to run: at one block a workgroup such a kernel takes up to 1.7 times as long as IREE's
-    own code for the same operation, at several 0.8 times (benchmarks/cpu_elementwise.py).
+    own code for the same operation, at several 0.8 times (benchmarks/cpu/elementwise.py).
     """
     group, group_y, group_z, groups, count_y, count_z = place
     constants = _pointer(b, "%dispatch", _CONSTANTS)

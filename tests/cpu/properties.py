@@ -22,7 +22,8 @@ from exact import Format
 
 SEED = int(os.environ.get("PROPERTY_SEED", "0"))
 KEPT = os.environ.get("PROPERTY_KEEP", "")
-"""A directory for what was run, so that benchmarks/instructions_against_gpu.py can run it too."""
+"""A directory for what was run, so that a GPU can run it too:
+benchmarks/cpu/instructions_against_gpu.py."""
 ROWS = 256
 _HEADER = f""".version 9.0
 .target sm_90

@@ -1,7 +1,7 @@
 """Kernels compiled for 64-bit Arm: everywhere; and run, where there is such a Python.
 
 `AARCH64_PYTHON` is a command that starts one, with iree-base-runtime and numpy, on such a machine
-or under an emulator: see `benchmarks/cpu_aarch64.py`.
+or under an emulator: see `benchmarks/cpu/aarch64.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cpu_harness import compile_cuda, compile_model, model_text
 from test_corpus import include_paths
 
 import custom_dispatch as cd
-from benchmarks import cpu_aarch64
+from benchmarks.cpu import aarch64 as cpu_aarch64
 from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 

@@ -1,6 +1,6 @@
 """What Hopper's matrix products take of the GPU, and which of them a size gets.
 
-Their results are compared on an H200: `benchmarks/gpu_gemm.py check`.
+Their results are compared on an H200: `benchmarks/gpu/gemm.py check`.
 """
 
 from __future__ import annotations

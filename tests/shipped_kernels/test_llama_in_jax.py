@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy
 import torch
 
-from benchmarks.llama_jax import EPSILON, Weights, decoder_layer
-from benchmarks.model_llama import Layer
+from benchmarks.cases.llama import Layer
+from benchmarks.cases.llama_jax import EPSILON, Weights, decoder_layer
 from cuda_kernels import jax_patterns
 from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function

@@ -20,7 +20,7 @@ from onnx import helper
 from torch.nn import functional
 
 import custom_dispatch as cd
-from benchmarks.model_minilm import ONNX_VERSION, SENTENCES, Encoder
+from benchmarks.cases.minilm import ONNX_VERSION, SENTENCES, Encoder
 from cuda_kernels import attention, gelu, layer_norm, onnx_patterns, torch_patterns
 from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model

@@ -24,7 +24,7 @@ Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (13, 1280), (17, 2080))
 ONE = RowShape(8, 2, resident=1)
 ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
-# What the others have, these two have; `benchmarks/gpu_quantised.py check` runs all on a GPU.
+# What the others have, these two have; `benchmarks/gpu/quantised.py check` runs all on a GPU.
 KERNELS = (
     (quantised.Q4_0, "f16", ANY),
     (quantised.INT4_ZEROS, "bf16", ONE),

@@ -1,6 +1,6 @@
 """Products with weights of e4m3 against their references, on the CPU, from sm_80 PTX; choices.
 
-What the others have, these two kernels have; `benchmarks/gpu_quantised.py check` runs all on a GPU,
+What the others have, these two kernels have; `benchmarks/gpu/quantised.py check` runs all on a GPU,
 also from addresses that are not aligned.
 """
 

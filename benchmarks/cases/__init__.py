@@ -1,0 +1,1 @@
+"""What benchmarks run: models, inputs, and what must come out."""

@@ -1,0 +1,192 @@
+"""What `gpu/sanitize.py` launches: kernels, sizes, and how they are shared out to processes.
+
+Matrix products differ in element type, layout and the numbers of their tiles; of each combination
+one instance is taken, with another epilogue each. Of everything else all instances are. Sizes are
+small and odd, and half of the launches begin one element beside an aligned address.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from benchmarks.lib.bare_launch import PORTABLE, Subject, declared, subjects
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.evaluation import holds
+from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.kernel.target import Target
+
+LAUNCHES, SLOW = 100, {"gemm_sm90a": 32, "attention": 30, "attention_decode": 22}
+"""Of one process, about, to which beginning takes seconds; and of sources whose launches take long
+under racecheck: 2 s of clusters of 8 blocks."""
+
+
+def _dims(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
+    return [dict(zip(names.split(), row, strict=True)) for row in rows]
+
+
+SAME_CODE = ("flat_attention",)
+"""Modules that declare instances of others once more, for operands of other ranks."""
+SMALL_MODULES = (
+    "softmax",
+    "layer_norm",
+    "rms_norm",
+    "gelu",
+    "swiglu",
+    "rotary",
+    "write_cache",
+    "simple_mul",
+)
+ROWS_GROUP = "softmax, norms, GELU, SwiGLU, rotary, write_cache, simple_mul"
+ROWS = _dims("batch columns", (3, 7), (37, 63), (5, 384), (2, 4095), (1, 8200), (1, 20001))
+SIZES = {
+    **dict.fromkeys(("softmax", "layer_norm", "rms_norm", "gelu", "swiglu"), ROWS),
+    "rotary": _dims("batch heads length dim tables", (2, 3, 5, 128, 1), (3, 5, 7, 10, 3)),
+    "write_cache": _dims(
+        "batch heads keys count dim", (2, 3, 65, 7, 128), (1, 2, 7, 9, 10), (3, 1, 300, 33, 64)
+    ),
+    "simple_mul": _dims("n", (1,), (1000,)),
+    "gemm": _dims(
+        "batch m n k",
+        (1, 7, 65, 200),
+        (1, 16, 63, 13),
+        (2, 130, 264, 72),
+        (1, 65, 72, 200),
+        (1, 4, 9, 8),
+        (1, 300, 520, 64),
+    ),
+    "gated": _dims("batch n k", (1, 40, 96), (16, 17, 33), (3, 65, 72), (7, 1, 1)),
+    "attention": _dims(
+        "batch heads kv_heads queries keys",
+        (1, 1, 1, 1, 1),
+        (2, 4, 2, 65, 64),
+        (1, 8, 2, 1, 100),
+        (1, 3, 1, 130, 257),
+        (1, 2, 1, 7, 300),
+        (2, 4, 1, 1, 63),
+    ),
+    "quantised": [
+        row
+        | {"halves": row["k"] // 2, "blocks": row["k"] // 32, "groups": row["k"] // row["group"]}
+        for row in _dims(
+            "batch n k group parts",
+            (1, 1, 32, 32, 1),
+            (1, 65, 288, 96, 5),
+            (7, 33, 1024, 64, 1),
+            (8, 65, 512, 32, 65),
+            (17, 7, 256, 64, 7),
+            (1, 40, 4352, 256, 1),
+        )
+    ],
+}
+"""By the module that declares the kernels; each takes those that it can compute."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch."""
+
+    subject: Subject
+    dims: dict[str, int]
+    offset: int
+    """Elements from an aligned address to the beginning of each operand."""
+    causal: bool
+    all_there: bool
+    """Whether optional operands are."""
+
+
+def _is_needed(condition: Condition, module: str) -> bool:
+    """Whether a kernel is wrong without it; the others say where a choice finds it fast."""
+    if module == "gemm":
+        return isinstance(condition.left, Dim) and condition.operator == "<="
+    return condition.operator not in (">", ">=")
+
+
+def fits(subject: Subject, rows: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
+    """Of sizes, those that a kernel can compute, as its dims."""
+    names = {dim.name for dim in subject.form.dims}
+    needed = [item for item in subject.form.requires if _is_needed(item, subject.module)]
+    for row in rows:
+        dims = dict(row)
+        if "m" in dims and "m" not in names:  # a product of leading dims and weights
+            dims["batch"] *= dims["m"]
+        dims = {name: size for name, size in dims.items() if name in names}
+        if all(holds(item, dims) for item in needed):
+            yield dims
+
+
+def cases(subject: Subject) -> list[Case]:
+    """The launches of a kernel, aligned and not, causal and not, with and without what may lack."""
+    if subject.module not in SIZES:
+        sys.exit(f"benchmarks/gpu/sanitize.py has no sizes for cuda_kernels.{subject.module}.")
+    found = [
+        Case(subject, dims, count & 1, bool(count & 2), count % 3 != 1)
+        for count, dims in enumerate(fits(subject, SIZES[subject.module]))
+    ]
+    if not found:
+        sys.exit(f"benchmarks/gpu/sanitize.py has no sizes that {subject.key} can compute.")
+    return found
+
+
+def chosen() -> list[Subject]:
+    """What is launched."""
+    found: dict[tuple[str, ...], Subject] = {}
+    products: dict[tuple[str, ...], list[Subject]] = {}
+    for subject in subjects():
+        if subject.module in SAME_CODE:
+            continue
+        if subject.module != "gemm":
+            found.setdefault(subject.code, subject)
+            continue
+        arguments = subject.form.entry.partition("<")[2].rstrip(">").split(", ")
+        numbers = [each for each in arguments if each in ("true", "false") or each.isdecimal()]
+        kind = str(subject.form.abi.bindings[0].dtype)
+        products.setdefault((subject.source, kind, *numbers), []).append(subject)
+    some = [same[7 * turn % len(same)] for turn, same in enumerate(products.values())]
+    return [*found.values(), *some]
+
+
+def elsewhere() -> list[Subject]:
+    """Of what is launched as code for Hopper, what GPUs from sm_80 on take, too."""
+    kernels = {kernel.name: kernel for _, kernel in declared()}
+    found: dict[tuple[str, ...], Subject] = {}
+    for item in chosen():
+        form = kernels[item.form.name].for_target(Target.parse(PORTABLE))
+        subject = Subject(item.module, form, PORTABLE)
+        if item.target != PORTABLE and subject.code == item.code:
+            found[item.source, form.entry] = subject
+    return list(found.values())
+
+
+def group(subject: Subject) -> str:
+    """What is summed up in one line: a source, or all those of rows and of single elements."""
+    return ROWS_GROUP if subject.module in SMALL_MODULES else f"{subject.source}.cu"
+
+
+@functools.cache
+def launches() -> dict[str, list[Case]]:
+    """All of them, by group; neighbours have the same code, which is loaded once."""
+    found: dict[str, list[Case]] = {}
+    for subject in chosen():
+        found.setdefault(group(subject), []).extend(cases(subject))
+    return found
+
+
+def parts(tool: str = "") -> list[str]:
+    """What a process each does under a tool: "GROUP:NUMBER/COUNT"."""
+    found = []
+    for name, items in launches().items():
+        most = SLOW.get(items[0].subject.source, LAUNCHES) if tool == "racecheck" else LAUNCHES
+        count = -(-len(items) // most)
+        found += [f"{name}:{number}/{count}" for number in range(count)]
+    return found
+
+
+def members(part: str) -> list[Case]:
+    """The launches of one."""
+    name, _, turn = part.rpartition(":")
+    number, count = map(int, turn.split("/"))
+    items = launches()[name]
+    return items[len(items) * number // count : len(items) * (number + 1) // count]

@@ -1,0 +1,71 @@
+"""What each model of `benchmarks/gpu/models.py` says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+Arguments = tuple[torch.Tensor, ...]
+Targets = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, calls of it, and how it is compiled."""
+
+    make: Callable[[Path], torch.nn.Module]
+    """PyTorch's, which says what is right, and has the weights."""
+    calls: Callable[[Path], dict[str, Arguments]]
+    """By what they are."""
+    compiled: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any]
+    """With kernels."""
+    alone: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any] | None = None
+    """By IREE without kernels, with the same weights; None where another case has that."""
+    eased: Callable[[Arguments], tuple[Any, ...]] | None = None
+    """Of the call's arguments others that mean the same, and are easier for PyTorch."""
+    carried: str = ""
+    """The case whose weights are carried, and are this one's; empty if they are written anew."""
+    open_sizes: bool = False
+    """Whether `alone` leaves sizes open. Then IREE alone is also measured with the sizes of each
+    call, which it is many times faster at."""
+
+
+def with_kernels(
+    module: torch.nn.Module,
+    arguments: Arguments,
+    dynamic: Any,
+    targets: Targets,
+    *,
+    products: bool = True,
+) -> Any:
+    """A model of PyTorch with every kernel that ships; those for matrix products only if asked."""
+    import custom_dispatch as cd
+    from cuda_kernels import torch_patterns
+
+    left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
+    patterns = [item for item in torch_patterns.everything if item not in left_out]
+    return cd.torch.compile(
+        module, arguments, targets, dynamic_shapes=dynamic, replace=patterns, inline_bytes=0
+    )
+
+
+def without_kernels(
+    module: torch.nn.Module, arguments: Arguments, dynamic: Any, targets: Targets
+) -> Any:
+    """The same by IREE alone."""
+    import custom_dispatch as cd
+    from cuda_kernels.simple_mul import simple_mul
+    from custom_dispatch.compilation import compile_mlir, device_flags
+    from custom_dispatch.compiled import CompiledModule
+    from custom_dispatch.frontends.torch.importer import export_model, import_program
+    from custom_dispatch.frontends.torch_dialect import convert_torch
+
+    program = export_model(module, arguments, dynamic)
+    imported, parameters = import_program(program, "main", 0)
+    source = convert_torch(imported, {})[0]
+    flags = device_flags(cd.build([simple_mul], targets))
+    return CompiledModule(compile_mlir(source, flags), (), (), parameters)

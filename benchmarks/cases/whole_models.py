@@ -1,0 +1,152 @@
+"""Whole models as transformers builds them, with a mask, at sizes that nothing here was tuned for.
+
+The shapes are those of published models, with fewer layers; the weights are random, the same on
+every machine, and made where the model runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.cases.model import Arguments, Case, Targets, with_kernels, without_kernels
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One model: its class and configuration in transformers, and what it is called with."""
+
+    kind: str
+    """Its prefix: `Qwen3` of `Qwen3Config` and `Qwen3Model`."""
+    sizes: dict[str, Any]
+    dtype: torch.dtype
+    batch: int
+    tokens: int
+    """0 where it takes images of 224 x 224."""
+    vocabulary: int = 32000
+
+
+class Hidden(torch.nn.Module):
+    """A model that gives the values of its last layer."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *given: torch.Tensor) -> torch.Tensor:
+        names = ("input_ids", "attention_mask") if len(given) == 2 else ("pixel_values",)
+        found: torch.Tensor = self.model(**dict(zip(names, given, strict=True)))[0]
+        return found
+
+
+class HiddenWithoutCache(Hidden):
+    """The same of a decoder, which would return a cache."""
+
+    def forward(self, *given: torch.Tensor) -> torch.Tensor:
+        ids, mask = given
+        found: torch.Tensor = self.model(input_ids=ids, attention_mask=mask, use_cache=False)[0]
+        return found
+
+
+def _model(about: Configuration, directory: Path) -> torch.nn.Module:
+    del directory
+    import transformers
+
+    config = getattr(transformers, f"{about.kind}Config")(**about.sizes)
+    config._attn_implementation = "sdpa"
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{about.kind}Model")(config)
+    with torch.no_grad():
+        for index, (_, weight) in enumerate(sorted(model.named_parameters())):
+            # The same numbers on every machine, whatever PyTorch's version.
+            generator = np.random.Generator(np.random.Philox(index))
+            if weight.dim() == 1:
+                values = generator.random(weight.shape, np.float32) * 0.5 + 0.75
+            else:
+                values = (generator.random(weight.shape, np.float32) - 0.5) * 0.06
+            # Parameters alone: transformers keeps the angles of rotary embeddings in f32.
+            weight.data = torch.from_numpy(values).to(about.dtype)
+    encoder = about.kind in ("Bert", "ViT")
+    return (Hidden if encoder else HiddenWithoutCache)(model).eval()
+
+
+def _calls(about: Configuration, directory: Path) -> dict[str, Arguments]:
+    del directory
+    generator = np.random.Generator(np.random.Philox(3000 + about.batch))
+    if not about.tokens:
+        pixels = generator.standard_normal((about.batch, 3, 224, 224), np.float32)
+        return {f"{about.batch} images": (torch.from_numpy(pixels).to(about.dtype),)}
+    shape = (about.batch, about.tokens)
+    ids = torch.from_numpy(generator.integers(0, about.vocabulary, shape))
+    mask = torch.ones(shape, dtype=torch.int64)
+    for row in range(1, about.batch):  # texts of several lengths: padded on the right
+        mask[row, about.tokens - row * about.tokens // (2 * about.batch) :] = 0
+    return {f"{about.batch} x {about.tokens} tokens": (ids, mask)}
+
+
+def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return with_kernels(module, next(iter(calls.values())), None, targets)
+
+
+def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
+    return without_kernels(module, next(iter(calls.values())), None, targets)
+
+
+CONFIGURATIONS = {
+    "qwen3": Configuration(
+        "Qwen3",
+        {
+            "hidden_size": 1024,
+            "intermediate_size": 3072,
+            "num_hidden_layers": 4,
+            "num_attention_heads": 16,
+            "num_key_value_heads": 8,
+            "head_dim": 128,
+            "vocab_size": 32000,
+        },
+        torch.bfloat16,
+        1,
+        1024,
+    ),
+    "llama-1b": Configuration(
+        "Llama",
+        {
+            "hidden_size": 2048,
+            "intermediate_size": 8192,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 8,
+            "vocab_size": 32000,
+        },
+        torch.bfloat16,
+        2,
+        1000,
+    ),
+    "phi-2": Configuration(
+        "Phi",
+        {
+            "hidden_size": 2560,
+            "intermediate_size": 10240,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 32,
+            "vocab_size": 32000,
+        },
+        torch.bfloat16,
+        1,
+        1024,
+    ),
+    "gpt2": Configuration("GPT2", {"n_layer": 4, "vocab_size": 32000}, torch.float16, 4, 512),
+    "bert": Configuration(
+        "Bert", {"num_hidden_layers": 4, "vocab_size": 32000}, torch.float16, 8, 128
+    ),
+    "vit": Configuration("ViT", {"num_hidden_layers": 4}, torch.float16, 8, 0),
+}
+CASES = {
+    name: Case(partial(_model, about), partial(_calls, about), _from_torch, _alone)
+    for name, about in CONFIGURATIONS.items()
+}

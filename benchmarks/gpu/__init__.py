@@ -1,0 +1,1 @@
+"""Benchmarks that need a GPU: built where the compilers are, run where the GPU is."""

@@ -1,0 +1,212 @@
+"""Every shipped kernel on a GPU with sizes, addresses and numbers that nobody chose well.
+
+    python -m benchmarks gpu.sanitize build DIRECTORY
+    python -m benchmarks gpu.odd_inputs run DIRECTORY [--save FILE]
+
+The first on any machine, the second where there are a GPU and iree-base-runtime; `check` is what
+each of its processes does. Every size of a kernel is each of 1, 7, 8, 63, 65 and 4095 in turn, at
+aligned addresses and one element behind; and each floating-point input has a NaN and an infinity in
+it once. What comes out is compared with the kernel's reference in double precision: where that is
+not finite, the result must be the same NaN or infinity.
+
+Left out is where a reference says less than a kernel does: what is not finite where a mask or the
+end of a cache hides it, and the reference multiplies by zero; GELU in 16 bits of -infinity, where
+the kernel has the limit, 0, and the definition -infinity times 0. Of a quantised product with an
+infinity it is said only that its result is not finite; and of a layer norm with an infinite weight,
+since what it multiplies may be zero in f32 and not quite in double precision.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from benchmarks.cases.launches import SMALL_MODULES, chosen, fits
+from benchmarks.lib import gpu_command
+from benchmarks.lib.bare_launch import (
+    Launcher,
+    Repeated,
+    Subject,
+    drawn,
+    numbers_of,
+    problem,
+    wanted,
+)
+
+SIZES = (1, 7, 8, 63, 65, 4095)
+TURNED = "rotary"
+PARTS = 6
+"""Processes: more of them wait for each other's turns on the GPU."""
+ALIGNED, BESIDE = "aligned", "one element behind"
+
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
+
+
+def dims_of(subject: Subject) -> Iterator[dict[str, int]]:
+    """Each size as each of the kernel's, the others small."""
+    module, found = subject.module, list[dict[str, int]]()
+    for size in SIZES:
+        if module == TURNED:
+            for length, half in ((size, 3), (3, size)):
+                sizes = {"length": length, "dim": 2 * half}
+                found.append({"batch": 2, "heads": 3, "tables": 1} | sizes)
+        elif module == "write_cache":
+            for keys, count, dim in ((size, 7, 8), (65, size, 9), (7, 3, size)):
+                sizes = {"keys": keys, "count": count, "dim": dim}
+                found.append({"batch": 2, "heads": 3} | sizes)
+        elif module in SMALL_MODULES:
+            both = {"batch": 3, "columns": size}, {"batch": size, "columns": 9}
+            found += [row | {"n": size} for row in both]
+        elif module == "gemm":
+            for m, n, k in ((size, 7, 8), (7, size, 9), (7, 9, size)):
+                found.append({"batch": 2, "m": m, "n": n, "k": k})
+        elif module == "gated":
+            for batch, n, k in ((size, 7, 8), (16, size, 9), (7, 9, size)):
+                found.append({"batch": batch, "n": n, "k": k})
+        elif module == "attention":
+            for queries, keys in ((size, 7), (7, size), (1, size)):
+                sizes = {"queries": queries, "keys": keys}
+                found.append({"batch": 1, "heads": 2, "kv_heads": 1} | sizes)
+        elif module == "quantised":
+            for batch, n, k in ((size, 7, 96), (1, size, 64), (7, size, 64)):
+                sizes = {"halves": k // 2, "blocks": k // 32, "groups": k // 32}
+                found.append({"batch": batch, "n": n, "k": k, "parts": 1} | sizes)
+        else:
+            sys.exit(f"benchmarks/gpu/odd_inputs.py has no sizes for cuda_kernels.{module}.")
+    return fits(subject, found)
+
+
+def spoiled(subject: Subject, inputs: dict[str, Array], name: str, turn: int) -> dict[str, Array]:
+    """The same with a NaN and, where it is defined, an infinity in one of them."""
+    values = inputs[name].copy()
+    entry, out = subject.form.entry, subject.form.outputs[0].dtype
+    has_limit = ("Gelu" in entry or "gelu" in entry) and out.bits == 16
+    values.flat[(7 * turn) % values.size] = numpy.nan
+    if not has_limit:
+        values.flat[(11 * turn + 5) % values.size] = numpy.inf if turn % 2 else -numpy.inf
+    return inputs | {name: values}
+
+
+def variants(
+    subject: Subject, inputs: dict[str, Array], turn: int
+) -> Iterator[tuple[str, dict[str, Array]]]:
+    """The inputs with each of them spoiled."""
+    hidden = [] if "mask" not in inputs else ["k", "v", "mask"]
+    hidden += [] if "lengths" not in inputs else ["q", "k", "v"]
+    for operand in subject.form.abi.bindings:
+        name = operand.name
+        if name not in inputs or not operand.dtype.is_float or operand.dtype.bits < 16:
+            continue
+        if name in hidden:
+            continue
+        yield name, spoiled(subject, inputs, name, turn)
+
+
+def same_kinds(subject: Subject, results: list[Array], references: list[Array], what: str) -> str:
+    """Whether NaN is where it should be, and each infinity has its sign; empty if so."""
+    if subject.module == "quantised" or (subject.module, what) == ("layer_norm", "spoiled weight"):
+        return ""
+    for got, want in zip(results, references, strict=True):
+        one, other = got.astype(numpy.float64), want.astype(numpy.float64).reshape(got.shape)
+        infinite = numpy.isinf(other)
+        if (numpy.isnan(one) != numpy.isnan(other)).any():
+            return "NaN where infinity should be, or the other way round"
+        if (one[infinite] != other[infinite]).any():
+            return "an infinity of the other sign"
+    return ""
+
+
+def check(directory: Path, part: int | None) -> int:
+    """Launch one part, or everything; the last line printed is counts by source, as JSON."""
+    launcher, random = Launcher(directory), numpy.random.default_rng(part or 0)
+    launches, wrong = Counter[str](), Counter[str]()
+
+    def one(subject: Subject, dims: dict[str, int], inputs: dict[str, Array], what: str) -> None:
+        # With a causal mask where nothing is infinite.
+        numbers = numbers_of(subject.form, causal=what == BESIDE)
+        offset = 0 if what == ALIGNED else 1
+        results = launcher.launch(subject, dims, inputs, numbers, offset=offset)
+        with numpy.errstate(all="ignore"):
+            references = wanted(subject.form, inputs, numbers)
+            found = problem(subject.form, results, references)
+            found = found or same_kinds(subject, results, references, what)
+        launches[subject.source] += 1
+        if found:
+            wrong[subject.source] += 1
+            print(f"{subject.key} {dims}, {what}: {found}", flush=True)
+
+    built = [subject for subject in chosen() if subject.key in launcher.keys]
+    for number, subject in enumerate(built):
+        if part is not None and number % PARTS != part:
+            continue
+        for turn, dims in enumerate(dims_of(subject)):
+            drawn_now = drawn(subject.form, dims, random, all_there=subject.module != "attention")
+            inputs = {k: v for k, v in drawn_now.items() if not isinstance(v, Repeated)}
+            assert len(inputs) == len(drawn_now)
+            one(subject, dims, inputs, ALIGNED)
+            one(subject, dims, inputs, BESIDE)
+            for name, bad in variants(subject, inputs, turn):
+                one(subject, dims, bad, f"spoiled {name}")
+    print(json.dumps({"launches": launches, "wrong": wrong}), flush=True)
+    return int(bool(wrong))
+
+
+def run(directory: Path, save: Path | None) -> int:
+    """All parts at once; 1 if anything is wrong."""
+
+    def start(part: int) -> str:
+        own = gpu_command.itself("gpu.odd_inputs", "check", str(directory))
+        done = subprocess.run(
+            [*own, "--part", str(part)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        )
+        if not done.stdout.rstrip().endswith("}}"):
+            sys.exit(done.stdout + done.stderr)  # it did not come to its counts
+        return done.stdout
+
+    with ThreadPoolExecutor(PARTS) as pool:
+        outputs = list(pool.map(start, range(PARTS)))
+    launches, wrong, problems = Counter[str](), Counter[str](), list[str]()
+    for output in outputs:
+        *lines, counts = output.splitlines()
+        problems += lines
+        found = json.loads(counts)
+        launches.update(found["launches"])
+        wrong.update(found["wrong"])
+    for line in problems[:60]:
+        print(line)
+    for source, count in sorted(launches.items()):
+        print(f"{source:20} {count:6} launches, {wrong[source]} wrong")
+    print(f"{launches.total()} launches, {wrong.total()} wrong")
+    if save:
+        rows = [
+            {"source": f"{source}.cu", "launches": count, "wrong": wrong[source]}
+            for source, count in sorted(launches.items())
+        ]
+        gpu_command.save(save, "gpu.odd_inputs run", sizes=SIZES, rows=rows)
+    return int(bool(wrong))
+
+
+def main() -> int:
+    """Check or run."""
+    options = gpu_command.parser(__doc__)
+    options.add_argument("--part", type=int, help="of `check`, one part")
+    given = options.parse_args()
+    if given.what == "build":
+        sys.exit("What it launches is built by benchmarks/gpu/sanitize.py build DIRECTORY.")
+    if given.what == "check":
+        return check(given.directory, given.part)
+    return run(given.directory, given.save)

@@ -1,0 +1,343 @@
+"""The products of `cuda_kernels.quantised` on a GPU: correct first, then beside a copy and PyTorch.
+
+Two halves: `build DIRECTORY` on any machine, then where there are a GPU and PyTorch
+
+    python -m benchmarks gpu.quantised check DIRECTORY
+    python -m benchmarks gpu.quantised run DIRECTORY [--save FILE]
+
+`check` runs odd sizes, groups and addresses, small enough for compute-sanitizer, and compares with
+double precision.
+
+A product with 4096 x 14336 weights takes about as long as three launches. So 64 of them, of 8 sets
+of weights in turn, which no cache holds, are captured in a CUDA graph, one behind the other, and
+what lies between two events around it is divided by 64: what a launch costs beyond the one before
+it is in the figures. PyTorch's are measured in the same way. The same launches back to back in a
+stream stand beside them.
+
+Bar, of the issue: for one row of x, 80 % of the bandwidth of a copy of 512 MiB in the same run,
+counted in bytes of weights, scales, x and y, at 4096 x 14336.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import custom_dispatch as cd
+from benchmarks.cases.quantised_weights import Weights, weights_of
+from benchmarks.lib import gpu_command, gpu_objects
+from cuda_kernels import quantised
+
+if TYPE_CHECKING:
+    from custom_dispatch.measure.native_launch import NativeLaunch
+
+BAR = 0.8
+TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
+KINDS = ("f16", "bf16")
+SHAPES = ((4096, 14336), (14336, 4096))
+BATCHES = (1, 2, 8, 16)
+COARSE = 128
+"""Weights that share a scale in most models of 4 bits; measured for one row of x, where groups may
+be of any size."""
+SETS, LAUNCHES = 8, 64
+ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    kernel: str
+    n: int
+    k: int
+    batch: int
+    group: int
+    """Weights that share a scale, where they do."""
+    us: tuple[float, ...]
+    """Medians of the runs, in a graph, on the GPU's clock."""
+    stream_us: float
+    """The median back to back in a stream."""
+    tb_per_s: float
+    of_copy: float
+    """The slower run's."""
+    torch_us: float
+    """PyTorch's product with the same weights in 16 bits."""
+    has_bar: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bar is met, where there is one."""
+        return not self.has_bar or self.of_copy >= BAR
+
+
+def choices(only: str) -> list[cd.Choice]:
+    """Every choice that is declared, with this in its name."""
+    declared = [value for value in vars(quantised).values() if isinstance(value, cd.Choice)]
+    return [choice for choice in declared if only in choice.name]
+
+
+def build(directory: Path, only: str) -> None:
+    """Compile them; cubins, which load at once."""
+    kernels = [kernel for choice in choices(only) for kernel in choice.kernels]
+    library = cd.build(kernels, list(TARGETS.values()), image="cubin")
+    gpu_objects.write(directory, [library])
+
+
+class Launcher:
+    """The built kernels, for this GPU."""
+
+    def __init__(self, directory: Path) -> None:
+        import torch
+
+        self._objects = gpu_objects.Objects(directory)
+        self._target = self._objects.best(TARGETS)
+        self.torch = torch
+
+    def launch(
+        self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]
+    ) -> tuple[NativeLaunch, Any, Any]:
+        """A launch, its result, poisoned, and what lies behind it."""
+        launch = self._objects.launch(kernel, self._target, (x, *weights))
+        return launch.native, launch.results[0], launch.guards[0]
+
+
+def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
+    """What is wrong with a result; empty if nothing.
+
+    A result may be off by one rounding to 16 bits, and by what tensor cores lose of the sum of the
+    products' magnitudes: of the weights, in f32, and of the numbers of 4 bits as they are added up,
+    before zeros are taken away. These are denormal f16 or 128 more, and products are aligned by
+    exponents, so that 4 to 10 bits less are left of them.
+    """
+    wide = weights.wide()
+    x, result = x.to(wide.device), result.to(wide.device)
+    wanted, size = x.double() @ wide.T, x.double().abs()
+    lost = size @ wide.abs().T * 2**-20
+    if weights.summed is not None:
+        lost += size @ weights.summed().T * 2**-19
+    allowed = wanted.abs() * ROUNDING[kind] + lost + 1e-7
+    off = (result.double() - wanted).abs() / allowed
+    if not (off <= 1.0).all():
+        return f"{int((~(off <= 1.0)).sum())} of {off.numel()} elements are off"
+    return "" if guard.isnan().all() else "it wrote behind its result"
+
+
+def cases() -> Iterator[tuple[int, int, int, int]]:
+    """n, k, the group of weights and the offset of addresses."""
+    yield from (
+        (1, 32, 32, 0),
+        (7, 256, 64, 0),
+        (65, 288, 96, 0),
+        (65, 512, 32, 0),
+        (17, 2080, 32, 0),
+    )
+    yield from ((65, 512, 128, 1), (33, 768, 32, 2), (33, 1024, 64, 4), (129, 1536, 128, 0))
+    yield from ((40, 4352, 256, 0), (16, 9216, 32, 0))
+
+
+def kernel_for(choice: cd.Choice, x: Any, weights: Sequence[Any]) -> cd.Kernel:
+    """The one that a choice takes: the first whose conditions hold."""
+    from custom_dispatch.kernel.binding import bind_dims
+
+    for kernel in choice.kernels:
+        shapes = {
+            item.name: tuple(value.shape)
+            for item, value in zip(kernel.inputs, (x, *weights), strict=True)
+        }
+        try:
+            bind_dims(kernel, shapes)
+        except cd.CustomDispatchError:
+            continue
+        return kernel
+    raise LookupError(f"{choice.name} has no kernel for {tuple(x.shape)}")
+
+
+def check(directory: Path, only: str) -> int:
+    """Run the odd sizes. What is drawn is drawn on the host, whose copies initcheck sees."""
+    launcher, failures, count = Launcher(directory), 0, 0
+    torch = launcher.torch
+    for choice in choices(only):
+        layout, kind = choice.name.rsplit("_", 1)
+        dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+        for kernel in choice.kernels:
+            columns = int(kernel.name.rsplit("_", 1)[1])
+            for n, k, group, offset in cases():
+                for batch in {1: (1,), 8: (2, 8)}.get(columns, (1, columns, columns + 1)):
+                    weights = weights_of(layout, kind, n, k, group, offset, drawn="cpu")
+                    memory = torch.randn(batch * k + offset).to(dtype).cuda()
+                    x = memory[offset:].view(batch, k)
+                    launch, result, guard = launcher.launch(kernel, x, weights.operands)
+                    launch.run()
+                    count += 1
+                    problem = wrong(x, weights, result, guard, kind)
+                    if problem:
+                        failures += 1
+                        print(f"{kernel.name} {n} x {k}, batch {batch}: {problem}", flush=True)
+    print(f"{count} launches, {failures} wrong")
+    return int(failures > 0)
+
+
+def median_us(torch: Any, run: Callable[[], None], count: int) -> float:
+    """The median of 9 times `count` launches between two events, in microseconds a launch."""
+    times: list[float] = []
+    for _ in range(11):
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+        # What is launched waits for this, so that the queue is full when the first one begins.
+        torch.cuda._sleep(2_000_000)
+        start.record()
+        run()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e3 / count)
+    return statistics.median(times[2:])
+
+
+def all_of(once: Callable[[int], None], count: int) -> Callable[[], None]:
+    """The launches one after the other."""
+
+    def run() -> None:
+        for i in range(count):
+            once(i)
+
+    return run
+
+
+def in_graph(torch: Any, once: Callable[[int], None], count: int) -> Callable[[], None]:
+    """The launches as a graph."""
+    once(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        all_of(once, count)()
+    return graph.replay  # type: ignore[no-any-return]
+
+
+def copy_bandwidth(torch: Any) -> float:
+    """TB/s of a copy of 512 MiB, read and written."""
+    source = torch.randn(1 << 27, device="cuda")
+    target = torch.empty_like(source)
+
+    def once(_: int) -> None:
+        target.copy_(source)
+
+    return float(2 * source.nbytes / median_us(torch, all_of(once, 8), 8) / 1e6)
+
+
+def plain_us(torch: Any, n: int, k: int, batch: int) -> float:
+    """PyTorch's product with weights of f16."""
+    weights = [torch.randn(n, k, device="cuda").half() for _ in range(3)]
+    x = torch.randn(batch, k, device="cuda").half()
+
+    def once(i: int) -> None:
+        torch.mm(x, weights[i % 3].T)
+
+    return median_us(torch, in_graph(torch, once, 16), 16)
+
+
+def _in_turn(torch: Any, launches: Sequence[NativeLaunch]) -> Callable[[int], None]:
+    def once(i: int) -> None:
+        launches[i % len(launches)].enqueue(torch.cuda.current_stream().cuda_stream)
+
+    return once
+
+
+def measure(
+    launcher: Launcher,
+    choice: cd.Choice,
+    sets: Sequence[Weights],
+    batch: int,
+    torch_us: float,
+    copy: float,
+) -> Row:
+    """Check one product and time it; `copy` is in TB/s."""
+    torch, kind = launcher.torch, choice.name.rsplit("_", 1)[1]
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+    n, k = sets[0].n, sets[0].k
+    launches: list[NativeLaunch] = []
+    kept: list[Any] = []  # what has to live as long as its launches
+    moved = 0
+    for weights in sets:
+        x = torch.randn(batch, k, device="cuda").to(dtype)
+        kernel = kernel_for(choice, x, weights.operands)
+        launch, result, guard = launcher.launch(kernel, x, weights.operands)
+        launch.run()
+        problem = wrong(x, weights, result, guard, kind) if not launches else ""
+        if problem:
+            sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
+        launches.append(launch)
+        kept.append((x, result))
+        moved = sum(item.nbytes for item in (x, *weights.operands, result))
+    once = _in_turn(torch, launches)
+    graph = in_graph(torch, once, LAUNCHES)
+    us = tuple(median_us(torch, graph, LAUNCHES) for _ in range(2))
+    rate = moved / max(us) / 1e6
+    row = Row(
+        kernel=kernel.name,
+        n=n,
+        k=k,
+        batch=batch,
+        group=sets[0].group,
+        us=us,
+        stream_us=median_us(torch, all_of(once, LAUNCHES), LAUNCHES),
+        tb_per_s=rate,
+        of_copy=rate / copy,
+        torch_us=torch_us,
+        has_bar=batch == 1,
+    )
+    print(line(row), flush=True)
+    return row
+
+
+def run(directory: Path, only: str) -> tuple[list[Row], float]:
+    """Check and time the large cases."""
+    launcher = Launcher(directory)
+    torch, rows = launcher.torch, []
+    copy = copy_bandwidth(torch)
+    print(f"copy: {copy:.2f} TB/s")
+    for n, k in SHAPES:
+        beside = {batch: plain_us(torch, n, k, batch) for batch in BATCHES}
+        for choice in choices(only):
+            layout, kind = choice.name.rsplit("_", 1)
+            for group, batches in (
+                {32: BATCHES, COARSE: (1,)} if layout.startswith("int4") else {32: BATCHES}
+            ).items():
+                sets = [weights_of(layout, kind, n, k, group) for _ in range(SETS)]
+                for batch in batches:
+                    rows.append(measure(launcher, choice, sets, batch, beside[batch], copy))
+    return rows, copy
+
+
+def line(row: Row) -> str:
+    """One line of the table."""
+    verdict = "" if not row.has_bar else "  ok" if row.holds else "  BELOW 80 %"
+    return (
+        f"{row.kernel:20} {row.n:5} x {row.k:5} batch {row.batch:2} group {row.group:3} "
+        f"{max(row.us):7.2f} us (stream {row.stream_us:.2f}) "
+        f"{row.tb_per_s:5.2f} TB/s {row.of_copy * 100:4.0f} % of a copy "
+        f"{row.torch_us / max(row.us):5.2f}x PyTorch in f16{verdict}"
+    )
+
+
+def main() -> int:
+    """Build, check or run."""
+    parser = gpu_command.parser(__doc__)
+    parser.add_argument("--only", default="", help="choices whose name has this in it")
+    options = parser.parse_args()
+    if options.what == "build":
+        build(options.directory, options.only)
+        return 0
+    if options.what == "check":
+        return check(options.directory, options.only)
+    rows, copy = run(options.directory, options.only)
+    if options.save:
+        gpu_command.save(
+            options.save,
+            "gpu.quantised run",
+            copy_tb_per_s=copy,
+            rows=[asdict(row) for row in rows],
+        )
+    return 0 if all(row.holds for row in rows) else 1

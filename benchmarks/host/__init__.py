@@ -1,0 +1,1 @@
+"""Benchmarks of what the host does: importing, building, storing, calling."""

@@ -1,0 +1,67 @@
+"""Launches timed on the GPU's clock, and the bandwidth of a copy, which is what it can do."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from custom_dispatch.measure.native_launch import NativeLaunch
+
+HEAD_START, MOST_CYCLES = 300_000, 20_000_000
+"""For which the GPU waits, 0.15 ms at 2 GHz, and at most after launches that took longer."""
+
+
+def median_us(once: Callable[[], float], budget_s: float = 0.25) -> float:
+    """The median of at least 7 launches, each in seconds, in microseconds."""
+    for _ in range(2):
+        once()
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < 7 or (len(times) < 50 and time.perf_counter() - start < budget_s):
+        times.append(once())
+    return statistics.median(times) * 1e6
+
+
+def with_events(operator: Callable[[], Any]) -> Callable[[], float]:
+    """What launches on PyTorch's current stream, timed on the GPU's clock, in seconds.
+
+    The GPU waits until everything is launched: events around launches that it does not have yet
+    take the host's time, too, which for PyTorch's attention is 30 to 45 us.
+    """
+    import torch
+
+    def once() -> float:
+        cycles, is_late = HEAD_START, True
+        while is_late:
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+            torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+            start.record()
+            operator()
+            is_late = start.query() and cycles <= MOST_CYCLES
+            stop.record()
+            stop.synchronize()
+            cycles *= 4
+        return float(start.elapsed_time(stop)) / 1e3
+
+    return once
+
+
+def launched(launch: NativeLaunch) -> Callable[[], float]:
+    """A kernel's own launch, timed in the same way."""
+    import torch
+
+    return with_events(lambda: launch.enqueue(torch.cuda.current_stream().cuda_stream))
+
+
+def copy_bandwidth(kind: str) -> float:
+    """TB/s of a copy of 16384 x 8192 elements, read and written."""
+    import torch
+
+    from benchmarks.cases.kernels import Inputs
+
+    x = Inputs(kind)(16384, 8192)
+    y = torch.empty_like(x)
+    return 2 * x.nbytes / median_us(with_events(lambda: y.copy_(x)), 1.0) / 1e6

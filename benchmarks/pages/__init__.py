@@ -1,0 +1,1 @@
+"""Whether pages of docs/kernels say what was measured."""

@@ -1,0 +1,47 @@
+"""One way to run every benchmark, and a page that lists them all."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import HERE, names
+
+PAGE = (HERE / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_benchmark_can_be_run_by_its_name(name: str) -> None:
+    tree = ast.parse((HERE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    functions = [item.name for item in tree.body if isinstance(item, ast.FunctionDef)]
+    assert "main" in functions
+    assert names()[name].endswith(".")
+
+
+def test_the_page_has_each_with_what_it_shows() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    listed = {row.split("`")[1]: row for row in rows}
+    assert list(listed) == list(names())
+    for name, shows in names().items():
+        assert shows in listed[name]
+    results = {word for row in rows for word in row.split("`") if word.endswith((".json", ".txt"))}
+    assert not [item for item in results if not (HERE / "results" / item).exists()]
+
+
+def test_without_a_name_all_are_listed_and_a_wrong_one_is_refused() -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "benchmarks", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=Path(HERE).parent)
+
+    listed = run()
+    assert listed.returncode == 0
+    assert all(name in listed.stdout for name in names())
+    refused = run("gpu.gem")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("There is no benchmark gpu.gem; one of: host.compile_time, ")
+    usage = run("gpu.dispatch_chain", "--help")
+    assert usage.stdout.startswith("usage: python -m benchmarks gpu.dispatch_chain ")
