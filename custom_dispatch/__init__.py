@@ -14,7 +14,6 @@ from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel import (
     DEFAULT_TARGETS,
     Choice,
-    Family,
     Implementation,
     In,
     InOut,
@@ -61,7 +60,6 @@ __all__ = [
     "CompiledModule",
     "CustomDispatchError",
     "DeviceArray",
-    "Family",
     "Implementation",
     "In",
     "InOut",

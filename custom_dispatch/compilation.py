@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.errors import DeclarationError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.frontends.given import members_for, with_replacing
+from custom_dispatch.frontends.given import with_replacing
 from custom_dispatch.frontends.patterns.pattern import as_list
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Callee, Choice, files_of
+from custom_dispatch.kernel.choice import Choice, files_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import as_path, check_switch, is_list, several, shown
+from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_one_form
+from custom_dispatch.toolchain.plan import check_callees, check_one_form
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -67,7 +67,7 @@ something of it that does not fit its kernels (an f64 that becomes an f32)."""
 
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
-    kernels: Callee | Iterable[Callee] | Library,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     targets: Sequence[str | Target] | None = None,
     *,
     replace: Any = (),
@@ -84,7 +84,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         A path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a module
         of the kernels alone, each a public function.
     kernels
-        Declared kernels, choices and families, or a library that `cd.build` returned (then without
+        Declared kernels and choices, or a library that `cd.build` returned (then without
         targets).
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
@@ -115,11 +115,11 @@ def compile(  # noqa: A001 - the public name is cd.compile
     _check_flags(flags)
     check_switch(asynchronous, "asynchronous")
     check_switch(store, "store")
-    model, members = members_for(model, kernels, bool(patterns))
+    wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
     if patterns:
-        placed, members = with_replacing(members, patterns, model)
-    library = _library(members, targets, store, options)
+        placed, wanted = with_replacing(wanted, patterns, model)
+    library = _library(wanted, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
     given = [*ours, *flags]
@@ -232,7 +232,7 @@ def compile_mlir(
 
 
 def emit(
-    kernels: Callee | Iterable[Callee] | Library,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
     targets: Sequence[str | Target] | None = None,
     *,
     output: str | os.PathLike[str],
@@ -277,11 +277,10 @@ def emit(
     check_switch(store, "store")
     path = as_path(output, "The .mlir file", OutputError)
     model = [Path(into)] if isinstance(into, str | os.PathLike) else []
-    into, members = members_for(into, kernels)
-    given = members.kernels if isinstance(members, Library) else several(members) or [members]
-    named = files_of([item for item in given if isinstance(item, Kernel | Choice)])
+    wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
+    named = files_of(wanted.kernels if isinstance(wanted, Library) else wanted)
     check_output(path, [*model, *named])
-    library = _library(members, targets, store, options)
+    library = _library(wanted, targets, store, options)
     if form == "source" and len(library.cuda_targets) > 1 and library.cpu_target is None:
         library = _as_fatbin(library)
     reference = embedded if embed else by_path
@@ -322,7 +321,7 @@ def _as_fatbin(library: Library) -> Library:
 
 
 def _library(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: list[Kernel | Choice] | Library,
     targets: Sequence[str | Target] | None,
     store: bool,
     options: BuildOptions,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import LinkError, ToolNotFoundError
 from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
@@ -50,7 +50,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     arguments: Sequence[Any],
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Callee | Iterable[Callee] = (),
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] = (),
     replace: Any = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,

@@ -43,7 +43,8 @@ from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.patterns.pattern import nothing_replaced, with_own_names
-from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 
@@ -61,7 +62,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     model: str | os.PathLike[str] | onnx.ModelProto,
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Callee | Iterable[Callee] | None = None,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
     replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,

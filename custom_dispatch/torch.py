@@ -40,7 +40,8 @@ from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
-    from custom_dispatch.kernel.choice import Callee
+    from custom_dispatch.kernel.choice import Choice
+    from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
 
@@ -52,7 +53,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     arguments: Sequence[Any],
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Callee | Iterable[Callee] | None = None,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
     replace: Any = (),
     dynamic_shapes: Any = None,
     name: str = "main",
@@ -141,6 +142,6 @@ def _without_its_own_warning() -> Iterator[None]:
         yield
 
 
-def _together(given: list[Callee], found: list[Callee]) -> list[Callee]:
+def _together(given: list[Kernel | Choice], found: list[Kernel | Choice]) -> list[Kernel | Choice]:
     names = {kernel.name for kernel in given}
     return given + [kernel for kernel in found if kernel.name not in names]

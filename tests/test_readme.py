@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 STORIES = {
     "README.md": {"command", "own-kernel", "model"},
     "docs/debugging.md": {"checked"},
-    "docs/declaring.md": {"family"},
+    "docs/declaring.md": {"compiled-in"},
     "docs/mlir.md": {"pattern"},
     "docs/profiling.md": {"bench"},
     "docs/stock-tools.md": {"stock-tools", "own-cmake"},
@@ -101,7 +101,7 @@ def test_patterns_in_mlir(tmp_path: Path) -> None:
 
 
 def test_arguments_that_are_compiled_in(tmp_path: Path) -> None:
-    play("family", tmp_path)
+    play("compiled-in", tmp_path)
 
 
 def test_finding_mistakes_without_a_gpu(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ _verbose_option = click.option(
 def group() -> None:
     """Hand-written CUDA kernels inside every model that the IREE compiler compiles.
 
-    KERNELS is a Python module or file that declares kernels: cuda_kernels.simple_mul,
-    my/kernels.py.
+    KERNELS is a Python module or file that declares kernels at its top level, in lists, tuples and
+    dicts too: cuda_kernels.simple_mul, my/kernels.py.
     """
 
 

@@ -37,11 +37,11 @@ def build(
     how: BuildOptions,
 ) -> None:
     """Build KERNELS for each target and write NAME_sm_XX.ptx (.cubin, .fatbin) into a directory."""
-    from custom_dispatch.cli.kernels import load_kernels, with_members
+    from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.cli.report import show_resources
     from custom_dispatch.toolchain.build import build as build_library
 
-    declared = with_members(load_kernels(kernels))
+    declared = load_kernels(kernels)
     with progress("building"):
         library = build_library(declared, targets, **how | {"fail_on_spill": fail_on_spill})
     for item in library.objects:

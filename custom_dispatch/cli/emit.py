@@ -47,7 +47,7 @@ def emit(
     how: BuildOptions,
 ) -> None:
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
-    from custom_dispatch.cli.kernels import load_kernels, with_members
+    from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.compilation import emit as emit_module
     from custom_dispatch.kernel.choice import files_of
 
@@ -55,7 +55,7 @@ def emit(
     check_outputs(output, inputs=[into, *object_files(how), *files_of(declared)])
     with progress("building and writing"):
         emitted = emit_module(
-            declared if into is not None else with_members(declared),
+            declared,
             targets,
             output=output,
             into=into,

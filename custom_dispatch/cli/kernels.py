@@ -7,19 +7,17 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-
-import click
+from typing import Any
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
-from custom_dispatch.kernel.family import Family, no_values
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
@@ -28,13 +26,10 @@ _CUDA = ".cu"
 _EXTRAS = ("jax", "onnx", "torch")
 """Frameworks that an extra of this package brings, in the version that it needs."""
 
-_MOST_MEMBERS = 16
-"""Of a family whose kernels are all taken where no model says which."""
-
 
 def load_members(names: tuple[str, ...]) -> list[Kernel]:
-    """As `load_kernels`, with the kernels of choices and families in their places, each once."""
-    found = [kernel for item in with_members(load_kernels(names)) for kernel in kernels_of(item)]
+    """As `load_kernels`, with the kernels of choices in their places, each once."""
+    found = [kernel for item in load_kernels(names) for kernel in kernels_of(item)]
     return list({id(kernel): kernel for kernel in found}.values())
 
 
@@ -60,51 +55,43 @@ def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> 
     )
 
 
-def with_members(items: list[Callee]) -> list[Kernel | Choice]:
-    """What can be built without a model: of a family all kernels, unless these are many.
+def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
+    """Every kernel and choice that the modules or files declare, in their order, each once.
 
-    Raises
-    ------
-    DeclarationError
-        There are only families, of many kernels.
-    """
-    found: list[Kernel | Choice] = []
-    left_out = []
-    for item in items:
-        if not isinstance(item, Family):
-            found.append(item)
-        elif item.count <= _MOST_MEMBERS:
-            found += item.every()
-        else:
-            left_out.append(item)
-    if not found:
-        raise no_values(left_out[0])
-    for family in left_out:
-        click.echo(f"{family.name}: a family of {family.count} kernels, left out", err=True)
-    return found
-
-
-def load_kernels(names: tuple[str, ...]) -> list[Callee]:
-    """Every kernel, choice and family that the modules or files declare, in their order.
+    They are at the module's top level, those in lists, tuples and dicts among them.
 
     Raises
     ------
     DeclarationError
         One does not exist, cannot be imported, or declares no kernel.
     """
-    found: dict[int, Callee] = {}
+    found: dict[int, Kernel | Choice] = {}
     for name in names:
         module = import_named(name)
-        kinds = (Kernel, Choice, Family)
-        kernels = [value for value in vars(module).values() if isinstance(value, kinds)]
+        kernels = [
+            item for item in flattened(vars(module).values()) if isinstance(item, Kernel | Choice)
+        ]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",
-                expected="module-level cd.Kernel objects",
+                expected="module-level cd.Kernel objects, or lists of them",
                 next_step='declare one: simple_mul = cd.Kernel("simple_mul", ...).',
             )
         found.update((id(kernel), kernel) for kernel in kernels)
     return list(found.values())
+
+
+def flattened(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and in the places of lists, tuples and dicts what these hold."""
+    waiting = [*values][::-1]
+    seen = set[int]()
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, list | tuple | dict):
+            yield value
+        elif id(value) not in seen:  # a list may hold itself
+            seen.add(id(value))
+            waiting += [*(value.values() if isinstance(value, dict) else value)][::-1]
 
 
 def import_named(name: str, what: str = "kernels") -> ModuleType:

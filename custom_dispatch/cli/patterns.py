@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from custom_dispatch.cli.kernels import import_named
+from custom_dispatch.cli.kernels import flattened, import_named
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import type_name
 
@@ -17,7 +16,7 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     """Every pattern that modules or files have, in their order, each once.
 
     A module's patterns are `everything` where it has that name; else all at its top level, those in
-    lists and tuples among them.
+    lists, tuples and dicts among them.
 
     Parameters
     ----------
@@ -32,7 +31,8 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     found: dict[int, Any] = {}
     for name in names:
         held = vars(import_named(name, "patterns"))
-        every = list(_patterns([held[_EVERYTHING]] if _EVERYTHING in held else held.values()))
+        values = [held[_EVERYTHING]] if _EVERYTHING in held else held.values()
+        every = [item for item in flattened(values) if _kind(item)]
         fitting = [item for item in every if _kind(item) in kinds]
         if not fitting:
             others = sorted({_kind(item) for item in every})
@@ -50,11 +50,3 @@ def _kind(value: Any) -> str:
     """What a pattern is called; empty for anything else. No front end is loaded for that."""
     name = type_name(value)
     return name if name in _KINDS else ""
-
-
-def _patterns(values: Any) -> Iterator[Any]:
-    for value in values:
-        if _kind(value):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _patterns(value)

@@ -28,7 +28,6 @@ from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
-from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
@@ -71,17 +70,14 @@ def _drop(kernel: int) -> None:
 
 
 def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Run a kernel, or that of a choice or a family which a call wants; see `call`."""
+    """Run a kernel, or that of a choice which a call wants; see `call`."""
     kernel = bound.kernel
     device = read_device(bound.device, of_kernel=True)
     if device in ("auto", "cuda") and len(driver_state().gpus) > 1:
         index = gpu_of((*arguments, *keywords.values()))
         device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
-    if isinstance(kernel, Family):
-        values, arguments, keywords = kernel.split(arguments, keywords)
-        kernel = kernel.kernel(**values)
-    elif isinstance(kernel, Choice):
+    if isinstance(kernel, Choice):
         from custom_dispatch.eager.call_choice import choose
 
         kernel = choose(kernel, arguments, keywords, device)

@@ -1,58 +1,24 @@
-"""What a model is compiled with: the kernels that it is given, families' members and patterns'."""
+"""What a model is compiled with: the kernels that it is given, and patterns'."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.patterns.pattern import with_own_names
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
-from custom_dispatch.kernel.family import Family, no_values
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
     from custom_dispatch.frontends.model import Model
 
 
-def members_for(
-    model: Model | None,
-    kernels: Callee | Iterable[Callee] | Library,
-    others: bool = False,
-) -> tuple[Model | None, Kernel | Choice | Iterable[Kernel | Choice] | Library]:
-    """The model and the kernels with members of families, for the values that the model gives.
-
-    Parameters
-    ----------
-    others
-        Whether further kernels may come.
-    """
-    if isinstance(kernels, Library | Kernel | Choice):
-        return model, kernels
-    items = check_callees(kernels)
-    families = [item for item in items if isinstance(item, Family)]
-    if not families:
-        return model, [item for item in items if not isinstance(item, Family)]
-    if model is None:
-        raise no_values(families[0])
-    from custom_dispatch.frontends.families import call_members
-
-    module, found = call_members(model, items)
-    if not found and not others:
-        raise LinkError(
-            f"The model calls none of the kernels: {', '.join(item.name for item in families)}.",
-            expected="a call of one of them by its name",
-            next_step="call it in the model.",
-        )
-    return module, found
-
-
 def with_replacing(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: list[Kernel | Choice] | Library,
     patterns: Sequence[Any],
     model: Model | None,
 ) -> tuple[PlacedModel, list[Kernel | Choice] | Library]:
@@ -83,8 +49,7 @@ def with_replacing(
                     next_step="build it with the kernel, or pass kernels and targets.",
                 )
         return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
-    given = [kernels] if isinstance(kernels, Kernel | Choice) else list(kernels)
-    patterns = with_own_names(patterns, given)
+    patterns = with_own_names(patterns, kernels)
     say(f"looking for the places of {len(patterns)} patterns")
-    placed = place(model, [*(pattern.item for pattern in patterns), *given], patterns)
-    return placed, [*given, *placed.called]
+    placed = place(model, [*(pattern.item for pattern in patterns), *kernels], patterns)
+    return placed, [*kernels, *placed.called]

@@ -15,7 +15,7 @@ from typing import Any
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 
@@ -40,10 +40,10 @@ class Gradients:
         It takes or gives what there is not.
     """
 
-    def __init__(self, item: Callee, backward: Any, framework: str) -> None:
+    def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:
         kernel = kernels_of(item)[0]
         self._name = item.name
-        self.arguments = [*argument_names(kernel), *(item.name for item in statics_of(item))]
+        self.arguments = argument_names(kernel)
         self.tensors = [
             name
             for name, operand in zip(argument_names(kernel), kernel.arguments, strict=True)

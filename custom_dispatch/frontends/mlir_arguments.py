@@ -52,7 +52,7 @@ def arrange(
                 if named
                 else "none: the kernel has no scalar that a call gives",
                 next_step="leave it out, or declare it; what a kernel is compiled with, a macro or "
-                "template argument, is an argument of a cd.Family.",
+                "template argument, is in its name and not in the call.",
             )
     rest = list(values)
     found: list[Any] = []

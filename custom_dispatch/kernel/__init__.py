@@ -17,7 +17,6 @@ from custom_dispatch.kernel.expr import (
     minimum,
     where,
 )
-from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Operand, Scalar, Struct
@@ -31,7 +30,6 @@ __all__ = [
     "Condition",
     "Dim",
     "Expr",
-    "Family",
     "Implementation",
     "In",
     "InOut",

@@ -6,20 +6,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel import launch as launching
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.condition import Condition, check_requires
 from custom_dispatch.kernel.expr import Dim, Expr, as_expr, dims_of, uses_device, where
-from custom_dispatch.kernel.family import Family
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, Taken, launch
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
 from custom_dispatch.kernel.operand import Operand
 from custom_dispatch.kernel.sources import check_path, declaring_directory
-from custom_dispatch.kernel.static import Static
 from custom_dispatch.kernel.structure import check_structure
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
@@ -353,18 +351,12 @@ def _operands(kernel: Kernel) -> tuple[str, ...]:
     return tuple(sorted(str(item) for item in kernel.operands if not isinstance(item, Scratch)))
 
 
-Callee: TypeAlias = "Kernel | Choice | Family"
-"""What a model may call by one name."""
-
-
-def kernels_of(item: Callee) -> tuple[Kernel, ...]:
-    """The kernels that one name stands for; of a family the one that shows how all are called."""
-    if isinstance(item, Family):
-        return (item.example,)
+def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
+    """The kernels that one name stands for."""
     return item.kernels if isinstance(item, Choice) else (item,)
 
 
-def files_of(items: Iterable[Callee]) -> list[Path]:
+def files_of(items: Iterable[Kernel | Choice]) -> list[Path]:
     """The files that declarations name: sources, objects, and tables of what was measured."""
     found: list[Path | None] = []
     for item in items:
@@ -375,8 +367,3 @@ def files_of(items: Iterable[Callee]) -> list[Path]:
         if isinstance(item, Choice):
             found.append(item.tuning)
     return [path for path in found if path is not None]
-
-
-def statics_of(item: Callee) -> tuple[Static, ...]:
-    """The compile-time arguments of its calls."""
-    return item.statics if isinstance(item, Family) else ()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import overload
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.sameness import are_same
 
@@ -25,16 +24,12 @@ class Names:
         Two of them differ, and have one name.
     """
 
-    def __init__(self, items: Iterable[Callee] = ()) -> None:
-        self._known: dict[str, Callee] = {}
+    def __init__(self, items: Iterable[Kernel | Choice] = ()) -> None:
+        self._known: dict[str, Kernel | Choice] = {}
         self.items = list(dict.fromkeys(map(self.add, items)))
         """The declarations, each once, however often it was made."""
 
-    @overload
-    def add(self, item: Kernel | Choice) -> Kernel | Choice: ...
-    @overload
-    def add(self, item: Callee) -> Callee: ...
-    def add(self, item: Callee) -> Callee:
+    def add(self, item: Kernel | Choice) -> Kernel | Choice:
         """Add a declaration, and return it, or the equal one that was there before.
 
         Raises
@@ -71,7 +66,7 @@ class Names:
             found = _renamed(item, f"_{count}")
         return self.add(found)
 
-    def _other(self, item: Callee) -> Callee | None:
+    def _other(self, item: Kernel | Choice) -> Kernel | Choice | None:
         """The first of a declaration's parts whose name another one has."""
         return next(
             (
@@ -84,11 +79,11 @@ class Names:
         )
 
 
-def _parts(item: Callee) -> tuple[Callee, ...]:
+def _parts(item: Kernel | Choice) -> tuple[Kernel | Choice, ...]:
     return (item, *item.kernels) if isinstance(item, Choice) else (item,)
 
 
-def _said(item: Callee) -> str:
+def _said(item: Kernel | Choice) -> str:
     kind = type(item).__name__.lower()
     source = getattr(item, "source", None)
     return f"a {kind}" if source is None else f"a {kind} of {source}"

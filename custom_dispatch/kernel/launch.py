@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from custom_dispatch.kernel.choice import Callee, Choice
+    from custom_dispatch.kernel.choice import Choice
+    from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.kernel.target import Target
 
 Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
@@ -60,9 +61,9 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class BoundKernel:
-    """A kernel, a choice or a family, together with how its calls run. Made by `Kernel.on`."""
+    """A kernel or a choice, together with how its calls run. Made by `Kernel.on`."""
 
-    kernel: Callee
+    kernel: Kernel | Choice
     device: str
     compiler: str = "auto"
     """What compiles its source, as of `cd.build`."""

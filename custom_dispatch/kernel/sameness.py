@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 
 
-def are_same(first: Callee, second: Callee) -> bool:
+def are_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
     """Whether two declarations say the same; references are not compared."""
     if not isinstance(first, Kernel) or not isinstance(second, Kernel):
         several = (kernels_of(first), kernels_of(second))
         return (
             type(first) is type(second)
-            and statics_of(first) == statics_of(second)
             and _preferences(first) == _preferences(second)
             and len(several[0]) == len(several[1])
             and all(map(are_same, *several))
@@ -23,7 +22,7 @@ def are_same(first: Callee, second: Callee) -> bool:
     return _parts(first) == _parts(second)
 
 
-def _preferences(item: Callee) -> tuple[object, ...]:
+def _preferences(item: Kernel | Choice) -> tuple[object, ...]:
     """What says which kernel of a choice is taken."""
     if not isinstance(item, Choice):
         return ()

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, TargetWarning
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.distinct import Names
-from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
     MAX_NAME_LENGTH,
@@ -129,39 +128,31 @@ def check_kernels(
     DeclarationError
         There are none, some are no kernels, or two that differ have one name.
     """
-    found = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
-    if found is None:
-        raise no_kernel(kernels)
-    for item in found:
-        if isinstance(item, Family):
-            raise no_values(item)
-        if not isinstance(item, Kernel | Choice):
-            raise no_kernel(item)
-    if not found:
+    items = check_callees(kernels)
+    if not items:
         raise DeclarationError(
             "No kernel is given.",
             expected="at least one cd.Kernel",
             next_step="pass the declared kernels: kernels=[simple_mul].",
         )
-    items = Names(found).items
     choices = tuple(item for item in items if isinstance(item, Choice))
     by_name = {kernel.name: kernel for item in items for kernel in kernels_of(item)}
     return list(by_name.values()), choices
 
 
-def check_callees(kernels: Any) -> list[Callee]:
-    """The kernels, choices and families that a model is given.
+def check_callees(kernels: Any) -> list[Kernel | Choice]:
+    """The kernels and choices that are given, each once.
 
     Raises
     ------
     DeclarationError
         Something else is among them, or two that differ have one name.
     """
-    given = [kernels] if isinstance(kernels, Kernel | Choice | Family) else several(kernels)
+    given = [kernels] if isinstance(kernels, Kernel | Choice) else several(kernels)
     if given is None:
         raise no_kernel(kernels)
     for item in given:
-        if not isinstance(item, Kernel | Choice | Family):
+        if not isinstance(item, Kernel | Choice):
             raise no_kernel(item)
     return Names(given).items
 

@@ -131,7 +131,9 @@ def test_patterns_of_a_framework_that_is_not_installed(
 
 def test_kernels_file_without_kernels(cli: CommandLine, work: Path) -> None:
     (work / "my.py").write_text("x = 1\n")
-    cli("build", "my.py", *BUILD).refused("`my.py` declares no kernel", "cd.Kernel")
+    cli("build", "my.py", *BUILD).refused(
+        "`my.py` declares no kernel", "module-level cd.Kernel objects, or lists of them"
+    )
 
 
 def test_malformed_declaration(cli: CommandLine, declare: Callable[..., str]) -> None:

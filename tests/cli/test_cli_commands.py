@@ -257,6 +257,18 @@ def test_files_of_two_directories_have_neighbours_of_one_name(work: Path) -> Non
     assert (first.block[0], second.block[0]) == (64, 128)
 
 
+def test_kernels_in_lists_tuples_and_dicts(cli: CommandLine, work: Path) -> None:
+    with (work / "simple_mul.py").open("a") as file:
+        file.write(
+            "def of(width): return simple_mul.with_launch(name=f'mul_w{width}', block=width)\n"
+            "kernels = [of(32), (of(64), {'wide': of(128)}), simple_mul, 'other']\n"
+            "kernels.append(kernels)\n"
+        )
+    names = [item.name for item in load_kernels(("simple_mul.py",))]
+    assert names == ["simple_mul", "simple_mul_inplace", "mul_w32", "mul_w64", "mul_w128"]
+    cli("build", "simple_mul.py", *SM_90, "--out", "o", "--report").succeeded("mul_w32", "mul_w128")
+
+
 def test_main_returns_130_when_interrupted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,29 +72,23 @@ def test_vmap_within_vmap_and_beside_derivatives() -> None:
     torch.testing.assert_close(x.grad, Y)
 
 
-def test_vmap_of_several_results_an_absent_operand_and_a_family(tmp_path: Path) -> None:
+def test_vmap_of_several_results_and_an_absent_operand(tmp_path: Path) -> None:
     (tmp_path / "both.cu").write_text(
         'extern "C" __global__ void both(const float* x, const float* bias, float* y, float* z,'
         " int n) {\n  if (threadIdx.x < n) {\n"
-        "    y[threadIdx.x] = x[threadIdx.x] * TIMES + (bias ? bias[threadIdx.x] : 0);\n"
+        "    y[threadIdx.x] = x[threadIdx.x] * 3 + (bias ? bias[threadIdx.x] : 0);\n"
         "    z[threadIdx.x] = -x[threadIdx.x];\n  }\n}\n"
     )
     n = cd.dim("n")
-
-    def made(times: int) -> cd.Kernel:
-        return cd.Kernel(
-            f"both_{times}", source=tmp_path / "both.cu", entry="both", block=32, grid=1,
-            options=[f"-DTIMES={times}"],
-            operands=[cd.In("x", "f32", [n]), cd.In("bias", "f32", [n], optional=True),
-                      cd.Out("y", "f32", [n]), cd.Out("z", "f32", [n]),
-                      cd.Scalar("n", "i32", n)],
-        )  # fmt: skip
-
-    family = cd.Family("both", made, times=[2, 3])
-    operator = cd.torch.register(family, "mapped")
-    for bias in (None, Y):
-        y, z = torch.vmap(lambda x, b=bias: operator(x, b if b is None else b[0], 3))(X)
-        torch.testing.assert_close(y, X * 3 + (0 if bias is None else bias[0]))
+    both = cd.Kernel(
+        "both", source=tmp_path / "both.cu", block=32, grid=1,
+        operands=[cd.In("x", "f32", [n]), cd.In("bias", "f32", [n], optional=True),
+                  cd.Out("y", "f32", [n]), cd.Out("z", "f32", [n]), cd.Scalar("n", "i32", n)],
+    )  # fmt: skip
+    operator = cd.torch.register(both, "mapped")
+    for rest, bias in (((), 0), ((None,), 0), ((Y[0],), Y[0])):
+        y, z = torch.vmap(lambda x, rest=rest: operator(x, *rest))(X)
+        torch.testing.assert_close(y, X * 3 + bias)
         torch.testing.assert_close(z, -X)
 
 

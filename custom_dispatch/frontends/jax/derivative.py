@@ -10,7 +10,7 @@ import jax
 from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
 from custom_dispatch.frontends.jax.primitive import no_derivative
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 
@@ -33,7 +33,9 @@ class Derivative:
         It takes or gives what there is not.
     """
 
-    def __init__(self, kernel: Callee, backward: Any, call: Callable[..., Sequence[Any]]) -> None:
+    def __init__(
+        self, kernel: Kernel | Choice, backward: Any, call: Callable[..., Sequence[Any]]
+    ) -> None:
         self._name = kernel.name
         self._gradients = Gradients(kernel, backward, "JAX")
         first = kernels_of(kernel)[0]
@@ -56,7 +58,6 @@ class Derivative:
         self,
         run: Callable[..., Sequence[Any]],
         scalars: Sequence[Any],
-        statics: Mapping[str, Any],
     ) -> Callable[..., Any]:
         """A function of arrays that runs the kernel, and whose derivative this is.
 
@@ -64,8 +65,6 @@ class Derivative:
         ----------
         scalars
             The numbers that it is called with.
-        statics
-            The compile-time arguments.
         """
         names = self._gradients
 
@@ -80,7 +79,6 @@ class Derivative:
                 # Under its own name an InOut is the argument, as the call takes it.
                 **dict(zip(names.tensors, arrays, strict=True)),
                 **dict(zip(self._scalars, scalars, strict=True)),
-                **statics,
                 **{
                     GRADIENT + name: value
                     for name, value in zip(names.results, gradients, strict=True)

@@ -23,8 +23,9 @@ from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
-from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 
@@ -34,7 +35,7 @@ class Exported:
     """A function as a model."""
 
     module: ir.Module
-    kernels: list[Callee]
+    kernels: list[Kernel | Choice]
     """Those that it calls through `cd.jax.call`."""
     parameters: Parameters | None
     """The arrays that are not in the module."""
@@ -192,7 +193,7 @@ def _place_in(error: Exception) -> str:
     return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def _kernels_in(jaxpr: Jaxpr) -> list[Callee]:
+def _kernels_in(jaxpr: Jaxpr) -> list[Kernel | Choice]:
     equations = (equation for inner in _jaxprs(jaxpr) for equation in inner.eqns)
     return Names(each.params["kernel"] for each in equations if each.primitive is primitive).items
 

@@ -13,17 +13,16 @@ from custom_dispatch.frontends.jax.derivative import Derivative
 from custom_dispatch.frontends.jax.dtypes import check_is_there
 from custom_dispatch.frontends.jax.primitive import bound_primitive, buffers_of
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
-from custom_dispatch.kernel.family import Family
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
 
 
 class Call:
-    """A kernel, a choice or a family as a function of JAX: what `cd.jax.call` returns."""
+    """A kernel or a choice as a function of JAX: what `cd.jax.call` returns."""
 
-    def __init__(self, kernel: Callee, backward: Any) -> None:
+    def __init__(self, kernel: Kernel | Choice, backward: Any) -> None:
         self.kernel = kernel
         self._derivative = None if backward is None else Derivative(kernel, backward, _call_all)
         self.__name__ = self.__qualname__ = kernel.name
@@ -38,14 +37,10 @@ class Call:
             The arguments do not fit the declaration.
         """
         kernel = self.kernel
-        statics: Mapping[str, Any] = {}
-        if isinstance(kernel, Family):
-            statics, arguments, keywords = kernel.split(arguments, keywords)
-            kernel = kernel.kernel(**statics)
         arrays, scalars = _split(kernel, _bound(kernel, arguments, keywords))
         run = bound_primitive(kernel, scalars)
         if self._derivative is not None:
-            run = self._derivative.differentiable(run, scalars, statics)
+            run = self._derivative.differentiable(run, scalars)
         results = run(*arrays)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -53,7 +48,7 @@ class Call:
         return f"cd.jax.call({self.kernel!r})"
 
 
-def call(kernel: Callee, *, backward: Any = None) -> Call:
+def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     """Make a kernel a function of JAX.
 
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
@@ -65,8 +60,7 @@ def call(kernel: Callee, *, backward: Any = None) -> Call:
     Parameters
     ----------
     kernel
-        A kernel; or a choice, of which each call takes the first that its arrays fit; or a family,
-        whose compile-time arguments are values of Python as its scalars are.
+        A kernel; or a choice, of which each call takes the first that its arrays fit.
     backward
         Its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by name what
         it needs of the arguments and results, and `grad_y` for the gradient of the result `y`. A
@@ -78,10 +72,10 @@ def call(kernel: Callee, *, backward: Any = None) -> Call:
     DeclarationError
         The kernel is none; or the backward takes or gives what there is not.
     """
-    if not isinstance(kernel, Kernel | Choice | Family):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.jax.call is given {shown(kernel)}.",
-            expected="a cd.Kernel, a cd.Choice or a cd.Family",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
     return Call(kernel, backward)

@@ -28,8 +28,9 @@ from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.frontends.symbols import functions_of, name_of
 from custom_dispatch.frontends.torch_types import builtin_type
-from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
@@ -40,16 +41,16 @@ _KERNEL = "custom_dispatch."
 class KernelNodes:
     """The nodes of a model that stand for kernels."""
 
-    kernels: Mapping[tuple[str, str], Callee]
+    kernels: Mapping[tuple[str, str], Kernel | Choice]
     """By domain and operator."""
 
-    def and_those_put(self, kernels: Iterable[Callee], domain: str) -> KernelNodes:
+    def and_those_put(self, kernels: Iterable[Kernel | Choice], domain: str) -> KernelNodes:
         """These, and those of kernels in a domain of their own."""
         found = {**self.kernels, **{(domain, kernel.name): kernel for kernel in kernels}}
         _check_names(found)
         return KernelNodes(found)
 
-    def kernel_of(self, node: onnx.NodeProto) -> Callee | None:
+    def kernel_of(self, node: onnx.NodeProto) -> Kernel | Choice | None:
         """The kernel that a node stands for."""
         return self.kernels.get((node.domain, node.op_type))
 
@@ -63,10 +64,10 @@ class Known:
         The kernels that are given, of any domain; None for those that are registered.
     """
 
-    def __init__(self, kernels: Sequence[Callee] | None) -> None:
+    def __init__(self, kernels: Sequence[Kernel | Choice] | None) -> None:
         self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
 
-    def kernel_of(self, domain: str, operator: str) -> Callee | None:
+    def kernel_of(self, domain: str, operator: str) -> Kernel | Choice | None:
         """The kernel that an operator stands for."""
         if domain in OWN_DOMAINS:
             return None
@@ -91,7 +92,7 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     DeclarationError
         Two kernels, of different domains, have one name.
     """
-    found: dict[tuple[str, str], Callee] = {}
+    found: dict[tuple[str, str], Kernel | Choice] = {}
     for node in nodes_of(graph.model.graph):
         if node.domain in OWN_DOMAINS:
             continue
@@ -105,7 +106,7 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     return KernelNodes(found)
 
 
-def _check_names(found: Mapping[tuple[str, str], Callee]) -> None:
+def _check_names(found: Mapping[tuple[str, str], Kernel | Choice]) -> None:
     for domain, name in found:
         if onnx.defs.has(name):
             raise LinkError(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import onnx
 
@@ -13,19 +12,11 @@ from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
-from custom_dispatch.kernel.family import Family
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.kernel.static import Static
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
-_STATICS = {
-    "bool": onnx.AttributeProto.INT,
-    "int": onnx.AttributeProto.INT,
-    "float": onnx.AttributeProto.FLOAT,
-    "str": onnx.AttributeProto.STRING,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +64,6 @@ def attribute_type(scalar: Scalar) -> int:
     return int(number)
 
 
-def static_type(static: Static) -> int:
-    """The type of a compile-time argument's attribute."""
-    return int(_STATICS[static.kind])
-
-
-def attribute_value(value: Any) -> Any:
-    """What an attribute holds, of which ONNX's own texts are bytes."""
-    if isinstance(value, onnx.AttributeProto):
-        value = onnx.helper.get_attribute_value(value)
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def member_of(
-    item: Callee, label: str, attributes: Mapping[str, onnx.AttributeProto]
-) -> Kernel | Choice:
-    """What a node calls: of a family, the kernel for the values that its attributes are.
-
-    Raises
-    ------
-    LinkError
-        There is none.
-    """
-    if not isinstance(item, Family):
-        return item
-    names = [static.name for static in item.statics]
-    values = {name: attribute_value(attributes[name]) for name in names if name in attributes}
-    try:
-        return item.kernel(**values)
-    except CallError as error:
-        raise _refusal(
-            f"{label}: {error.found[:1].lower()}{error.found[1:]}",
-            error.expected,
-            "correct the attribute, or add the value to the family.",
-        ) from None
-
-
 def label_of(node: onnx.NodeProto) -> str:
     """What errors call a node: "Node `norm` (mine::scale)"."""
     name = node.name or next((f"-> {item}" for item in node.output if item), "")
@@ -120,7 +75,7 @@ def label(name: str, domain: str, operator: str) -> str:
     return f"Node `{name}` ({domain}::{operator})" if domain else f"Node `{name}` ({operator})"
 
 
-def check_node(item: Callee, node: onnx.NodeProto) -> None:
+def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
     """Compare how many inputs and outputs a node has, and its attributes.
 
     All kernels of a choice have the same.
@@ -133,20 +88,17 @@ def check_node(item: Callee, node: onnx.NodeProto) -> None:
     label, kernel = label_of(node), kernels_of(item)[0]
     _check_places(label, kernel, node)
     given = {attribute.name: attribute for attribute in node.attribute}
-    member_of(item, label, given)
     scalars = scalars_of(kernel)
-    statics = [static.name for static in statics_of(item)]
     listed = ", ".join(
         f"{name} ({_NUMBERS[attribute_type(scalar)]})" for name, scalar in scalars.items()
     )
     for name, attribute in given.items():
         if name in scalars:
             _check_number(label, attribute, scalars[name])
-        elif name not in statics:
+        else:
             raise _refusal(
                 f"{label} has an attribute `{name}`.",
-                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}"
-                + (f"; and {', '.join(statics)}" if statics else ""),
+                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}",
             )
     lacking = next((name for name in scalars if name not in given), None)
     if lacking is not None:

@@ -18,18 +18,14 @@ from custom_dispatch.frontends.onnx.dtypes import type_string
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
     attribute_type,
-    attribute_value,
     buffers_of,
     infer_results,
     label,
-    member_of,
     scalars_of,
-    static_type,
     tensor_type,
 )
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
-from custom_dispatch.kernel.family import Family
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.sameness import are_same
@@ -41,18 +37,17 @@ _VERSION = 1
 _DISPLAYED = re.compile(r"\]? \((.+)\)$")
 
 _lock = threading.RLock()
-_registered: dict[tuple[str, str], Callee] = {}
+_registered: dict[tuple[str, str], Kernel | Choice] = {}
 
 
-def register(kernel: Callee, domain: str = "custom_dispatch") -> type[OpRun]:
-    """Make a kernel, or a choice or a family, an operator of ONNX: the one named after it.
+def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[OpRun]:
+    """Make a kernel or a choice an operator of ONNX: the one named after it.
 
     It is in a domain of its own, and of version 1 there.
 
     A node's inputs are the kernel's `In`s and `InOut`s, in declaration order; an optional one may
     be left out, or be "". Its attributes are the value-less `Scalar`s, all of them: FLOAT for those
-    of floating-point types, else INT; and the compile-time arguments of a family, which may also be
-    STRING, and left out where they have a default. Its outputs are the `Out`s and `InOut`s. After
+    of floating-point types, else INT. Its outputs are the `Out`s and `InOut`s. After
     this `onnx.checker` knows the operator, and `onnx.shape_inference` the types of its results:
     sizes by number, by name (`dim_param`), and `[..., n]` of any rank.
 
@@ -68,10 +63,10 @@ def register(kernel: Callee, domain: str = "custom_dispatch") -> type[OpRun]:
         The domain is ONNX's own or no name, or has an operator of that name which is not this
         kernel.
     """
-    if not isinstance(kernel, Kernel | Choice | Family):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.onnx.register is given {shown(kernel)}.",
-            expected="a cd.Kernel, a cd.Choice or a cd.Family",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
     if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:
@@ -94,13 +89,13 @@ def register(kernel: Callee, domain: str = "custom_dispatch") -> type[OpRun]:
     return _evaluated(kernel, domain)
 
 
-def registered_kernel(domain: str, operator: str) -> Callee | None:
+def registered_kernel(domain: str, operator: str) -> Kernel | Choice | None:
     """The kernel that an operator was registered for."""
     return _registered.get((domain, operator))
 
 
 @contextmanager
-def known_operators(kernels: Iterable[tuple[str, Callee]]) -> Iterator[None]:
+def known_operators(kernels: Iterable[tuple[str, Kernel | Choice]]) -> Iterator[None]:
     """Let ONNX know kernels' operators for a while, each in a domain, as far as it does not."""
     with _lock:
         added = []
@@ -123,7 +118,7 @@ def _taken(domain: str, name: str, what: str) -> DeclarationError:
     )
 
 
-def _schema(item: Callee, domain: str) -> OpSchema:
+def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
     option = OpSchema.FormalParameterOption
     kernel = kernels_of(item)[0]
     types: dict[str, list[str]] = {}
@@ -156,22 +151,13 @@ def _schema(item: Callee, domain: str) -> OpSchema:
                 required=True,
             )
             for name, scalar in scalars_of(kernel).items()
-        ]
-        + [
-            OpSchema.Attribute(
-                static.name,
-                OpSchema.AttrType(static_type(static)),
-                static.listed(),
-                required=static.default is None,
-            )
-            for static in statics_of(item)
         ],
     )
     schema.set_type_and_shape_inference_function(lambda context: _infer(item, domain, context))
     return schema
 
 
-def _infer(item: Callee, domain: str, context: Any) -> None:
+def _infer(item: Kernel | Choice, domain: str, context: Any) -> None:
     """What ONNX calls for a node: reads its inputs' types, and sets its outputs'."""
     types = [
         tensor_type(context.get_input_type(index)) if context.has_input(index) else None
@@ -179,9 +165,7 @@ def _infer(item: Callee, domain: str, context: Any) -> None:
     ]
     said = _DISPLAYED.search(str(context.get_display_name()))
     what = label(said[1] if said else "", domain, item.name)
-    given = {static.name: context.get_attribute(static.name) for static in statics_of(item)}
-    held = {name: attribute for name, attribute in given.items() if attribute is not None}
-    results = infer_results(member_of(item, what, held), what, types)
+    results = infer_results(item, what, types)
     for index, result in enumerate(results[: context.get_num_outputs()]):
         context.set_output_type(index, _type_proto(result))
 
@@ -202,7 +186,7 @@ def _type_proto(kind: TensorType) -> onnx.TypeProto:
     return made
 
 
-def _evaluated(item: Callee, domain: str) -> type[OpRun]:
+def _evaluated(item: Kernel | Choice, domain: str) -> type[OpRun]:
     """The class whose objects are nodes of a model in ONNX's reference evaluator."""
     kernel = kernels_of(item)[0]
 
@@ -217,12 +201,7 @@ def _evaluated(item: Callee, domain: str) -> type[OpRun]:
             next(rest, None) if isinstance(item, Buffer) else attributes[name]
             for name, item in zip(argument_names(kernel), kernel.arguments, strict=True)
         ]
-        statics = {
-            static.name: attribute_value(attributes[static.name])
-            for static in statics_of(item)
-            if static.name in attributes
-        }
-        result = item(*call_arguments(kernel, values), **statics)
+        result = item(*call_arguments(kernel, values))
         return result if isinstance(result, tuple) else (result,)
 
     return type(item.name, (OpRun,), {"op_domain": domain, "_run": run})

@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeVar
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.distinct import Names
-from custom_dispatch.kernel.family import Family, no_values
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, several, shown
 from custom_dispatch.kernel.operand import Scalar
@@ -113,8 +112,6 @@ def check_kernel(item: Kernel | Choice) -> Kernel:
     DeclarationError
         It is something else.
     """
-    if isinstance(item, Family):
-        raise no_values(item)
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(
             f"A pattern is given {shown(item)} for its kernel.",
@@ -134,7 +131,9 @@ def of_each(pattern: Anything) -> list[Anything]:
     return found
 
 
-def with_own_names(patterns: Sequence[Anything], called: Iterable[Callee]) -> list[Anything]:
+def with_own_names(
+    patterns: Sequence[Anything], called: Iterable[Kernel | Choice]
+) -> list[Anything]:
     """The patterns, each with a kernel whose name nothing else in the model has.
 
     Parameters

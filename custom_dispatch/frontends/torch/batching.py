@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, kernels_of
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 
 
 def map_calls(
-    item: Callee,
+    item: Kernel | Choice,
     call: Callable[..., Any],
     sizes: Callable[..., Any],
     count: int,
@@ -41,7 +41,7 @@ def map_calls(
             else value
             for operand, value, dim in zip(items, arguments, dims, strict=False)
         ]
-        results = call(*given, *arguments[len(items) :])
+        results = call(*given)
     elif count:
         each = [call(*_at(index, dims, arguments)) for index in range(count)]
         several = isinstance(each[0], tuple)

@@ -9,7 +9,7 @@ import torch
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
-from custom_dispatch.kernel.choice import Callee, Choice
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 
 
@@ -31,7 +31,9 @@ class Derivative:
         It takes or gives what there is not.
     """
 
-    def __init__(self, kernel: Callee, backward: Any, operator: Callable[[Callee], Any]) -> None:
+    def __init__(
+        self, kernel: Kernel | Choice, backward: Any, operator: Callable[[Kernel | Choice], Any]
+    ) -> None:
         self._name = kernel.name
         self._gradients = names = Gradients(kernel, backward, "PyTorch")
         self._backward = backward

@@ -28,8 +28,9 @@ from custom_dispatch.frontends.torch.states import RESET
 from custom_dispatch.frontends.torch.updates import make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.frontends.torch.writes import changes_a_value
-from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
@@ -159,7 +160,7 @@ def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
     return found
 
 
-def kernels_in(program: torch.export.ExportedProgram) -> list[Callee]:
+def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
     """The kernels that a model calls through `cd.torch.register`, each once.
 
     Raises

@@ -23,8 +23,7 @@ from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee, Choice, kernels_of, statics_of
-from custom_dispatch.kernel.family import Family
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name, shown
 from custom_dispatch.kernel.sameness import are_same
@@ -36,7 +35,7 @@ _CUDA_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class _Registered:
-    item: Callee
+    item: Kernel | Choice
     operator: Any
 
 
@@ -44,7 +43,9 @@ _lock = threading.Lock()
 _registered: dict[str, _Registered] = {}
 
 
-def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: Any = None) -> Any:
+def register(
+    kernel: Kernel | Choice, namespace: str = "custom_dispatch", *, backward: Any = None
+) -> Any:
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on one GPU, and value-less
@@ -61,8 +62,7 @@ def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: An
     ----------
     kernel
         A kernel; or a choice, whose kernels take the same kinds of numbers: each call takes the
-        first that it fits; or a family, whose compile-time arguments come behind the others, as
-        ints, floats, bools and strs.
+        first that it fits.
     namespace
         The operator's namespace.
     backward
@@ -83,10 +83,10 @@ def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: An
         The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
         which is not this kernel; or the backward takes or gives what there is not.
     """
-    if not isinstance(kernel, Kernel | Choice | Family):
+    if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(
             f"cd.torch.register is given {shown(kernel)}.",
-            expected="a cd.Kernel, a cd.Choice or a cd.Family",
+            expected="a cd.Kernel or a cd.Choice",
             next_step="pass the kernel's declaration.",
         )
     made = _register(kernel, check_name(namespace, "namespace"))
@@ -96,7 +96,7 @@ def register(kernel: Callee, namespace: str = "custom_dispatch", *, backward: An
     return made
 
 
-def _register(kernel: Callee, namespace: str) -> Any:
+def _register(kernel: Kernel | Choice, namespace: str) -> Any:
     schema = _check_schema(kernel)
     name = f"{namespace}::{kernel.name}"
     with _lock:
@@ -112,16 +112,18 @@ def _register(kernel: Callee, namespace: str) -> Any:
         entry = _Registered(kernel, None)
         entry.operator = torch.library.custom_op(
             name,
-            lambda *arguments: _run(*_whole(entry.item, arguments)),
+            lambda *arguments: _run(entry.item, _whole(entry.item, arguments)),
             mutates_args=(),
             schema=schema,
         )
-        entry.operator.register_fake(lambda *arguments: _trace(*_whole(entry.item, arguments)))
+        entry.operator.register_fake(
+            lambda *arguments: _trace(entry.item, _whole(entry.item, arguments))
+        )
         entry.operator.register_vmap(
             lambda info, dims, *arguments: map_calls(
                 entry.item,
                 entry.operator,
-                lambda *each: _trace(*_whole(entry.item, each)),
+                lambda *each: _trace(entry.item, _whole(entry.item, each)),
                 info.batch_size,
                 dims,
                 arguments,
@@ -137,7 +139,7 @@ def _register(kernel: Callee, namespace: str) -> Any:
         return entry.operator
 
 
-def _check_schema(item: Callee) -> str:
+def _check_schema(item: Kernel | Choice) -> str:
     """The operator's schema.
 
     Raises
@@ -161,18 +163,18 @@ def _check_schema(item: Callee) -> str:
                 expected=f"as `{kernels[0].name}` is: {schema_of(kernels[0])}",
                 next_step="declare scalars of the same kind: integers, floats or bools.",
             )
-    return schema_of(kernels[0], statics_of(item))
+    return schema_of(kernels[0])
 
 
-def registered_kernel(operator: Any) -> Callee | None:
-    """The kernel, choice or family that an operator of a traced model is; None for any other."""
+def registered_kernel(operator: Any) -> Kernel | Choice | None:
+    """The kernel or choice that an operator of a traced model is; None for any other."""
     if not isinstance(operator, torch._ops.OpOverload):
         return None
     known = _registered.get(operator.name())
     return None if known is None else known.item
 
 
-def operator_of(item: Callee) -> Any:
+def operator_of(item: Kernel | Choice) -> Any:
     """The operator of a kernel that a pattern puts into a model.
 
     Another kernel of its name may be registered, as of another package: then it is in another
@@ -195,19 +197,9 @@ def _taken(name: str, what: str) -> DeclarationError:
     )
 
 
-def _whole(item: Callee, arguments: Sequence[Any]) -> tuple[Kernel | Choice, Sequence[Any]]:
-    """What is called, of a family the kernel; and all arguments.
-
-    PyTorch leaves those out at the end that have their default: None of an operand, and for a
-    compile-time argument, None is its default too.
-    """
-    count = len(kernels_of(item)[0].arguments)
-    statics = statics_of(item)
-    given = (*arguments, *[None] * (count + len(statics) - len(arguments)))
-    if not isinstance(item, Family):
-        return item, given
-    values = zip(statics, given[count:], strict=True)
-    return item.kernel(**{static.name: value for static, value in values}), given[:count]
+def _whole(item: Kernel | Choice, arguments: Sequence[Any]) -> Sequence[Any]:
+    """All arguments: PyTorch leaves those out at the end that have their default, None."""
+    return (*arguments, *[None] * (len(kernels_of(item)[0].arguments) - len(arguments)))
 
 
 def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:

@@ -33,7 +33,7 @@ from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.frontends.torch.tracing import trace, variants
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Callee
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -45,7 +45,7 @@ _OF_RESULTS = {"tensor_meta", "val", "unbacked_bindings"}
 
 
 def replace_places(
-    program: torch.export.ExportedProgram, items: Any, called: Iterable[Callee] = ()
+    program: torch.export.ExportedProgram, items: Any, called: Iterable[Kernel | Choice] = ()
 ) -> tuple[torch.export.ExportedProgram, Replaced]:
     """Put kernels into a model.
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.kernel.static import Static
 
 
-def schema_of(kernel: Kernel, statics: Sequence[Static] = ()) -> str:
+def schema_of(kernel: Kernel) -> str:
     """The operator's schema: "(Tensor x, float epsilon, Tensor? bias=None) -> Tensor".
 
     A buffer is a tensor, a scalar an int, float or bool, and a struct its numbers one by one. Every
-    `Out` and `InOut` is a result; no argument is changed. Compile-time arguments come last.
+    `Out` and `InOut` is a result; no argument is changed.
     """
     names = argument_names(kernel)
     arguments = kernel.arguments
@@ -23,15 +20,8 @@ def schema_of(kernel: Kernel, statics: Sequence[Static] = ()) -> str:
     last_needed = max((i for i, item in enumerate(arguments) if not _is_optional(item)), default=-1)
     parts = []
     for index, (item, name) in enumerate(zip(arguments, names, strict=True)):
-        behind = index > last_needed and all(static.default is not None for static in statics)
-        default = "=None" if _is_optional(item) and behind else ""
+        default = "=None" if _is_optional(item) and index > last_needed else ""
         parts.append(f"{_type_of(item)} {name}{default}")
-    for index, static in enumerate(statics):
-        default = ""
-        if all(other.default is not None for other in statics[index:]):
-            value = static.default
-            default = f'="{value}"' if isinstance(value, str) else f"={value}"
-        parts.append(f"{static.kind} {static.name}{default}")
     results = ", ".join("Tensor" for _ in kernel.outputs)
     returned = results if len(kernel.outputs) == 1 else f"({results})"
     return f"({', '.join(parts)}) -> {returned}"
