@@ -175,8 +175,14 @@ def _float_to_integer(c: _Conversion) -> None:
     value, kind = c.value(), value_type(c.source)
     if c.integral not in ("", "rzi"):
         value = to_integral(b, value, c.integral, kind)
-    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
-    result = b.call_intrinsic(name, [value], [kind], int_type(bits))
+    # In plain operations: LLVM takes vectors apart for x86's conversions that saturate.
+    low = b.float_const(-(2.0 ** (bits - 1)) if signed else 0, kind)
+    high = b.float_const(2.0 ** (bits - signed), kind)
+    inside = b.select(b.fcmp("olt", value, low, kind), low, value, kind)
+    inside = b.select(b.fcmp("olt", inside, high, kind), inside, b.float_const(0, kind), kind)
+    result = b.cast("fptosi" if signed else "fptoui", inside, kind, int_type(bits))
+    largest = b.const((1 << (bits - signed)) - 1, bits)
+    result = b.select(b.fcmp("oge", value, high, kind), largest, result, int_type(bits))
     if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
         is_nan = b.fcmp("uno", value, value, kind)
         result = b.select(is_nan, b.const(1 << (bits - 1), bits), result, int_type(bits))

@@ -15,6 +15,10 @@ from custom_dispatch.cpu.builder import Builder
 from custom_dispatch.cpu.rounding import to_integral
 
 _F64 = "f64"
+_INTEGERS: Final = 1.5 * 2**52
+"""A number below 2^51 that is added to this is rounded to an integer, which is then the sum's last
+bits; NaN that was an f32 leaves them zero. LLVM converts vectors to integers one by one instead.
+"""
 
 
 def _polynomial(b: Builder, x: str, coefficients: Sequence[float]) -> str:
@@ -36,12 +40,13 @@ def exp2(b: Builder, x: str) -> str:
     low, high = b.float_const(-300, _F64), b.float_const(300, _F64)
     x = b.select(b.fcmp("olt", x, low, _F64), low, x, _F64)
     x = b.select(b.fcmp("ogt", x, high, _F64), high, x, _F64)
-    whole = to_integral(b, x, "rni", _F64)
-    part = b.binary("fsub", x, whole, _F64)
+    integers = b.float_const(_INTEGERS, _F64)
+    shifted = b.binary("fadd", x, integers, _F64)
+    part = b.binary("fsub", x, b.binary("fsub", shifted, integers, _F64), _F64)
     taylor = [math.log(2) ** k / math.factorial(k) for k in range(11, -1, -1)]
     mantissa = _polynomial(b, part, taylor)
-    exponent = b.call_intrinsic("llvm.fptosi.sat", [whole], [_F64], "i32")
-    exponent = b.binary("add", b.resize(exponent, 32, 64, signed=True), b.const(1023, 64), "i64")
+    exponent = b.cast("bitcast", shifted, _F64, "i64")
+    exponent = b.binary("add", exponent, b.const(1023, 64), "i64")
     bits = b.binary("shl", exponent, b.const(52, 64), "i64")
     return b.binary("fmul", mantissa, b.cast("bitcast", bits, "i64", _F64), _F64)
 
@@ -82,7 +87,8 @@ def _sine(b: Builder, x: str, quarter_turns: int) -> str:
     cosines = [(-1) ** k / math.factorial(2 * k) for k in range(7, -1, -1)]
     sine = b.binary("fmul", reduced, _polynomial(b, square, sines), _F64)
     cosine = _polynomial(b, square, cosines)
-    quadrant = b.call_intrinsic("llvm.fptosi.sat", [quotient], [_F64], "i64")
+    shifted = b.binary("fadd", quotient, b.float_const(_INTEGERS, _F64), _F64)
+    quadrant = b.cast("bitcast", shifted, _F64, "i64")
     if quarter_turns:
         quadrant = b.binary("add", quadrant, b.const(quarter_turns, 64), "i64")
     odd = b.resize(quadrant, 64, 1)
