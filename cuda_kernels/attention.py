@@ -13,6 +13,10 @@ what GPUs run, and runs on a CPU by itself too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
 import custom_dispatch as cd
 from cuda_kernels.shared.attention import (
     ALL_HEADS,
@@ -25,6 +29,7 @@ from cuda_kernels.shared.attention import (
     on_cpu,
     operands,
 )
+from cuda_kernels.shared.lazily import declared
 from cuda_kernels.shared.rows import C_TYPES
 from cuda_kernels.tensor_core_attention import choose, choose_cached
 from custom_dispatch.kernel.expr import Expr
@@ -74,43 +79,36 @@ def declare(
     )
 
 
-attention_f32_32 = declare("f32", 32)
-attention_f32_64 = declare("f32", 64)
-attention_f32_128 = declare("f32", 128)
-attention_f16_32 = declare("f16", 32)
-attention_f16_64 = choose("f16", 64)
-attention_f16_128 = choose("f16", 128)
-attention_bf16_32 = declare("bf16", 32)
-attention_bf16_64 = choose("bf16", 64)
-attention_bf16_128 = choose("bf16", 128)
+_TYPES = ("f32", "f16", "bf16")
+_HALVES = tuple(product(("f16", "bf16"), (64, 128)))
 
-masked_attention_f32_32 = declare("f32", 32, "queries")
-masked_attention_f32_64 = declare("f32", 64, "queries")
-masked_attention_f32_128 = declare("f32", 128, "queries")
-masked_attention_f16_32 = declare("f16", 32, "queries")
-masked_attention_f16_64 = choose("f16", 64, "queries")
-masked_attention_f16_128 = choose("f16", 128, "queries")
-masked_attention_bf16_32 = declare("bf16", 32, "queries")
-masked_attention_bf16_64 = choose("bf16", 64, "queries")
-masked_attention_bf16_128 = choose("bf16", 128, "queries")
 
-bool_masked_attention_f32_32 = declare("f32", 32, "bool")
-bool_masked_attention_f32_64 = declare("f32", 64, "bool")
-bool_masked_attention_f32_128 = declare("f32", 128, "bool")
-bool_masked_attention_f16_32 = declare("f16", 32, "bool")
-bool_masked_attention_f16_64 = choose("f16", 64, "bool")
-bool_masked_attention_f16_128 = choose("f16", 128, "bool")
-bool_masked_attention_bf16_32 = declare("bf16", 32, "bool")
-bool_masked_attention_bf16_64 = choose("bf16", 64, "bool")
-bool_masked_attention_bf16_128 = choose("bf16", 128, "bool")
+def _attention(dtype: str, dim: int, mask: str) -> cd.Kernel | cd.Choice:
+    """For f16 and bf16, and heads of 64 and 128, there are kernels that use tensor cores."""
+    return (choose if (dtype, dim) in _HALVES else declare)(dtype, dim, mask)
 
-# The result is [batch, queries, heads, dim], without a mask for each query.
-attention_by_position_f16_64 = choose("f16", 64, by_position=True)
-attention_by_position_f16_128 = choose("f16", 128, by_position=True)
-attention_by_position_bf16_64 = choose("bf16", 64, by_position=True)
-attention_by_position_bf16_128 = choose("bf16", 128, by_position=True)
 
-cached_attention_f16_64 = choose_cached("f16", 64)
-cached_attention_f16_128 = choose_cached("f16", 128)
-cached_attention_bf16_64 = choose_cached("bf16", 64)
-cached_attention_bf16_128 = choose_cached("bf16", 128)
+_TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
+    **{
+        f"{PREFIXES[mask]}attention_{dtype}_{dim}": partial(_attention, dtype, dim, mask)
+        for mask, dtype, dim in product(("keys", "queries", "bool"), _TYPES, (32, 64, 128))
+    },
+    # The result is [batch, queries, heads, dim], without a mask for each query.
+    **{
+        f"attention_by_position_{dtype}_{dim}": partial(choose, dtype, dim, by_position=True)
+        for dtype, dim in _HALVES
+    },
+    **{
+        f"cached_attention_{dtype}_{dim}": partial(choose_cached, dtype, dim)
+        for dtype, dim in _HALVES
+    },
+}
+"""`attention_f32_32`, `bool_masked_attention_bf16_128`, ..."""
+
+
+def __getattr__(name: str) -> cd.Kernel | cd.Choice:
+    return declared(globals(), _TABLE, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_TABLE]

@@ -10,11 +10,15 @@ numbers: [sentences, 1, queries, keys] and [sentences, 1, 1, keys]; batch is sen
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+
 import numpy
 
 import custom_dispatch as cd
 from cuda_kernels import attention, tensor_core_attention
 from cuda_kernels.shared.attention import PREFIXES, Array, attend, batch, keys, queries
+from cuda_kernels.shared.lazily import declared
 from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand, Scalar
 
@@ -105,52 +109,23 @@ def declare_shared(dtype: str, dim: int, mask: str) -> cd.Kernel:
     )
 
 
-flat_attention_f32_32 = declare("f32", 32)
-flat_attention_f32_64 = declare("f32", 64)
-flat_attention_f32_128 = declare("f32", 128)
-flat_attention_f16_32 = declare("f16", 32)
-flat_attention_f16_64 = declare("f16", 64)
-flat_attention_f16_128 = declare("f16", 128)
-flat_attention_bf16_32 = declare("bf16", 32)
-flat_attention_bf16_64 = declare("bf16", 64)
-flat_attention_bf16_128 = declare("bf16", 128)
+_SIZES = tuple(product(("f32", "f16", "bf16"), (32, 64, 128)))
+_TABLE = {
+    **{
+        f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}": partial(declare, dtype, dim, mask)
+        for mask, (dtype, dim) in product(("keys", "queries", "bool"), _SIZES)
+    },
+    **{
+        f"flat_{mask}_masked_attention_{dtype}_{dim}": partial(declare_shared, dtype, dim, mask)
+        for mask, (dtype, dim) in product(("shared", "key"), _SIZES)
+    },
+}
+"""`flat_attention_f32_32`, `flat_shared_masked_attention_bf16_128`, ..."""
 
-flat_masked_attention_f32_32 = declare("f32", 32, "queries")
-flat_masked_attention_f32_64 = declare("f32", 64, "queries")
-flat_masked_attention_f32_128 = declare("f32", 128, "queries")
-flat_masked_attention_f16_32 = declare("f16", 32, "queries")
-flat_masked_attention_f16_64 = declare("f16", 64, "queries")
-flat_masked_attention_f16_128 = declare("f16", 128, "queries")
-flat_masked_attention_bf16_32 = declare("bf16", 32, "queries")
-flat_masked_attention_bf16_64 = declare("bf16", 64, "queries")
-flat_masked_attention_bf16_128 = declare("bf16", 128, "queries")
 
-flat_bool_masked_attention_f32_32 = declare("f32", 32, "bool")
-flat_bool_masked_attention_f32_64 = declare("f32", 64, "bool")
-flat_bool_masked_attention_f32_128 = declare("f32", 128, "bool")
-flat_bool_masked_attention_f16_32 = declare("f16", 32, "bool")
-flat_bool_masked_attention_f16_64 = declare("f16", 64, "bool")
-flat_bool_masked_attention_f16_128 = declare("f16", 128, "bool")
-flat_bool_masked_attention_bf16_32 = declare("bf16", 32, "bool")
-flat_bool_masked_attention_bf16_64 = declare("bf16", 64, "bool")
-flat_bool_masked_attention_bf16_128 = declare("bf16", 128, "bool")
+def __getattr__(name: str) -> cd.Kernel:
+    return declared(globals(), _TABLE, name)
 
-flat_shared_masked_attention_f32_32 = declare_shared("f32", 32, "shared")
-flat_shared_masked_attention_f32_64 = declare_shared("f32", 64, "shared")
-flat_shared_masked_attention_f32_128 = declare_shared("f32", 128, "shared")
-flat_shared_masked_attention_f16_32 = declare_shared("f16", 32, "shared")
-flat_shared_masked_attention_f16_64 = declare_shared("f16", 64, "shared")
-flat_shared_masked_attention_f16_128 = declare_shared("f16", 128, "shared")
-flat_shared_masked_attention_bf16_32 = declare_shared("bf16", 32, "shared")
-flat_shared_masked_attention_bf16_64 = declare_shared("bf16", 64, "shared")
-flat_shared_masked_attention_bf16_128 = declare_shared("bf16", 128, "shared")
 
-flat_key_masked_attention_f32_32 = declare_shared("f32", 32, "key")
-flat_key_masked_attention_f32_64 = declare_shared("f32", 64, "key")
-flat_key_masked_attention_f32_128 = declare_shared("f32", 128, "key")
-flat_key_masked_attention_f16_32 = declare_shared("f16", 32, "key")
-flat_key_masked_attention_f16_64 = declare_shared("f16", 64, "key")
-flat_key_masked_attention_f16_128 = declare_shared("f16", 128, "key")
-flat_key_masked_attention_bf16_32 = declare_shared("bf16", 32, "key")
-flat_key_masked_attention_bf16_64 = declare_shared("bf16", 64, "key")
-flat_key_masked_attention_bf16_128 = declare_shared("bf16", 128, "key")
+def __dir__() -> list[str]:
+    return [*globals(), *_TABLE]

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from math import erf, pi, sqrt
 from typing import Any
 
@@ -26,6 +27,7 @@ import custom_dispatch as cd
 from cuda_kernels.shared.gemm_cpu import on_cpu
 from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.lazily import declared
 from cuda_kernels.shared.products import Rows, Tile, TileF32
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.condition import Condition
@@ -348,51 +350,23 @@ def _name(layout: str, dtype: str, activation: str, out: str) -> str:
     return "_".join(filter(None, (layout, activation, dtype, out if out != dtype else "")))
 
 
-linear_f32 = choice("linear", "f32")
-linear_f16 = choice("linear", "f16")
-linear_bf16 = choice("linear", "bf16")
-linear_relu_f32 = choice("linear", "f32", "relu")
-linear_relu_f16 = choice("linear", "f16", "relu")
-linear_relu_bf16 = choice("linear", "bf16", "relu")
-linear_silu_f32 = choice("linear", "f32", "silu")
-linear_silu_f16 = choice("linear", "f16", "silu")
-linear_silu_bf16 = choice("linear", "bf16", "silu")
-linear_gelu_erf_f32 = choice("linear", "f32", "gelu_erf")
-linear_gelu_erf_f16 = choice("linear", "f16", "gelu_erf")
-linear_gelu_erf_bf16 = choice("linear", "bf16", "gelu_erf")
-linear_gelu_tanh_f32 = choice("linear", "f32", "gelu_tanh")
-linear_gelu_tanh_f16 = choice("linear", "f16", "gelu_tanh")
-linear_gelu_tanh_bf16 = choice("linear", "bf16", "gelu_tanh")
+_TYPES = ("f32", "f16", "bf16")
+_FORMS = (
+    *product(("linear", "matmul"), _TYPES, ACTIVATIONS, [None]),
+    *product(("batch_matmul", "batch_matmul_nt"), _TYPES, [""], [None]),
+    *product(LAYOUTS, ("f16", "bf16"), [""], ["f32"]),
+)
+"""Layouts, element types, what follows, and the result's type where that is another one."""
+_TABLE = {
+    _name(layout, dtype, activation, out or dtype): partial(choice, layout, dtype, activation, out)
+    for layout, dtype, activation, out in _FORMS
+}
+"""`linear_f32`, `matmul_gelu_erf_bf16`, `batch_matmul_nt_f16_f32`, ..."""
 
-matmul_f32 = choice("matmul", "f32")
-matmul_f16 = choice("matmul", "f16")
-matmul_bf16 = choice("matmul", "bf16")
-matmul_relu_f32 = choice("matmul", "f32", "relu")
-matmul_relu_f16 = choice("matmul", "f16", "relu")
-matmul_relu_bf16 = choice("matmul", "bf16", "relu")
-matmul_silu_f32 = choice("matmul", "f32", "silu")
-matmul_silu_f16 = choice("matmul", "f16", "silu")
-matmul_silu_bf16 = choice("matmul", "bf16", "silu")
-matmul_gelu_erf_f32 = choice("matmul", "f32", "gelu_erf")
-matmul_gelu_erf_f16 = choice("matmul", "f16", "gelu_erf")
-matmul_gelu_erf_bf16 = choice("matmul", "bf16", "gelu_erf")
-matmul_gelu_tanh_f32 = choice("matmul", "f32", "gelu_tanh")
-matmul_gelu_tanh_f16 = choice("matmul", "f16", "gelu_tanh")
-matmul_gelu_tanh_bf16 = choice("matmul", "bf16", "gelu_tanh")
 
-batch_matmul_f32 = choice("batch_matmul", "f32")
-batch_matmul_f16 = choice("batch_matmul", "f16")
-batch_matmul_bf16 = choice("batch_matmul", "bf16")
-batch_matmul_nt_f32 = choice("batch_matmul_nt", "f32")
-batch_matmul_nt_f16 = choice("batch_matmul_nt", "f16")
-batch_matmul_nt_bf16 = choice("batch_matmul_nt", "bf16")
+def __getattr__(name: str) -> cd.Choice:
+    return declared(globals(), _TABLE, name)
 
-# To results of f32.
-linear_f16_f32 = choice("linear", "f16", out="f32")
-linear_bf16_f32 = choice("linear", "bf16", out="f32")
-matmul_f16_f32 = choice("matmul", "f16", out="f32")
-matmul_bf16_f32 = choice("matmul", "bf16", out="f32")
-batch_matmul_f16_f32 = choice("batch_matmul", "f16", out="f32")
-batch_matmul_bf16_f32 = choice("batch_matmul", "bf16", out="f32")
-batch_matmul_nt_f16_f32 = choice("batch_matmul_nt", "f16", out="f32")
-batch_matmul_nt_bf16_f32 = choice("batch_matmul_nt", "bf16", out="f32")
+
+def __dir__() -> list[str]:
+    return [*globals(), *_TABLE]

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.quantised_fp8 import fp8_bf16, fp8_f16
+from cuda_kernels import quantised_fp8
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.lazily import declared
 from cuda_kernels.shared.quantisation import (
     BLOCK,
     dequantise_int4,
@@ -35,8 +38,6 @@ from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Expr
 
 __all__ = [
-    "fp8_bf16",
-    "fp8_f16",
     "groups_of_q4_0",
     "quantise_fp8",
     "quantise_int4",
@@ -298,7 +299,19 @@ def declare(layout: Layout, dtype: str) -> cd.Choice:
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 
 
-q4_0_f16, q4_0_bf16 = declare(Q4_0, "f16"), declare(Q4_0, "bf16")
-q4_1_f16, q4_1_bf16 = declare(Q4_1, "f16"), declare(Q4_1, "bf16")
-int4_f16, int4_bf16 = declare(INT4, "f16"), declare(INT4, "bf16")
-int4_zeros_f16, int4_zeros_bf16 = declare(INT4_ZEROS, "f16"), declare(INT4_ZEROS, "bf16")
+_TABLE: dict[str, Callable[[], cd.Choice]] = {
+    **{
+        f"{layout.name}_{dtype}": partial(declare, layout, dtype)
+        for layout, dtype in product((Q4_0, Q4_1, INT4, INT4_ZEROS), ("f16", "bf16"))
+    },
+    **{name: partial(getattr, quantised_fp8, name) for name in ("fp8_f16", "fp8_bf16")},
+}
+"""`q4_0_f16`, `int4_zeros_bf16`, `fp8_f16`, ..."""
+
+
+def __getattr__(name: str) -> cd.Choice:
+    return declared(globals(), _TABLE, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_TABLE]

@@ -7,11 +7,13 @@ For x of f16 or bf16, of any leading dims, and fastest for few rows of it. `quan
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.shared.lazily import declared
 from cuda_kernels.shared.quantisation import BLOCK, dequantise_fp8
 from cuda_kernels.shared.rows import C_TYPES
 
@@ -107,4 +109,12 @@ def declare(dtype: str) -> cd.Choice:
     )
 
 
-fp8_f16, fp8_bf16 = declare("f16"), declare("bf16")
+_TABLE = {f"fp8_{dtype}": partial(declare, dtype) for dtype in ("f16", "bf16")}
+
+
+def __getattr__(name: str) -> cd.Choice:
+    return declared(globals(), _TABLE, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_TABLE]

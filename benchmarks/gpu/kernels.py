@@ -64,7 +64,7 @@ class Row:
 
 def kernels() -> list[cd.Kernel]:
     """Every kernel that is declared, by itself or in a choice."""
-    found = [value for module in MODULES for value in vars(module).values()]
+    found = [getattr(module, name) for module in MODULES for name in module.__dir__()]
     chosen = [kernel for value in found if isinstance(value, cd.Choice) for kernel in value.kernels]
     return [*(value for value in found if isinstance(value, cd.Kernel)), *chosen]
 

@@ -157,7 +157,7 @@ def _attentions() -> list[Case]:
 
 def _quantised() -> list[Case]:
     found = []
-    for choice in vars(quantised).values():
+    for choice in (getattr(quantised, name) for name in quantised.__dir__()):
         if not isinstance(choice, cd.Choice) or not choice.name.endswith("_f16"):
             continue
         for batch in (1, 16):

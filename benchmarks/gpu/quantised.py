@@ -76,7 +76,8 @@ class Row:
 
 def choices(only: str) -> list[cd.Choice]:
     """Every choice that is declared, with this in its name."""
-    declared = [value for value in vars(quantised).values() if isinstance(value, cd.Choice)]
+    every = [getattr(quantised, name) for name in quantised.__dir__()]
+    declared = [value for value in every if isinstance(value, cd.Choice)]
     return [choice for choice in declared if only in choice.name]
 
 

@@ -84,7 +84,8 @@ def declared() -> Iterator[tuple[str, cd.Kernel]]:
     for item in pkgutil.iter_modules(cuda_kernels.__path__):
         if item.ispkg or item.name.endswith("_patterns"):
             continue
-        for value in vars(importlib.import_module(f"cuda_kernels.{item.name}")).values():
+        module = importlib.import_module(f"cuda_kernels.{item.name}")
+        for value in (getattr(module, name) for name in module.__dir__()):
             is_one = isinstance(value, cd.Kernel)
             kernels = [value] if is_one else value.kernels if isinstance(value, cd.Choice) else ()
             for kernel in kernels:

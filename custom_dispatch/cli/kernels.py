@@ -68,9 +68,9 @@ def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
     found: dict[int, Kernel | Choice] = {}
     for name in names:
         module = import_named(name)
-        kernels = [
-            item for item in flattened(vars(module).values()) if isinstance(item, Kernel | Choice)
-        ]
+        # A module may declare some only when they are asked for, and list them all the same.
+        values = (getattr(module, item) for item in module.__dir__())
+        kernels = [item for item in flattened(values) if isinstance(item, Kernel | Choice)]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",

@@ -30,7 +30,8 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     """
     found: dict[int, Any] = {}
     for name in names:
-        held = vars(import_named(name, "patterns"))
+        module = import_named(name, "patterns")
+        held = {item: getattr(module, item) for item in module.__dir__()}
         values = [held[_EVERYTHING]] if _EVERYTHING in held else held.values()
         every = [item for item in flattened(values) if _kind(item)]
         fitting = [item for item in every if _kind(item) in kinds]

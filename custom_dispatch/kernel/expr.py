@@ -24,7 +24,8 @@ is small in memory but endless to walk."""
 class Expr:
     """An integer expression of dims. Build them with `cd.dim`, operators and `cd.ceildiv`."""
 
-    __slots__ = ()
+    __slots__ = ("_dims",)
+    _dims: tuple[Dim, ...]
     # numpy's numbers and arrays leave their operators to this class.
     __array_ufunc__ = None
 
@@ -139,6 +140,9 @@ class Dim(Expr):
 
     def __post_init__(self) -> None:
         check_name(self.name, "dim")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name
@@ -323,8 +327,21 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
     """The dims that expressions are made of, each once, in order of appearance."""
-    found = (node for expr in exprs for node in walk(expr) if isinstance(node, Dim))
-    return tuple(dict.fromkeys(found))
+    if len(exprs) == 1:
+        return _dims_in(exprs[0])
+    return tuple(dict.fromkeys(dim for expr in exprs for dim in _dims_in(expr)))
+
+
+def _dims_in(expr: Expr) -> tuple[Dim, ...]:
+    """As `dims_of` of one expression, which keeps them: they are asked for many times."""
+    if isinstance(expr, Dim):
+        return (expr,)
+    try:
+        return expr._dims
+    except AttributeError:
+        found = tuple(dict.fromkeys(dim for part in children(expr) for dim in _dims_in(part)))
+        object.__setattr__(expr, "_dims", found)
+        return found
 
 
 def uses_device(expr: Expr) -> bool:

@@ -164,40 +164,35 @@ class Kernel:
         flops: Expr | int | None = None,
         implementations: Mapping[str, Implementation] | None = None,
     ) -> None:
-        check_name(name, "kernel")
-        base = declaring_directory()
-        fields = {
-            "name": name,
-            "operands": check_operands(name, operands),
-            "block": check_block(name, block),
-            "grid": check_grid(name, grid),
-            "source": None if source is None else check_path(name, "source", source, base),
-            "objects": check_objects(name, objects, base),
-            "include_dirs": check_include_dirs(name, include_dirs, base),
-            "options": check_options(name, options),
-            "dynamic_shared_memory": check_dynamic_shared_memory(name, dynamic_shared_memory),
-            "max_registers": check_max_registers(name, max_registers),
-            "entry": name if entry is None else check_entry(name, entry),
-            "reference": _check_reference(name, reference),
-            "fallback": _check_fallback(name, fallback, reference),
-            "requires": check_requires(name, requires),
-            "flops": None if flops is None else check_flops(name, flops),
-            "implementations": check_implementations(name, implementations, base),
-        }
-        for part, value in fields.items():
-            object.__setattr__(self, part, value)
-        bounds = check_launch_bounds(name, launch_bounds, self.block)
-        object.__setattr__(self, "launch_bounds", bounds)
-        object.__setattr__(self, "cluster", check_cluster(name, cluster, self.grid))
-        if (source is None) == (not self.objects):
+        given = {part: value for part, value in locals().items() if part != "self"}
+        self._take(given, declaring_directory())
+
+    def _take(self, given: Mapping[str, Any], base: Path) -> None:
+        """Check parts and take them; then see that all go together.
+
+        Parameters
+        ----------
+        given
+            Every part by name, or those that differ from what the kernel has.
+        base
+            The directory that paths are relative to.
+        """
+        for part, check in _CHECKS.items():
+            if part in given or part in _DEPENDENT:
+                value = given[part] if part in given else getattr(self, part)
+                object.__setattr__(self, part, check(self, value, base))
+        if (self.source is None) == (not self.objects):
+            neither = self.source is None
             raise DeclarationError(
-                f"Kernel `{name}` has {'neither' if source is None else 'both'} a source "
-                f"{'nor' if source is None else 'and'} objects.",
+                f"Kernel `{self.name}` has {'neither' if neither else 'both'} a source "
+                f"{'nor' if neither else 'and'} objects.",
                 expected="one of them",
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
-        check_dims(self)
-        object.__setattr__(self, "abi", abi_of(name, self.operands))
+        if not given.keys().isdisjoint(("operands", "grid", "requires", "flops")):
+            check_dims(self)
+        if "operands" in given:
+            object.__setattr__(self, "abi", abi_of(self.name, self.operands))
         object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
 
     @cached_property
@@ -311,17 +306,8 @@ class Kernel:
         DeclarationError
             Any part is wrong by itself or together with the others.
         """
-        changes = {
-            "name": name,
-            "block": block,
-            "grid": grid,
-            "dynamic_shared_memory": dynamic_shared_memory,
-            "launch_bounds": launch_bounds,
-            "max_registers": max_registers,
-            "cluster": cluster,
-            "options": options,
-        }
-        return self._again(**{part: new for part, new in changes.items() if new is not None})
+        given = {part: value for part, value in locals().items() if part != "self"}
+        return self._again(**{part: new for part, new in given.items() if new is not None})
 
     def requiring(self, conditions: Sequence[Condition]) -> Kernel:
         """The same kernel, for calls of which more has to hold."""
@@ -329,27 +315,11 @@ class Kernel:
 
     def _again(self, **changes: Any) -> Kernel:
         """The same declaration with some of its parts replaced."""
-        parts: dict[str, Any] = {
-            "name": self.name,
-            "operands": self.operands,
-            "block": self.block,
-            "grid": self.grid,
-            "source": self.source,
-            "objects": {str(target): path for target, path in self.objects} or None,
-            "include_dirs": self.include_dirs,
-            "options": self.options,
-            "dynamic_shared_memory": self.dynamic_shared_memory,
-            "launch_bounds": self.launch_bounds,
-            "max_registers": self.max_registers,
-            "cluster": self.cluster,
-            "entry": self.entry,
-            "reference": self.reference,
-            "fallback": self.fallback,
-            "requires": self.requires,
-            "flops": self.flops,
-            "implementations": {str(target): item for target, item in self.implementations},
-        }
-        return Kernel(**parts | changes)
+        found = object.__new__(Kernel)
+        for part in (*_CHECKS, "abi"):
+            object.__setattr__(found, part, getattr(self, part))
+        found._take(changes, Path())  # paths that are there are absolute
+        return found
 
     def _variant(self, implementation: tuple[Target, Implementation]) -> tuple[Target, Kernel]:
         target, item = implementation
@@ -392,3 +362,35 @@ def _check_fallback(
         expected="reference=, a function of the kernel's inputs that returns its outputs",
         next_step="declare the reference, or leave fallback out.",
     )
+
+
+# What each part has to be, in the order in which mistakes are told. A new part of declarations is
+# a parameter of `__init__` with its documentation, a field, and a line here.
+_CHECKS: Mapping[str, Callable[[Kernel, Any, Path], Any]] = {
+    "name": lambda _, given, __: check_name(given, "kernel"),
+    "operands": lambda kernel, given, _: check_operands(kernel.name, given),
+    "block": lambda kernel, given, _: check_block(kernel.name, given),
+    "grid": lambda kernel, given, _: check_grid(kernel.name, given),
+    "source": lambda kernel, given, base: (
+        None if given is None else check_path(kernel.name, "source", given, base)
+    ),
+    "objects": lambda kernel, given, base: check_objects(kernel.name, given, base),
+    "include_dirs": lambda kernel, given, base: check_include_dirs(kernel.name, given, base),
+    "options": lambda kernel, given, _: check_options(kernel.name, given),
+    "dynamic_shared_memory": lambda kernel, given, _: check_dynamic_shared_memory(
+        kernel.name, given
+    ),
+    "max_registers": lambda kernel, given, _: check_max_registers(kernel.name, given),
+    "entry": lambda kernel, given, _: (
+        kernel.name if given is None else check_entry(kernel.name, given)
+    ),
+    "reference": lambda kernel, given, _: _check_reference(kernel.name, given),
+    "fallback": lambda kernel, given, _: _check_fallback(kernel.name, given, kernel.reference),
+    "requires": lambda kernel, given, _: check_requires(kernel.name, given),
+    "flops": lambda kernel, given, _: None if given is None else check_flops(kernel.name, given),
+    "implementations": lambda kernel, given, base: check_implementations(kernel.name, given, base),
+    "launch_bounds": lambda kernel, given, _: check_launch_bounds(kernel.name, given, kernel.block),
+    "cluster": lambda kernel, given, _: check_cluster(kernel.name, given, kernel.grid),
+}
+_DEPENDENT = ("launch_bounds", "cluster")
+"""Parts that others decide about: the block, and the grid."""

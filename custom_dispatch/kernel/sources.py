@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError
@@ -16,7 +17,12 @@ def declaring_directory() -> Path:
     """The directory of the file that declares a kernel; the working directory at a prompt."""
     frame = sys._getframe(2)
     file = frame.f_globals.get("__file__")
-    return Path(file).resolve().parent if isinstance(file, str) else Path.cwd()
+    return _directory_of(file) if isinstance(file, str) else Path.cwd()
+
+
+@lru_cache(maxsize=256)
+def _directory_of(file: str) -> Path:
+    return Path(file).resolve().parent
 
 
 def check_path(

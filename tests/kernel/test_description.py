@@ -30,7 +30,8 @@ def _all_kernels() -> list[cd.Kernel]:
     found = [*samples.ALL, *signatures.ALL, *optional.ALL, *templates.ALL]
     for item in pkgutil.iter_modules(cuda_kernels.__path__):
         module = importlib.import_module(f"cuda_kernels.{item.name}")
-        found += [value for value in vars(module).values() if isinstance(value, cd.Kernel)]
+        every = [getattr(module, name) for name in module.__dir__()]
+        found += [value for value in every if isinstance(value, cd.Kernel)]
     return found
 
 
