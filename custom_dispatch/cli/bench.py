@@ -173,9 +173,11 @@ def _open(
     outputs: tuple[Path | None, ...],
 ) -> tuple[bytes, dict[str, Any]]:
     """The module, and what its function is opened with."""
+    from custom_dispatch.cli.kernels import load_members
     from custom_dispatch.errors import CallError, ModuleFileError
     from custom_dispatch.files import read_bytes
     from custom_dispatch.kernel.choice import files_of
+    from custom_dispatch.kernel.names import chosen
 
     path = Path(subject)
     if path.suffix == ".vmfb":
@@ -194,7 +196,8 @@ def _open(
             expected="--kernel, or a .vmfb file with functions",
             next_step=f"write --kernel {function}.",
         )
-    kernel = _kernel(subject, name)
+    kernels = {kernel.name: kernel for kernel in load_members((subject,))}
+    kernel = chosen(f"`{subject}` declares", kernels, name, "kernel", "--kernel NAME")
     check_outputs(*outputs, inputs=files_of([kernel]))
     kind, reason = device_for(device)
     with progress(f"building {kernel.name}"):
@@ -218,29 +221,6 @@ def device_for(wanted: str) -> tuple[str, str]:
     if wanted != "auto":
         raise DeviceError(problem)
     return "cpu", problem
-
-
-def _kernel(subject: str, name: str | None) -> Kernel:
-    from custom_dispatch.cli.kernels import load_members
-    from custom_dispatch.errors import CallError
-
-    kernels = {kernel.name: kernel for kernel in load_members((subject,))}
-    known = ", ".join(kernels)
-    if name is None and len(kernels) == 1:
-        return next(iter(kernels.values()))
-    if name is None:
-        raise CallError(
-            f"`{subject}` declares {len(kernels)} kernels: {known}.",
-            expected="one of them to be chosen",
-            next_step="give --kernel NAME.",
-        )
-    if name not in kernels:
-        raise CallError(
-            f"`{subject}` declares no kernel `{name}`.",
-            expected=f"one of {known}",
-            next_step="correct the kernel's name.",
-        )
-    return kernels[name]
 
 
 def _compile(kernel: Kernel, kind: str, how: BuildOptions) -> bytes:

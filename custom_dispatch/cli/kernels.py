@@ -19,6 +19,7 @@ from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import chosen
 
 _PACKAGE = Path(__file__).parents[1]
 _CUDA = ".cu"
@@ -35,24 +36,14 @@ def load_members(names: tuple[str, ...]) -> list[Kernel]:
 
 def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> Choice:
     """The choice of a file or module that has a name, or the only one there is."""
-    declared = load_kernels((subject,))
-    found = {item.name: item for item in declared if isinstance(item, Choice)}
-    other = next((type(item).__name__ for item in declared if item.name == name), "")
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name in found:
-        return found[name]
-    known = ", ".join(found)
-    raise CallError(
-        f"`{subject}` declares "
-        + (f"{len(found)} choices: {known}." if name is None and found else "")
-        + (f"no choice `{name}`" if name is not None else "" if found else "no choice.")
-        + ("" if name is None else f": it is a cd.{other} by itself." if other else "."),
-        expected=f"one of {known}" if found else "a cd.Choice of the kernels to be compared",
-        next_step=f"give {option}."
-        if found
-        else 'write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
-    )
+    found = {item.name: item for item in load_kernels((subject,)) if isinstance(item, Choice)}
+    if not found:
+        raise CallError(
+            f"`{subject}` declares no choice.",
+            expected="a cd.Choice of the kernels to be compared",
+            next_step='write gemm = cd.Choice("gemm", [...], tuning="gemm.tuning.json").',
+        )
+    return chosen(f"`{subject}` declares", found, name, "choice", option)
 
 
 def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:

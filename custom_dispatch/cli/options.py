@@ -99,6 +99,13 @@ function_option = click.option(
 )
 
 
+def shape_option(what: str) -> Callable[[Command], Command]:
+    """Sizes of a kernel's dims, as `parse_sizes` reads them."""
+    return click.option(
+        "--shape", "-s", "shapes", multiple=True, metavar="NAME=SIZE,...", help=what
+    )
+
+
 def device_option_for(what: str) -> Callable[[Command], Command]:
     """The name of a device; whether there is one is asked where it is used."""
     return click.option(

@@ -19,6 +19,7 @@ from custom_dispatch.cli.options import (
     progress,
     repetitions_option,
     seconds_option,
+    shape_option,
     timeout_option,
 )
 from custom_dispatch.cli.told import json_file, json_option, tell
@@ -39,13 +40,8 @@ _MOST_TABLES = 8
     shell_complete=complete_choices,
     help="The choice of KERNELS; may be left out for the only one.",
 )
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="NAME=SIZE,...",
-    help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others.",
+@shape_option(
+    "Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others."
 )
 @click.option(
     "--scalar",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from custom_dispatch.errors import CustomDispatchError, DeclarationError
+from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 
 # IREE replaces every other character of an exported name by "_" but looks the original up at run
 # time, so such a kernel would compile and never be found (iree/compiler/.../sanitizeSymbolName).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_SHOWN = 80
 _FRAMEWORKS = ("torch", "jax", "onnx")
+Found = TypeVar("Found")
 MAX_NAME_LENGTH = 200
 """Characters: with an architecture and a suffix the file name stays below the 255 bytes that file
 systems allow."""
@@ -78,6 +79,43 @@ def is_list(value: object) -> bool:
 def is_one_of(value: object, words: Collection[str]) -> bool:
     """Whether a value is one of some words; an array is not asked, which compares by element."""
     return isinstance(value, str) and value in words
+
+
+def chosen(
+    owner: str, found: Mapping[str, Found], name: str | None, kind: str, option: str
+) -> Found:
+    """One of several things by its name; without a name the only one that there is.
+
+    Parameters
+    ----------
+    owner
+        What has them, and the verb, for errors: "`kernels.py` declares".
+    kind
+        What each is: "kernel".
+    option
+        How its name is given: "--kernel NAME".
+
+    Raises
+    ------
+    CallError
+        There is none of that name; or no name is given, and there are several or none.
+    """
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name is not None and is_one_of(name, found):
+        return found[name]
+    known = ", ".join(found)
+    if name is None and found:
+        raise CallError(
+            f"{owner} {len(found)} {kind}s: {known}.",
+            expected="one of them to be chosen",
+            next_step=f"give {option}.",
+        )
+    raise CallError(
+        f"{owner} no {kind}" + ("." if name is None else f" `{name}`."),
+        expected=f"one of {known}" if found else f"at least one {kind}",
+        next_step="correct the name." if found else f"give what has a {kind}.",
+    )
 
 
 def check_switch(value: object, name: str) -> bool:

@@ -15,6 +15,7 @@ from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import chosen
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.cuda_order import wait_for_stream
 from custom_dispatch.runtime.device import Device, devices, hal_device
@@ -89,27 +90,11 @@ class Program:
         Raises
         ------
         CallError
-            No name is given, and the module has several functions, or none.
-        DeviceError
-            The module has none of that name; the message lists those it has.
+            The module has none of that name; or no name is given, and it has several, or none.
         """
-        if name is None and len(self._functions) == 1:
-            return next(iter(self._functions.values()))
-        if name is None:
-            raise CallError(
-                f"{sentence(self.label)} has {len(self._functions)} functions: "
-                f"{', '.join(self._functions)}.",
-                expected="one of them to be chosen",
-                next_step="give its name, on the command line --function NAME.",
-            )
-        if name not in self._functions:
-            known = ", ".join(self._functions) or "none"
-            raise DeviceError(
-                f"{sentence(self.label)} has no function `{name}`.",
-                expected=f"one of {known}",
-                next_step="correct the function's name.",
-            )
-        return self._functions[name]
+        owner = f"{sentence(self.label)} has"
+        how = "its name, on the command line --function NAME"
+        return chosen(owner, self._functions, name, "function", how)
 
     def report(self) -> ProgramReport:
         """What it consists of: per function the kernels that it dispatches and how often, per

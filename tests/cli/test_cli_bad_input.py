@@ -272,7 +272,9 @@ def test_wrong_arguments(
 
 
 def test_unknown_function(cli: CommandLine, vmfb: Path) -> None:
-    cli("run", vmfb, "-f", "no").refused("has no function `no`", "mixed_invocation")
+    cli("run", vmfb, "-f", "no").refused(
+        "has no function `no`.\n  expected: one of mixed_invocation\n  next step: correct the name."
+    )
 
 
 def test_cuda_without_a_driver(cli: CommandLine, vmfb: Path) -> None:

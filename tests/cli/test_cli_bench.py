@@ -120,7 +120,7 @@ def test_given_inputs_of_a_kernel_bind_its_dims(adding: Path, cli: CommandLine) 
         (("mixed.vmfb", "-i", "8yf32", "-i", "8xf32"), ("'8yf32' is not an input",)),
         (("mixed.vmfb", "-d", "n=8", *("-i", "8xf32") * 2), ("`n`, which no --input uses",)),
         (("simple_mul.py",), ("declares 2 kernels", "give --kernel NAME")),
-        (("simple_mul.py", "--kernel", "none"), ("declares no kernel `none`",)),
+        (("simple_mul.py", "--kernel", "none"), ("declares no kernel `none`", "correct the name")),
         (("simple_mul.py", "--function", "simple_mul"), ("--function is given for the kernels",)),
         (("simple_mul.py", "--kernel", "simple_mul"), ("needs a value for `n`", "--dims n=1024")),
         (("simple_mul.py", "--kernel", "simple_mul", "-d", "n=8,m=2"), ("has no dim `m`",)),

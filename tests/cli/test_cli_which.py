@@ -54,7 +54,7 @@ def test_it_is_told_as_a_table_and_as_json(kernels: Path, cli: CommandLine) -> N
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("alone", "-s", "n=8"), "declares no choice `alone`: it is a cd.Kernel by itself."),
+        (("alone", "-s", "n=8"), "declares no choice `alone`.\n  expected: one of both"),
         (("other", "-s", "n=8"), "declares no choice `other`."),
         (("both",), "Choice `both` needs `n`."),
         (("both", "-s", "n=8,m=1"), "Choice `both` has no dim `m`."),

@@ -190,6 +190,18 @@ def test_a_call_that_does_not_fit_is_refused(what: str) -> None:
     assert "next step: " in message
 
 
+def test_a_function_that_is_not_there_is_a_call_that_fails(mixed: CompiledModule) -> None:
+    program = cd.load(mixed, "cpu")
+    for name in ("g", ["g"]):
+        with pytest.raises(CallError) as caught:
+            program.function(name)  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            f"The module has no function `{name}`.\n"
+            "  expected: one of mixed_invocation\n"
+            "  next step: correct the name."
+        )
+
+
 def test_a_loaded_function_refuses_what_does_not_fit(mixed: CompiledModule) -> None:
     function = cd.load(mixed, "cpu").mixed_invocation
     kind = "(tensor<?xf32>, tensor<?xf32>) -> (tensor<?xf32>)"
