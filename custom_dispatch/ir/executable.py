@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from custom_dispatch.cpu.cpu_kernel import CpuCode
 from custom_dispatch.ir.arithmetic import Arithmetic, capability
@@ -43,6 +44,8 @@ class CpuVariant:
     """What it was translated from; its kernels have the same symbols."""
     code: CpuCode
     """The content of its `builtin.module`."""
+    digest: str = ""
+    """Of that content, where it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,9 @@ class Executable:
         """The same with an empty CPU variant: what the host's code has to know of it."""
         if self.cpu is None:
             return self
-        return replace(self, cpu=replace(self.cpu, code=replace(self.cpu.code, text="")))
+        code = self.cpu.code
+        digest = sha256(code.text.encode()).hexdigest()
+        return replace(self, cpu=replace(self.cpu, code=replace(code, text=""), digest=digest))
 
     def ordinal_of(self, item: Object) -> int:
         """Which of the targets an object is for; of a fatbin's the first, the best."""
@@ -178,8 +183,8 @@ def write_executable(executable: Executable, reference: ObjectReference) -> str:
         if executable.checked:
             write_findings_export(inner, len(executable.kernels))
         code = executable.cpu.code.text.rstrip()
-        # IREE makes one of executables that look the same; two without their code would.
-        name = f"attributes {{custom_dispatch.code_of = {quote(executable.symbol)}}} "
+        # IREE makes one of executables that look the same, as kernels of a choice often do.
+        name = f"attributes {{custom_dispatch.code = {quote(executable.cpu.digest)}}} "
         inner.line(f"  builtin.module {'' if code else name}{{")
         inner.lines.append(code)
         inner.line("  }")

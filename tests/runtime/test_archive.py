@@ -6,6 +6,9 @@ import io
 import random
 import zipfile
 from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
@@ -41,6 +44,24 @@ def test_the_images_are_those_that_the_manifest_names(mixed: CompiledModule) -> 
         sha256(image).hexdigest() for item in cuda_executables(mixed.bytes) for image in item.images
     }
     assert {item.sha256 for item in manifest.objects} <= held
+
+
+def test_kernels_that_are_one_code_on_the_cpu_are_compiled_once(tmp_path: Path) -> None:
+    """As the matrix products of a choice are, which are code of their own on GPUs."""
+    text = 'extern "C" __global__ void twice(const float* x, float* y) { *y = 2 * *x; }'
+    (tmp_path / "twice.cu").write_text(text)
+
+    def kernel(name: str) -> cd.Kernel:
+        operands = [cd.In("x", "f32", [1]), cd.Out("y", "f32", [1])]
+        source = tmp_path / "twice.cu"
+        return cd.Kernel(name, source=source, entry="twice", operands=operands, block=1, grid=1)
+
+    module = cd.compile(None, [kernel("first"), kernel("second")], ["cpu"])
+    with zipfile.ZipFile(io.BytesIO(module.bytes)) as archive:
+        assert [part.kind for part in parts_of(archive)] == ["host code", "CPU"]
+    program = cd.load(module, "cpu")
+    x = np.ones(1, np.float32)
+    assert [np.asarray(f(x)).item() for f in (program.first, program.second)] == [2, 2]
 
 
 def test_machine_code_is_found_as_it_was_built() -> None:
