@@ -15,7 +15,6 @@ import numpy
 from custom_dispatch.eager.call_arguments import (
     check_launch,
     check_value,
-    match_arguments,
     take_out,
 )
 from custom_dispatch.eager.prepared import PreparedCall
@@ -30,6 +29,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel
+from custom_dispatch.kernel.passed import match_arguments
 from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
 from custom_dispatch.runtime.device import device_of, device_problem
 from custom_dispatch.runtime.device_array import DeviceArray

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from custom_dispatch.eager.call import kind_of_device, target_for_gpu
-from custom_dispatch.eager.call_arguments import match_arguments
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
@@ -16,6 +15,7 @@ from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.passed import match_arguments
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.runtime.numbers import number_for

@@ -184,9 +184,9 @@ def test_a_derivative_that_is_none_is_refused() -> None:
 def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
     x, weight = arrays(5)
     assert refusal(norm, x, weight) == (
-        "Kernel `row_norm` is called with 2 arguments and without `epsilon`.\n"
-        "  expected: 3: x, weight, epsilon\n"
-        "  next step: pass each of them once."
+        "Kernel `row_norm` is called without `epsilon`.\n"
+        "  expected: row_norm(x, weight, epsilon)\n"
+        "  next step: pass every input."
     )
     assert refusal(jax.jit(norm), x, weight, 1e-5) == (
         "Kernel `row_norm`: the scalar `epsilon` is computed by the traced function.\n"
@@ -203,6 +203,17 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
     assert refusal(norm, x, weight, "small").startswith(
         "Kernel `row_norm`: the scalar `epsilon` is 'small'."
     )
+    polynomial = cd.Kernel(
+        "polynomial", source="polynomial.cu", block=1, grid=1,
+        operands=[cd.In("x", "f32", [4]), cd.Out("y", "f32", [4]),
+                  cd.Struct("curve", c=("f32", 3)), cd.Scalar("scale", "f32")],
+    )  # fmt: skip
+    for c in ([1, 2], [1, 2, 3, 4], 5):  # else `scale` would be one of these
+        assert refusal(cd.jax.call(polynomial), numpy.zeros(4, numpy.float32), {"c": c}, 2.0) == (
+            f"Operand `curve` of kernel `polynomial`: field `c` is {c}.\n"
+            "  expected: 3 numbers for f32[3]\n"
+            "  next step: pass a list of them."
+        )
     doubles = cd.Kernel(
         "doubles", source="doubles.cu", block=1, grid=1,
         operands=[cd.In("x", "f64", [4]), cd.Out("y", "f64", [4])],

@@ -17,6 +17,7 @@ from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
+from custom_dispatch.kernel.passed import match_arguments, struct_numbers
 
 
 class Call:
@@ -94,26 +95,8 @@ def _bound(
     kernel: Kernel | Choice, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments by name."""
-    names = [item.name for item in kernel.inputs]
-    values = dict(zip(names, arguments, strict=False))
-    wrong = len(arguments) > len(names) or any(
-        name not in names or name in values for name in keywords
-    )
-    values.update(keywords)
-    missing = [
-        item.name
-        for item in kernel.inputs
-        if item.name not in values and not (isinstance(item, Buffer) and item.optional)
-    ]
-    if wrong or missing:
-        given = [*(["positional"] * len(arguments)), *keywords]
-        raise CallError(
-            f"Kernel `{kernel.name}` is called with {len(given)} arguments"
-            + (f" and without `{missing[0]}`." if missing else "."),
-            expected=f"{len(names)}: {', '.join(names)}",
-            next_step="pass each of them once.",
-        )
-    return {name: values.get(name) for name in names}
+    found = match_arguments(kernel, arguments, keywords)
+    return {item.name: value for item, value in zip(kernel.inputs, found, strict=True)}
 
 
 def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
@@ -133,7 +116,13 @@ def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any],
         elif isinstance(operand, Scalar):
             numbers.append(_number(kernel, operand.name, value))
         elif isinstance(operand, Struct):
-            numbers += _fields(kernel, operand, value)
+            what = f"operand `{operand.name}` of kernel `{kernel.name}`"
+            numbers += [
+                _number(kernel, leaf.scalar.name, number)
+                for leaf, number in zip(
+                    operand.leaves, struct_numbers(operand, value, what), strict=True
+                )
+            ]
     return arrays, tuple(numbers)
 
 
@@ -172,20 +161,6 @@ def _kernel_for(item: Kernel | Choice, values: Mapping[str, Any]) -> Kernel:
         ):
             return kernel
     return kernels[0]
-
-
-def _fields(kernel: Kernel, struct: Struct, value: Any) -> list[Any]:
-    if not isinstance(value, Mapping) or set(value) != {field.name for field in struct.fields}:
-        raise CallError(
-            f"Kernel `{kernel.name}`: `{struct.name}` is {shown(value)}.",
-            expected=f"a mapping of {', '.join(field.name for field in struct.fields)}",
-            next_step="pass a dict.",
-        )
-    found: list[Any] = []
-    for field in struct.fields:
-        items = [value[field.name]] if field.count is None else list(value[field.name])
-        found += [_number(kernel, f"{struct.name}.{field.name}", item) for item in items]
-    return found
 
 
 def _number(kernel: Kernel, name: str, value: Any) -> float | int | bool:
