@@ -15,7 +15,7 @@ from types import ModuleType
 
 from iree.compiler._mlir_libs import _mlir
 
-_WITHOUT_CLASSES = ("chlo", "stablehlo", "torch", "torch_c")
+_WITHOUT_CLASSES = ("chlo", "iree_linalg_ext", "ml_program", "stablehlo", "torch", "torch_c", "ub")
 
 
 @cache

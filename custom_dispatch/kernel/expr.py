@@ -309,20 +309,20 @@ def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside one."""
-    match expr:
-        case Binary(_, left, right):
-            return left, right
-        case Where(condition, if_true, if_false):
-            return condition.left, condition.right, if_true, if_false
-        case _:
-            return ()
+    if isinstance(expr, Binary):
+        return expr.left, expr.right
+    if isinstance(expr, Where):
+        return expr.condition.left, expr.condition.right, expr.if_true, expr.if_false
+    return ()
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything inside it."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(children(node))
 
 
 def dims_of(*exprs: Expr) -> tuple[Dim, ...]:

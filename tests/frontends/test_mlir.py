@@ -251,7 +251,9 @@ def test_what_is_not_there_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -
         "  %0 = chlo.tan %a : tensor<4xf32> -> tensor<4xf32>\n"
         "  %1 = stablehlo.add %0, %0 : tensor<4xf32>\n"
         "  %2 = stablehlo.add %1, %0 : tensor<4xf32>\n"
-        "  return %2 : tensor<4xf32>\n"
+        "  %p = ub.poison : tensor<4xf32>\n"
+        "  %3 = stablehlo.add %2, %p : tensor<4xf32>\n"
+        "  return %3 : tensor<4xf32>\n"
         "}"
     )
     asked: list[str] = []

@@ -13,6 +13,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels.attention import declare
 from cuda_kernels.torch_patterns import everything
+from custom_dispatch.frontends.torch import tracing
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 
@@ -223,3 +224,38 @@ def test_the_kernels_themselves_load_no_pytorch() -> None:
         "import sys, cuda_kernels.attention, cuda_kernels.rotary; sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_a_model_cannot_have_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports of functions take the time: none of other masks, ranks and optional operands."""
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = torch.nn.LayerNorm(SIZE, bias=False)
+
+        def forward(self, x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+            return self.norm(functional.scaled_dot_product_attention(x, x, x, seen))
+
+    exported: list[tuple[str, tuple[str, ...], int]] = []
+    export = tracing._export
+
+    def noted(pattern: Any, function: Any, names: Any, leading: int, which: int) -> Any:
+        exported.append((pattern.kernel.name, names, leading))
+        return export(pattern, function, names, leading, which)
+
+    monkeypatch.setattr(tracing, "_export", noted)
+    tracing.trace.cache_clear()
+    given = (torch.randn(2, 3, 5, SIZE), torch.ones(2, 1, 5, 5, dtype=torch.bool))
+    found = replace_places(export_model(Model().eval(), given, None), [everything])[1]
+    assert sorted(item.kernel for item in found) == [
+        "bool_masked_attention_f32_32",
+        "layer_norm_f32",
+    ]
+    assert {names[3:] for name, names, _ in exported if "attention" in name} == {
+        ("mask",),
+        ("mask", "scale"),
+    }
+    assert all("bool" in name for name, _, _ in exported if "attention" in name)
+    norms = {item for item in exported if "norm" in item[0]}
+    assert norms == {("layer_norm_f32", ("x", "epsilon", "weight"), 3)}

@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.arguments import check_arguments
+from custom_dispatch.frontends.dialects import end_searches
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.operations import create, operations_of
@@ -211,8 +212,8 @@ def _jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def _parsed(exported: Any) -> ir.Module:
-    context = ir.Context()
-    with context, ir.Location.unknown():
+    end_searches()
+    with ir.Context(), ir.Location.unknown():
         try:
             return ir.Module.parse(exported.mlir_module())
         except ir.MLIRError as error:

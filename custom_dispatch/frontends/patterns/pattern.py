@@ -165,12 +165,6 @@ def alike(pattern: Anything) -> list[list[Anything]]:
     return list(groups.values())
 
 
-def first_alike(pattern: Anything) -> Anything:
-    """The pattern for the first kernel of a choice that has the operands of this one's."""
-    operands = list(map(str, pattern.kernel.operands))
-    return next(one for one in of_each(pattern) if list(map(str, one.kernel.operands)) == operands)
-
-
 def is_by_name(value: object) -> bool:
     """Whether a value is a mapping from texts, or None for an empty one."""
     return value is None or (

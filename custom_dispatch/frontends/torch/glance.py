@@ -15,30 +15,28 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.pattern import first_alike
-from custom_dispatch.frontends.torch.graph import may_be_identity, tensor_of
+from custom_dispatch.frontends.torch.graph import arguments_of, may_be_identity, tensor_of
+from custom_dispatch.frontends.torch.matching import VIEWS
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.tracing import example_values
 
+Form = tuple[Any, tuple[tuple[str, bool], ...]]
+"""An operation, and the tensors that it is given but need not be: their names, whether of bools."""
 
-def share_of_operations(
-    pattern: Pattern, function: Computes, names: tuple[str, ...], nodes: Iterable[torch.fx.Node]
-) -> float:
-    """How many of a function's operations are among those of a graph, from 0 to 1.
 
-    1 where that is not known, and of required patterns: what is wrong with these is to be said.
-    """
-    wanted = None if pattern.required else _operations(first_alike(pattern), function, names)
-    if not wanted:
-        return 1.0
-    there = Counter(node.target for node in nodes if node.op == "call_function")
-    return (wanted & there).total() / wanted.total()
+def forms_of(nodes: Iterable[torch.fx.Node]) -> Counter[Form]:
+    """The operations of a graph but for views, each as often as it has it."""
+    return Counter(
+        (node.target, _given(node))
+        for node in nodes
+        if isinstance(node.target, torch._ops.OpOverload) and node.target not in VIEWS
+    )
 
 
 @functools.lru_cache(maxsize=1024)
-def _operations(
+def operations_of(
     pattern: Pattern, function: Computes, names: tuple[str, ...]
-) -> Counter[Any] | None:
+) -> Counter[Form] | None:
     """A function's operations, but for those that may be none; None where PyTorch cannot say."""
     values = example_values(pattern, names)
     try:
@@ -48,13 +46,21 @@ def _operations(
             )(*values)
     except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
         return None
-    return Counter(
-        node.target
+    return forms_of(
+        node
         for node in module.graph.nodes
-        if isinstance(node.target, torch._ops.OpOverload)
-        and not may_be_identity(node.target)
-        and _is_of_floats(node)
+        if not may_be_identity(node.target) and _is_of_floats(node)
     )
+
+
+def _given(node: torch.fx.Node) -> tuple[tuple[str, bool], ...]:
+    values = arguments_of(node)
+    tensors = (
+        (argument.name, tensor_of(values.get(argument.name)))
+        for argument in node.target._schema.arguments
+        if str(argument.type) == "Optional[Tensor]"
+    )
+    return tuple((name, item.dtype == torch.bool) for name, item in tensors if item is not None)
 
 
 def _is_of_floats(node: torch.fx.Node) -> bool:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,15 +19,15 @@ from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.patterns.choosing import Found, chosen
 from custom_dispatch.frontends.patterns.near import NEAR, NearMisses
 from custom_dispatch.frontends.patterns.pattern import (
+    alike,
     as_list,
     check_found,
-    of_each,
     with_own_names,
 )
 from custom_dispatch.frontends.torch.computing import Computer
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
-from custom_dispatch.frontends.torch.glance import share_of_operations
+from custom_dispatch.frontends.torch.glance import Form, forms_of, operations_of
 from custom_dispatch.frontends.torch.graph import ASSERTION, is_identity, place_of, tensor_of
 from custom_dispatch.frontends.torch.matching import Match, Matcher, Miss
 from custom_dispatch.frontends.torch.operator import operator_of
@@ -69,8 +71,8 @@ def replace_places(
     work = _Work(_copied(program))
     found: list[Found[Match]] = []
     for order, pattern in enumerate(patterns):
-        for one in of_each(pattern):
-            found += work.find(order, one)
+        for group in alike(pattern):
+            found += work.find(order, group)
     for item in chosen(found, work.note):
         work.put(item.match)
     report = work.report()
@@ -100,6 +102,7 @@ class _Work:
         self._order: dict[torch.fx.Node, float] = {
             node: index for index, node in enumerate(self._graph.nodes)
         }
+        self._forms = forms_of(self._graph.nodes)
         self._matcher = Matcher(self._graph, self._constants())
         self._replacements: list[Replacement] = []
         self._misses = NearMisses()
@@ -134,8 +137,15 @@ class _Work:
 
     # -- finding
 
-    def find(self, order: int, pattern: Pattern) -> list[Found[Match]]:
-        """Every place that computes a pattern."""
+    def find(self, order: int, group: Sequence[Pattern]) -> list[Found[Match]]:
+        """Every place that computes a pattern.
+
+        Parameters
+        ----------
+        group
+            The pattern for each kernel of one signature: places are compared with the first.
+        """
+        pattern = group[0]
         batched = any(
             isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
         )
@@ -143,12 +153,16 @@ class _Work:
         if not pattern.required and not self._may_have(pattern.kernel):
             return found
         for function, names in variants(pattern):
-            if share_of_operations(pattern, function, names, self._graph.nodes) < NEAR:
+            # What is wrong with required patterns is to be said.
+            wanted = None if pattern.required else operations_of(pattern, function, names)
+            if wanted and (wanted & self._forms).total() < NEAR * wanted.total():
                 continue
-            traced: dict[int, Traced | None] = {}
-            # The first is to be traceable; of other ranks it need not be.
-            start = 1 if batched else 0
-            traced[start] = first = trace(pattern, function, names, start)
+            start = self._usual_leading(pattern.kernel, wanted or {}) if batched else 0
+            first = _trace_or_none(pattern, function, names, start)
+            if first is None:  # of other ranks it need not be traceable
+                start = int(batched)
+                first = trace(pattern, function, names, start)
+            traced: dict[int, Traced | None] = {start: first}
             if pattern.required:
                 there = {str(node.target) for node in self._graph.nodes}
                 self._misses.compare(pattern.item.name, {*map(str, first.targets)}, there)
@@ -158,7 +172,7 @@ class _Work:
                 leading = start
                 tensor = tensor_of(node)
                 if batched and more and tensor is not None:
-                    leading = tensor.dim() - (output.rank - 1)
+                    leading = tensor.dim() - output.least_rank
                 if leading not in traced:
                     traced[leading] = _trace_or_none(pattern, function, names, leading)
                 form = traced[leading]
@@ -166,18 +180,21 @@ class _Work:
                     continue
                 result = self._matcher.match(form, node)
                 if isinstance(result, Match):
-                    whole = self._computer.computed(result)
-                    problem = whole if isinstance(whole, str) else self._problem(whole)
-                    if isinstance(whole, str) or problem:
-                        self.note(result, problem)
-                        continue
-                    own, position = whole.own, self._order[node]
-                    size = len(whole.nodes)
-                    name = pattern.item.name
-                    found.append(Found(whole, name, order, position, node, size, own))
+                    for match in self._fitting(result, group):
+                        own, size = match.own, len(match.nodes)
+                        name, position = pattern.item.name, self._order[node]
+                        found.append(Found(match, name, order, position, node, size, own))
                 else:
                     self._note(pattern, node, result, likeness(form, node))
         return found
+
+    def _usual_leading(self, kernel: Kernel, forms: Iterable[Form]) -> int:
+        """How many leading dims most results of some operations have; 1 where that is not known."""
+        tensors = (tensor_of(n) for target, _ in forms for n in self._matcher.candidates(target))
+        ranks = Counter(tensor.dim() for tensor in tensors if tensor is not None)
+        if not ranks or not all(output.batched for output in kernel.outputs):
+            return 1
+        return int(ranks.most_common(1)[0][0]) - kernel.outputs[0].least_rank
 
     def _may_have(self, kernel: Kernel) -> bool:
         """Whether any value of the model can be a result of the kernel: tracing takes time."""
@@ -196,20 +213,28 @@ class _Work:
                 return True
         return False
 
-    def _problem(self, match: Match) -> str:
-        """Why the kernel cannot stand in a place that computes the same; empty where it can."""
-        first = min((self._order[user] for user in self._outside(match)), default=len(self._order))
-        last = max((self._order[node] for node in match.operands.values()), default=-1)
+    def _fitting(self, match: Match, group: Sequence[Pattern]) -> list[Match]:
+        """A place that computes the same, for each kernel that can stand there."""
+        whole = self._computer.computed(match)
+        if isinstance(whole, str):
+            self.note(match, whole)
+            return []
+        first = min((self._order[user] for user in self._outside(whole)), default=len(self._order))
+        last = max((self._order[node] for node in whole.operands.values()), default=-1)
         if first <= last:
-            return "a result is used before all operands are there"
-        problem = misfit(match)
-        if problem:
-            return problem
+            self.note(match, "a result is used before all operands are there")
+            return []
+        of_each = [replace(whole, traced=replace(whole.traced, pattern=one)) for one in group]
+        problems = list(map(misfit, of_each))
+        found = [one for one, problem in zip(of_each, problems, strict=True) if not problem]
         try:
-            self._results(match)
+            if found:
+                self._results(found[0])
         except (CustomDispatchError, RuntimeError) as error:
-            return str(error).splitlines()[0].removesuffix(".")
-        return ""
+            problems, found = [str(error).splitlines()[0].removesuffix(".")], []
+        for problem in filter(None, problems):
+            self.note(match, problem)
+        return found
 
     def _outside(self, match: Match) -> list[torch.fx.Node]:
         """Who uses a result in the place of the kernel's."""

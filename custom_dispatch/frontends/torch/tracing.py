@@ -10,13 +10,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.pattern import first_alike, wrong
+from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.traced import Reader, Traced, kind_of
@@ -58,8 +57,9 @@ def variants(pattern: Pattern) -> list[tuple[Computes, tuple[str, ...]]]:
     return found
 
 
+@functools.lru_cache(maxsize=1024)
 def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
-    """Trace one function.
+    """Trace one function, which takes PyTorch its time.
 
     Parameters
     ----------
@@ -73,14 +73,6 @@ def trace(pattern: Pattern, function: Computes, names: tuple[str, ...], leading:
     DeclarationError
         It is no function of PyTorch's, or computes something else than the kernel may.
     """
-    # PyTorch takes its time: once for all kernels of a choice that have the same operands.
-    alike = first_alike(pattern)
-    found = _traced(alike, function, names, leading)
-    return found if alike.kernel is pattern.kernel else replace(found, pattern=pattern)
-
-
-@functools.lru_cache(maxsize=1024)
-def _traced(pattern: Pattern, function: Computes, names: tuple[str, ...], leading: int) -> Traced:
     scalars = _scalar_values(pattern, names)
     first, *second = (
         Reader(pattern, _export(pattern, function, names, leading, which), names, scalars)
