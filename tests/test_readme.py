@@ -223,15 +223,40 @@ def test_files_that_are_named_are_there(path: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
-def test_the_architecture_names_every_room_and_only_files_that_exist() -> None:
+DESIGN = [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/decisions").glob("*.md"))]
+
+
+def test_the_architecture_names_every_room() -> None:
     text = (ROOT / "docs/architecture.md").read_text()
     rooms = {name for line in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
              for name in re.findall(r"`(\w+)`", line)}  # fmt: skip
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = " | ".join(contract["contracts"][0]["layers"]).split(" | ")
     assert rooms == set(layers)
-    for name in re.findall(r"`([\w/]+\.py)`", text):
+
+
+@pytest.mark.parametrize("path", DESIGN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_that_are_named_are_there(path: Path) -> None:
+    for name in re.findall(r"`([\w/]+\.py)`", path.read_text()):
         assert (ROOT / "custom_dispatch" / name).is_file() or name == "compile.py", name
+
+
+def test_the_architecture_is_short_and_the_decisions_have_the_reasons() -> None:
+    page, index, *decisions = DESIGN[:1] + DESIGN[-1:] + DESIGN[1:-1]
+    assert len(page.read_text().split()) <= 2500
+    listed = re.findall(
+        r"^\| (\d+) \| \[(.*)\]\((.*)\) \| (.*) \|$", index.read_text(), re.MULTILINE
+    )
+    assert [name for _, _, name, _ in listed] == [path.name for path in decisions]
+    for number, (told, title, name, date) in enumerate(listed, 1):
+        text = (ROOT / "docs/decisions" / name).read_text()
+        assert name.startswith(f"{number:04}-")
+        assert told == str(number)
+        assert text.startswith(f"# {number}. {title}\n\n*")
+        assert date in text
+        for part in ("**Decision.**", "**Code:**"):
+            assert text.count(part) == 1, (name, part)
+        assert len(text.split()) <= 600, name
 
 
 def test_the_page_on_calls_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 """Guards: what has to hold for a call of a kernel, which otherwise fails with a message.
 
 What is known when a model is compiled is decided then. The rest becomes `util.status.check_ok`
-inside a branch, since `cf.assert` is stripped by an option (docs/architecture.md).
+inside a branch, since `cf.assert` is stripped by an option
+(docs/decisions/0004-wrappers-and-guards.md).
 """
 
 from __future__ import annotations

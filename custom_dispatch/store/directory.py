@@ -16,7 +16,7 @@ LIMIT_VARIABLE = "CUSTOM_DISPATCH_STORE_LIMIT"
 """How many bytes the store may have, as a number with or without K, M or G behind it."""
 OFF = frozenset({"off", "0", "no", "false"})
 DEFAULT_LIMIT = 1 << 30
-"""1 GiB: some ten thousand objects, or a hundred precompiled headers of CUB."""
+"""1 GiB: some ten thousand objects."""
 
 _MOST_DIGITS = 18
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
