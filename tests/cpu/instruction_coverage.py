@@ -41,6 +41,10 @@ SAMPLES = ROOT / "tests/sample_kernels/samples.cu"
 ARCHS = ("sm_80", "sm_90")
 _FUNCTIONS = re.compile(r"(?m)^(?=[.\w ]*\.(?:entry|func)\b)")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+_ASIDE = re.compile(r"(?m)//.*$|^[\w$]+:|^\s*\{")
+_REGISTER = re.compile(r"(%(?:p|rs|r|rd|f|fd|h|hh|b))\d+\b")
+_NUMBER = re.compile(r"\b0[fFdDxX][0-9A-Fa-f]+U?\b|(?<![\w.%$])-?\d+\b")
+_NAME = re.compile(r"(?<=[\s\[,{(])[A-Za-z_$][\w$]*(?=[\s\],+})]|$)")
 _REFUSED = re.compile(r"uses `(?P<opcode>[^`]+)` \(PTX line (?P<line>\d+)")
 
 
@@ -78,6 +82,26 @@ def measure(ptx: str, measured: dict[str, Coverage]) -> Coverage:
             measured[text] = _measure(module, entry)
         total.add(measured[text])
     return total
+
+
+def each_form_once(ptx: str, seen: set[str]) -> str:
+    """PTX without the entries whose instructions all have a form that is among those seen.
+
+    A form is an instruction's text but for the names and numbers in it; new ones are put there.
+    """
+    kept = []
+    # The small ones first: then the large ones, which take long, have little that is new.
+    for index, text in sorted(enumerate(_FUNCTIONS.split(ptx)), key=lambda part: len(part[1])):
+        forms = set(map(_form, text.partition("{")[2].split(";")))
+        if not _ENTRY.search(text) or forms - seen:
+            kept.append((index, text))
+            seen |= forms
+    return "".join(text for _, text in sorted(kept))
+
+
+def _form(statement: str) -> str:
+    named = _NUMBER.sub("1", _REGISTER.sub(r"\1", _ASIDE.sub("", statement).strip()))
+    return "".join(_NAME.sub("name", named).split())
 
 
 def _measure(module: Module, entry: Entry) -> Coverage:
