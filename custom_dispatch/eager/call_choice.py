@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from custom_dispatch.eager.call import kind_of_device, target_for_gpu
-from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index
 from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.operand import Scalar
@@ -51,29 +51,13 @@ def choose(
     for operand, value in zip(first.inputs, values, strict=True):
         if isinstance(operand, Buffer) and not (value is None and operand.optional):
             arrays[operand.name] = read_array(value, f"operand `{operand.name}` of `{choice.name}`")
-    reasons = []
-    for kernel in _preferred(choice, arrays, device):
-        try:
-            _check(kernel, values, arrays)
-        except CallError as error:
-            reasons.append(error)
-            continue
+
+    def own(kernel: Kernel) -> Kernel:
+        _check(kernel, values, arrays)
         return choice.own(kernel)
-    raise no_kernel(choice, reasons, "arguments")
 
-
-def no_kernel(choice: Choice, reasons: Iterable[CallError], what: str) -> CallError:
-    """The error where no kernel of a choice takes a call."""
-    lines = []
-    for error in reasons:
-        expected = f" (expected: {error.expected})" if error.expected else ""
-        lines.append(f"{error.found.removesuffix('.')}{expected}")
-    return CallError(
-        f"No kernel of choice `{choice.name}` takes these {what}.",
-        expected=f"{what} that one of them takes",
-        next_step="pass others, or add a kernel that takes these; of those there are:",
-        log="\n".join(lines),
-    )
+    found = f"No kernel of choice `{choice.name}` takes these arguments."
+    return first_fitting(choice, own, found, _preferred(choice, arrays, device))
 
 
 def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequence[Kernel]:

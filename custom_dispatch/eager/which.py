@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from custom_dispatch.eager.call import kind_of_device
-from custom_dispatch.eager.call_choice import by_table, known_dims, no_kernel, targets_here
+from custom_dispatch.eager.call_choice import by_table, known_dims, targets_here
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.kernel.fitting import fits_none
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Taken
 from custom_dispatch.kernel.names import shown
@@ -37,7 +38,8 @@ def which(choice: Choice, target: Target | str | None, dims: Mapping[str, int]) 
     problems = {name: _problem(kernel, like, shapes) for name, kernel in kernels.items()}
     taken = next((name for name in order if problems[name] is None), None)
     if taken is None:
-        raise no_kernel(choice, filter(None, problems.values()), "sizes")
+        refusals = filter(None, problems.values())
+        raise fits_none(f"No kernel of choice `{choice.name}` takes these sizes.", refusals)
     measured = found.measured_for(at)
     others = {}
     for kernel in choice.kernels:

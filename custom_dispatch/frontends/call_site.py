@@ -17,6 +17,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Dim, dims_of
+from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 
@@ -54,19 +55,13 @@ def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -
     LinkError
         It does not fit the kernel, or none of the choice.
     """
-    if isinstance(item, Kernel):
-        return CallSite(what, item).fit(operands, results, as_called=False)
-    reasons = []
-    for kernel in item.kernels:
-        try:
-            return CallSite(f"`{kernel.name}`: it", kernel).fit(operands, results, as_called=True)
-        except LinkError as error:
-            reasons.append(f"{error.found} (expected: {error.expected})")
-    raise LinkError(
+    alone = isinstance(item, Kernel)
+    return first_fitting(
+        item,
+        lambda kernel: CallSite(what if alone else f"`{kernel.name}`: it", kernel).fit(
+            operands, results, as_called=not alone
+        ),
         f"{what} fits no kernel of choice `{item.name}`.",
-        expected="operands and results that one of them takes",
-        next_step="correct the model, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
     )
 
 

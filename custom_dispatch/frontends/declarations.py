@@ -13,12 +13,13 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.symbols import functions_of, is_declaration, name_of, type_of
-from custom_dispatch.ir.choice import candidates, no_kernel
+from custom_dispatch.ir.choice import candidates
 from custom_dispatch.ir.leading import is_folded, known_dims
 from custom_dispatch.ir.order import Order, kernels_in, orders_of
 from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.fitting import fits_none
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.library import Library
@@ -169,28 +170,24 @@ def _function(
         return KernelFunction(item.name, (Order.of(item, targets),), declaration, signature)
     fitting: list[Kernel] = []
     common: Signature | None = None
-    reasons = []
+    refusals: list[LinkError] = []
     for kernel in item.kernels:
         try:
             found = _signature(kernel, declaration)
         except LinkError as error:
-            expected = error.expected.partition(": @")[0]
-            reasons.append(f"`{kernel.name}` takes {expected}; {_lower(error.found)}")
+            refusals.append(error)
             continue
         fitting.append(kernel)
         common = found
     if common is None:
-        raise no_kernel(item.name, reasons, "the types that the model declares it with")
+        what = f"No kernel of choice `{item.name}` takes the types that the model declares it with."
+        raise fits_none(what, refusals)
     names = {kernel.name for kernel in fitting}
     orders = [
         Order(each.targets, tuple(kernel for kernel in each.kernels if kernel.name in names))
         for each in orders_of(item, known_dims(fitting[0], common), targets)
     ]
     return KernelFunction(item.name, candidates(item.name, orders, common), declaration, common)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:

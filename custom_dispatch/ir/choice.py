@@ -28,6 +28,7 @@ from custom_dispatch.ir.order import Order, joined, kernels_in
 from custom_dispatch.ir.signature import Signature
 from custom_dispatch.ir.wrapper_body import Where, WrapperBody
 from custom_dispatch.kernel.buffer import Scratch
+from custom_dispatch.kernel.fitting import fits_none
 
 _Possible = list[tuple[WrapperBody, list[str]]]
 """Kernels that a call may fit, and i1 values that say whether it does; none: it certainly does."""
@@ -135,13 +136,13 @@ def _candidates(
     Of those behind the first of an order that has nothing of its own to ask for none is left.
     """
     fitting: dict[WrapperBody, dict[str, Check]] = {}
-    reasons: dict[WrapperBody, str] = {}
+    refusals: list[LinkError] = []
     for body in (body for order in orders for body in order):
         try:
             if body not in fitting:
                 fitting[body] = {check.holds: check for check in body.conditions()}
         except LinkError as error:
-            reasons[body] = error.found
+            refusals.append(error)
     every = list(fitting.values())
     asked = every[0] if every else {}
     common = [value for value in asked if all(value in conditions for conditions in every)]
@@ -155,19 +156,9 @@ def _candidates(
             if not any(set(earlier) <= set(own) for _, earlier in found):
                 found.append((body, own))
         if not found:
-            raise no_kernel(name, list(dict.fromkeys(reasons.values())))
+            raise fits_none(f"No kernel of choice `{name}` takes the model's sizes.", refusals)
         possible.append(found)
     return possible, [asked[value] for value in common]
-
-
-def no_kernel(name: str, reasons: Sequence[str], what: str = "the model's sizes") -> LinkError:
-    """The error where no kernel of a choice fits."""
-    return LinkError(
-        f"No kernel of choice `{name}` takes {what}.",
-        expected="what one of them takes",
-        next_step="correct the model, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
-    )
 
 
 def _decide(name: str, possible: _Possible) -> list[str]:

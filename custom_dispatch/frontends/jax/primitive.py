@@ -20,6 +20,7 @@ from custom_dispatch.frontends.arguments import call_arguments
 from custom_dispatch.frontends.jax.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 
@@ -93,19 +94,10 @@ def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list
     CallError
         They fit none.
     """
-    reasons = []
-    for kernel in kernels_of(item):
-        try:
-            return kernel, _shapes(arrays, kernel)
-        except CallError as error:
-            if isinstance(item, Kernel):
-                raise
-            reasons.append(error.found)
-    raise CallError(
+    return first_fitting(
+        item,
+        lambda kernel: (kernel, _shapes(arrays, kernel)),
         f"No kernel of choice `{item.name}` takes these arrays.",
-        expected="arrays that one of them takes",
-        next_step="pass others, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
     )
 
 

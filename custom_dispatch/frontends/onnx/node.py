@@ -13,6 +13,7 @@ from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 
@@ -161,19 +162,10 @@ def infer_results(
     LinkError
         The inputs do not fit the kernel, or none of the choice.
     """
-    if isinstance(item, Kernel):
-        return _results(item, label, types)
-    reasons = []
-    for kernel in item.kernels:
-        try:
-            return _results(kernel, label, types)
-        except LinkError as error:
-            reasons.append(f"`{kernel.name}`: {error.found} (expected: {error.expected})")
-    raise LinkError(
+    return first_fitting(
+        item,
+        lambda kernel: _results(kernel, label if kernel is item else f"`{kernel.name}`", types),
         f"{label} fits no kernel of choice `{item.name}`.",
-        expected="inputs that one of them takes",
-        next_step="correct the model, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
     )
 
 

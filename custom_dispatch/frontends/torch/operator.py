@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name, shown
 from custom_dispatch.kernel.sameness import are_same
@@ -31,6 +32,8 @@ from custom_dispatch.kernel.sameness import are_same
 _DEVICES = ("cpu", "cuda")
 _CUDA_ALIGNMENT = 16
 """What kernels may take the address of an operand to be a multiple of: `runtime/incoming.py`."""
+
+_NONE = "No kernel of choice `{}` takes these tensors."
 
 
 @dataclass(slots=True)
@@ -205,7 +208,7 @@ def _whole(item: Kernel | Choice, arguments: Sequence[Any]) -> Sequence[Any]:
 def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     """Run the kernel on tensors."""
     kernel = kernels_of(item)[0]
-    device = next(_fitting(item, arguments))[1]
+    device = first_fitting(item, lambda one: _check(one, arguments), _NONE.format(item.name))
     values = [_passed(value) if isinstance(value, torch.Tensor) else value for value in arguments]
     results = item.on(str(device))(*call_arguments(kernel, values))
     if len(kernel.outputs) == 1:
@@ -223,59 +226,22 @@ def _passed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _trace(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     """The results' shapes, dtypes and device, from those of the arguments."""
-    reasons = []
-    for kernel, device in _fitting(item, arguments):
+
+    def results(kernel: Kernel) -> Any:
+        device = _check(kernel, arguments)
         shapes = {
             operand.name: tuple(value.shape)
             for operand, value in zip(kernel.arguments, arguments, strict=True)
             if isinstance(value, torch.Tensor)
         }
-        try:
-            sizes = traced_shapes(kernel, shapes, chosen=isinstance(item, Kernel))
-        except CallError as error:
-            if isinstance(item, Kernel):
-                raise
-            reasons.append(error.found)
-            continue
-        results = tuple(
+        sizes = traced_shapes(kernel, shapes, chosen=isinstance(item, Kernel))
+        found = tuple(
             torch.empty(sizes[operand.name], dtype=torch_dtype(operand.dtype), device=device)
             for operand in kernel.outputs
         )
-        return results[0] if len(results) == 1 else results
-    raise _fits_none(item, reasons)
+        return found[0] if len(found) == 1 else found
 
-
-def _fitting(
-    item: Kernel | Choice, arguments: Sequence[Any]
-) -> Iterator[tuple[Kernel, torch.device]]:
-    """The kernels whose dtypes fit, and the device that the tensors are on.
-
-    Raises
-    ------
-    CallError
-        There is none.
-    """
-    reasons = []
-    for kernel in kernels_of(item):
-        try:
-            device = _check(kernel, arguments)
-        except CallError as error:
-            if isinstance(item, Kernel):
-                raise
-            reasons.append(error.found)
-            continue
-        yield kernel, device
-    if len(reasons) == len(kernels_of(item)):
-        raise _fits_none(item, reasons)
-
-
-def _fits_none(item: Kernel | Choice, reasons: Sequence[str]) -> CallError:
-    return CallError(
-        f"No kernel of choice `{item.name}` takes these tensors.",
-        expected="tensors that one of them takes",
-        next_step="pass others, or add a kernel that takes these; of those there are:",
-        log="\n".join(reasons),
-    )
+    return first_fitting(item, results, _NONE.format(item.name))
 
 
 def _check(kernel: Kernel, arguments: Sequence[Any]) -> torch.device:
