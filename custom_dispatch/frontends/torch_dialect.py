@@ -77,7 +77,7 @@ def convert_torch(
             if is_public(op) and not is_declaration(op):
                 _pass_tensors(op)
         _share_version(functions_of(module))
-        correct_operators(module, in_f32=not has_patterns)
+        correct_operators(module, widens=not has_patterns)
     done = convert_input(module)
     if done.returncode != 0:
         for name, place in others.items():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import onnx
@@ -44,6 +45,14 @@ func.func @product(%x: tensor<?xf32>) -> tensor<?xf32> {
 func.func @atan2(%y: tensor<?xf32>, %x: tensor<?xf32>) -> tensor<?xf32> {
   %0 = math.atan2 %y, %x : tensor<?xf32>
   return %0 : tensor<?xf32>
+}
+func.func @quotients(%x: tensor<?xi32>, %y: tensor<?xi32>)
+    -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
+  %0 = arith.divsi %x, %y : tensor<?xi32>
+  %1 = arith.remsi %x, %y : tensor<?xi32>
+  %2 = arith.floordivsi %x, %y : tensor<?xi32>
+  %3 = arith.remui %x, %y : tensor<?xi32>
+  return %0, %1, %2, %3 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
 }
 func.func @sin_of_halves(%x: tensor<?xf16>) -> tensor<?xf16> {
   %0 = math.sin %x : tensor<?xf16>
@@ -130,6 +139,17 @@ def test_functions_and_sums_written_in_mlir_are_right(program: Any) -> None:
     agree(running, np.cumsum(ones, 1, np.float64).astype(np.float16))
 
 
+def test_divisions_by_zero_end_nothing(program: Any) -> None:
+    least = -(2**31)
+    x = np.array([7, -7, least, least, -7, 0], np.int32)
+    y = np.array([0, 0, -1, 0, 2, 0], np.int32)
+    found = [np.asarray(item).tolist() for item in program.quotients(x, y)]
+    assert found[0] == [-1, -1, least, -1, -3, -1]
+    assert found[1] == [7, -7, 0, least, -1, 0]
+    assert found[2] == [-1, -1, least, -1, -4, -1]
+    assert found[3] == [7, -7, least, least, 1, 0]
+
+
 def test_a_comparison_that_a_model_makes_stays(program: Any) -> None:
     agree(program.compared(MISSING[0], OTHER[0]), np.float32([1, 5, 3, INF]))
 
@@ -203,8 +223,61 @@ def of_other_numbers() -> list[Case]:
     ]
 
 
+def of_quotients() -> list[Case]:
+    """Divisions, and what is computed by some."""
+    x, y = torch.meshgrid(
+        torch.tensor([*NUMBERS, -7.3, 0.1]),
+        torch.tensor([3.0, -0.1, INF, -INF, 0.0]),
+        indexing="ij",
+    )
+    i = torch.tensor([2**62 + 1, -(2**62) - 3, 7, -7, -(2**63) + 1])[:, None]
+    j = torch.tensor([3, -7, 2**53 + 1, 1])
+    small = torch.tensor([-127, -7, 0, 7, 127], dtype=torch.int8)
+    floor = lambda x, y: torch.div(x, y, rounding_mode="floor")  # noqa: E731
+    trunc = lambda x, y: torch.div(x, y, rounding_mode="trunc")  # noqa: E731
+    signs = lambda x, y: torch.atan2(torch.fmod(x, y), 0 * y - 1)  # noqa: E731 - of zeros, too
+    at = torch.tensor([0, 0, 1])
+    cases: list[Case] = [(f, (x, y)) for f in (torch.floor_divide, torch.remainder, signs)]
+    cases += [(f, (x.half(), y[0].half())) for f in (torch.floor_divide, torch.fmod)]
+    cases += [(f, (i, j)) for f in (floor, trunc, torch.remainder, torch.fmod)]
+    return [
+        *cases,
+        (lambda x: x.half() // 0.1, (x,)),
+        (lambda x: torch.fmod(x, -0.7), (x,)),
+        (lambda i: i // (2**53 + 1), (i,)),
+        (lambda i: 100 % i, (i,)),
+        (lambda i: i // -3, (small,)),
+        (lambda i: i % -3, (small,)),
+        (lambda i, n: i.scatter_reduce(0, at, n, "mean"), (torch.tensor([1, -5]), -at - 3)),
+    ]
+
+
+def of_factors() -> list[Case]:
+    """Operators of several steps, between which numbers of 16 bits overflow; and NaN in others."""
+    # So many that PyTorch computes them in f32, as it does not for a few.
+    x = torch.tensor([6e4, -6e4, INF, -INF, NAN, 1, -0.0, 3]).half().repeat(16)
+    rows, nans = normal(3, 40).half() * 200, torch.full((3, 3), NAN).half()
+    image = MISSING.repeat(3, axis=1).repeat(2, axis=0)[None, None]
+    pool = lambda x: functional.max_pool2d(x, 2, return_indices=True)[1]  # noqa: E731
+    return [
+        (lambda x: torch.rsub(x, x, alpha=2), (x,)),
+        (lambda x: torch.add(x, x, alpha=-0.75), (x,)),
+        (lambda x: torch.addcmul(x, x, x, value=1e-4), (x,)),
+        (lambda b, x: torch.addmm(b, x, x.T, beta=0, alpha=0.01), (nans, rows)),
+        (
+            lambda b, x: torch.baddbmm(b, x, x.mT, beta=2, alpha=0.01),
+            (rows[None, :, :3], rows[None]),
+        ),
+        (lambda x: x.pow(0.5), (x,)),
+        (lambda x: x.float().pow(-0.5), (x,)),
+        (lambda x: functional.threshold(x, 0.5, 7), (x,)),
+        (pool, (torch.from_numpy(image),)),
+    ]
+
+
 def test_operators_of_pytorch_are_right() -> None:
     cases = of_missing_numbers() + of_16_bits() + of_other_numbers()
+    cases += of_quotients() + of_factors()
 
     class Model(torch.nn.Module):
         def forward(self, x: torch.Tensor, given: list[tuple[torch.Tensor, ...]]) -> Any:
@@ -234,6 +307,9 @@ ONNX: list[tuple[str, list[str], dict[str, Any]]] = [
     ("Gelu", ["normal"], {"approximate": "tanh"}),
     ("Cos", ["angles"], {}),
     ("Neg", ["integers"], {}),
+    ("Mod", ["x", "low"], {"fmod": 1}),
+    ("Mod", ["integers", "three"], {}),
+    ("Div", ["integers", "three"], {}),
     ("LayerNormalization", ["halves", "weight"], {"axis": -1}),
     ("ReduceMean", ["many", "last"], {"keepdims": 0}),
     ("ReduceL2", ["halves", "last"], {"keepdims": 0}),
@@ -253,6 +329,7 @@ CONSTANTS: dict[str, Any] = {
     "low": np.float32(-1),
     "high": np.float32(2),
     "last": np.array([-1]),
+    "three": np.array(3),
     "weight": np.ones(1000, np.float16),
 }
 
@@ -304,11 +381,16 @@ def test_operators_of_onnx_are_right() -> None:
 def test_functions_of_jax_are_right() -> None:
     def model(x: Any, ones: Any, angles: Any) -> Any:
         sums = jnp.cumsum(ones[0]), jnp.sum(ones, 1), ones @ ones.T
-        return multiply_in_jax(x, x), jnp.sin(angles), sums
+        order = [jnp.argsort(few, descending=up) for up in (False, True)]
+        return multiply_in_jax(x, x), jnp.sin(angles), sums, order, jax.lax.top_k(gaps, 3)
 
+    few, gaps = np.array([1, 0, 1, 2, 0, 1, 2], np.float32), MISSING.repeat(2, axis=1)
     ones, angles = np.ones((2, 4096), np.float16), np.array(ANGLES, np.float32)
     module = cd.jax.compile(model, (PASSENGER, ones, angles), ["cpu"])
     found = cd.load(module, "cpu").main(PASSENGER, ones, angles)
     with np.errstate(invalid="ignore"):
         agree(found[1], np.sin(angles.astype("f8")).astype("f4"))
-    assert [float(np.asarray(item).ravel()[-1]) for item in found[2:]] == [4096.0] * 3
+    assert [float(np.asarray(item).ravel()[-1]) for item in found[2:5]] == [4096.0] * 3
+    wanted = [jnp.argsort(few), jnp.argsort(few, descending=True), *jax.lax.top_k(gaps, 3)]
+    for item, right in zip(found[5:], wanted, strict=True):
+        agree(item, right)

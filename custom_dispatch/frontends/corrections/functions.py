@@ -110,3 +110,20 @@ def angle_of(of: Arithmetic, y: Any, x: Any) -> Any:
     is_left = of.less(of.compute("math.copysign", one, x), zero)
     angle = of.select(is_left, of.subtract(of.constant(math.pi), angle), angle)
     return of.compute("math.copysign", angle, y)
+
+
+def floor_of_quotient(of: Arithmetic, x: Any, y: Any) -> Any:
+    """The floor of x / y, not of x / y rounded; NaN of an infinite x, but for y = 0."""
+    zero = of.constant(0.0)
+    quotient = of.divide(x, y)
+    whole = of.compute("math.floor", quotient)
+    rest = of.compute("math.fma", of.compute("arith.negf", whole), y, x)
+    rest = of.select(of.equal(whole, zero), x, rest)  # y may be infinite
+    is_beyond = of.either(
+        of.both(of.less(rest, zero), of.less(zero, y)),
+        of.both(of.less(zero, rest), of.less(y, zero)),
+    )
+    whole = of.select(is_beyond, of.subtract(whole, of.constant(1.0)), whole)
+    is_infinite = of.equal(of.compute("math.absf", x), of.constant(math.inf))
+    has_none = of.both(is_infinite, of.unequal(y, zero))
+    return of.select(has_none, of.constant(math.nan), whole)

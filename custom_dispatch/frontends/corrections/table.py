@@ -13,7 +13,14 @@ from iree.compiler import ir
 
 from custom_dispatch.frontends.corrections import functions
 from custom_dispatch.frontends.corrections.attention import write_attention
-from custom_dispatch.frontends.corrections.converted import correct_converted
+from custom_dispatch.frontends.corrections.converted import (
+    SORT,
+    TOP_K,
+    correct_converted,
+    keep_nans,
+    sort_stably,
+)
+from custom_dispatch.frontends.corrections.integers import DIVISIONS, divide_safely
 from custom_dispatch.frontends.corrections.powers import integer_power, power
 from custom_dispatch.frontends.corrections.sums import widen_sums
 from custom_dispatch.frontends.elementwise import Arithmetic, over_elements
@@ -47,6 +54,11 @@ def correct(module: ir.Module, *, from_torch: bool) -> None:
         correct_converted(module)
     write_attention(module)
     widen_sums(module)
+    keep_nans(module, TOP_K)
+    for op in operations_of(module, SORT):
+        sort_stably(op)
+    for op in operations_of(module, *DIVISIONS):
+        divide_safely(op)
     for op in operations_of(module, *_OF_FLOATS):
         _write_function(op)
 

@@ -66,6 +66,7 @@ _WRONG = {
     "torch.aten.grid_sampler": torch.ops.aten.grid_sampler.default,
     "torch.aten.log_sigmoid": torch.ops.aten.log_sigmoid.default,
     "torch.aten.log_sigmoid_forward": torch.ops.aten.log_sigmoid_forward.default,
+    "torch.aten.threshold": torch.ops.aten.threshold.default,
 }
 """Operators that IREE converts into what is not the same, by their names in the torch dialect."""
 _MOST_ROUNDS = 4

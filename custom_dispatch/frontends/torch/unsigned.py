@@ -18,7 +18,9 @@ from custom_dispatch.frontends.torch.graph import place_of
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 _CASTS = ("_to_copy", "to", "type_as")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_WRONG = ("abs", "neg", "topk", "sort", "sum", "floor_divide", "remainder", "pow")
+_WRONG = (
+    *("abs", "neg", "topk", "sort", "sum", "div", "floor_divide", "remainder", "fmod", "pow"),
+)
 
 
 def check_unsigned(program: torch.export.ExportedProgram) -> None:
