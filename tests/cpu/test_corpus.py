@@ -18,14 +18,9 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 
-# The same PTX for both, and the slowest to compile.
-ONLY_SM_80 = ("wmma",)
-BUILDS = [
-    (name, arch)
-    for name in FILES
-    for arch in ("sm_80", "sm_90")
-    if arch == "sm_80" or name not in ONLY_SM_80
-]
+# Of the others, NVRTC makes the same PTX for both.
+OTHER_ON_SM_90 = ("atomics", "cub_blocks", "tensor_cores")
+BUILDS = [*((name, "sm_80") for name in FILES), *((name, "sm_90") for name in OTHER_ON_SM_90)]
 
 
 @pytest.mark.parametrize(("name", "arch"), BUILDS)
@@ -113,6 +108,6 @@ def test_the_same_kernel_gives_the_same_text_in_every_process() -> None:
             text=True,
             check=True,
         ).stdout
-        for seed in "123"
+        for seed in "12"
     }
     assert len(texts) == 1

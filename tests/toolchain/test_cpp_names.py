@@ -125,15 +125,18 @@ def test_objects_built_elsewhere_are_looked_up_by_the_same_names(
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("compiler", "entry", "said"),
     [
-        ("maths::scale<float, -1>", ""),
-        ("maths::scale<nonsense, 64>", "nonsense"),
-        ("maths::scale<float>", ""),
-        ("nowhere::scale", "nowhere"),
-        ("scale(const int*)", ""),
-        ("maths::scale", ""),
+        ("nvrtc", "maths::scale<float, -1>", ""),
+        ("nvrtc", "maths::scale<nonsense, 64>", "nonsense"),
+        ("nvrtc", "maths::scale<float>", ""),
+        ("nvrtc", "nowhere::scale", "nowhere"),
+        ("nvrtc", "scale(const int*)", ""),
+        ("nvrtc", "maths::scale", ""),
+        ("nvcc", "maths::scale<nonsense, 64>", "nonsense"),
+        ("nvcc", "maths::scale", ""),
     ],
+    indirect=["compiler"],
 )
 def test_a_name_that_means_nothing_shows_the_compilers_message(
     declare: Declare, source: Path, compiler: Compiler, entry: str, said: str

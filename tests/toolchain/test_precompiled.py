@@ -16,7 +16,7 @@ import custom_dispatch as cd
 from custom_dispatch import process
 from custom_dispatch.errors import SourceError
 from custom_dispatch.process import Completed, Started
-from custom_dispatch.toolchain import helper, nvrtc, nvrtc_helper, precompiled
+from custom_dispatch.toolchain import helper, helpers, nvrtc, nvrtc_helper, precompiled
 from custom_dispatch.toolchain.precompiled import is_worthwhile, leading_directives
 
 HEADERS = "#include <cuda/std/cstdint>\n"
@@ -195,6 +195,7 @@ def test_a_helper_that_hangs_or_babbles_costs_only_time(
     script = tmp_path / "helper.py"
     monkeypatch.setattr(helper, "_HELPER", script)
     monkeypatch.setattr(precompiled, "_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(helpers, "_START_SECONDS", 0.5)
     for text in ("import time; time.sleep(60)", "print('what?' * 9)", "print(end='\\0\\0\\0\\0')"):
         precompiled._impossible.clear()
         script.write_text(text)
