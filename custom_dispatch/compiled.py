@@ -79,7 +79,7 @@ def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     Raises
     ------
     OutputError
-        There is.
+        Something other than a module has that name; see `check_output`.
     """
     check_output(path, inputs)
     if path.suffix == ".vmfb" or not is_file(path):

@@ -98,7 +98,7 @@ def check_ends(path: Path, what: str, error: type[CustomDispatchError]) -> None:
     Raises
     ------
     CustomDispatchError
-        Of class `error`.
+        Of class `error`: the path is a device, a named pipe or a socket.
     """
     handed = str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
     if exists(path) and not (is_file(path) or is_directory(path) or handed):

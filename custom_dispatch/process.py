@@ -361,7 +361,7 @@ def _wait(
     Raises
     ------
     TimeoutError
-        It has not, after so many seconds.
+        The program did not end within so many seconds.
     """
     latest = time.monotonic() + seconds
     while True:

@@ -197,7 +197,7 @@ def kind_of_device(kernel: Kernel, device: str) -> str:
     Raises
     ------
     DeviceError
-        There is no such device, or none that is usable.
+        The machine has no such device, or cannot use it.
     """
     index = gpu_index(read_device(device, of_kernel=True))
     if device in ("cpu", CHECKED):

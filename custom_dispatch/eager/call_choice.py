@@ -40,7 +40,7 @@ def choose(
     Raises
     ------
     CallError
-        They fit none, or are not what any takes.
+        No kernel takes the arguments, or they are not arguments of the choice.
     """
     first = choice.kernels[0]
     named = dict(keywords)

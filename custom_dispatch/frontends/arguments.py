@@ -18,7 +18,7 @@ def check_arguments(arguments: object) -> None:
     Raises
     ------
     ModelError
-        They are no tuple or list.
+        The arguments are neither a tuple nor a list.
     """
     if not isinstance(arguments, tuple | list):
         raise ModelError(

@@ -53,7 +53,7 @@ def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -
     Raises
     ------
     LinkError
-        It does not fit the kernel, or none of the choice.
+        The call fits neither the kernel nor any kernel of the choice.
     """
     alone = isinstance(item, Kernel)
     return first_fitting(
@@ -127,7 +127,7 @@ class CallSite:
         Raises
         ------
         LinkError
-            They do not fit.
+            A type of the call differs from the kernel's.
         """
         kernel = self._kernel
         given = (len(operands), len(results))
@@ -172,7 +172,7 @@ class CallSite:
         Raises
         ------
         LinkError
-            It is none, or has another element type or rank than the operand.
+            The type is not a tensor's, or its element type or rank differs from the operand's.
         """
         if (
             not isinstance(kind, ir.RankedTensorType)

@@ -122,7 +122,7 @@ def kernel_functions(
     Raises
     ------
     LinkError
-        One is no kernel's, or does not fit the kernel's declaration; or there is none.
+        A call names no given kernel or does not fit its declaration, or the model calls no kernel.
     """
     declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
     given: list[Kernel | Choice] = [*library.kernels, *library.choices]

@@ -97,7 +97,7 @@ class Gradients:
         Raises
         ------
         CallError
-            Those are not gradients of them.
+            The backward returns another number of gradients, or one of an unknown tensor.
         """
         if isinstance(found, Mapping):
             names, values = list(found), list(found.values())

@@ -127,7 +127,7 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     LinkError
         A call does not fit its kernel, or a pattern is found nowhere.
     DeclarationError
-        A pattern is none.
+        An item of `replace` is not a pattern.
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}

@@ -87,7 +87,7 @@ def number_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> float 
     Raises
     ------
     LinkError
-        It is none.
+        The attribute is not a number.
     """
     if isinstance(attribute, ir.FloatAttr):
         return float(attribute.value)
@@ -108,7 +108,7 @@ def constant_of(
     Raises
     ------
     LinkError
-        The type does not hold it.
+        The type cannot represent the number.
     """
     held = held_number(scalar.dtype, value, wanted)
     if held is not None:

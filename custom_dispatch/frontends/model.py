@@ -64,7 +64,7 @@ def parse_content(content: bytes, what: str) -> ir.Module:
     Raises
     ------
     ModelError
-        It is not valid MLIR.
+        The content is not valid MLIR.
     """
     try:
         source: Any = content if content.startswith(b"ML\xefR") else content.decode("utf-8")

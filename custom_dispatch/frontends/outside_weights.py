@@ -31,7 +31,7 @@ def check_inline_bytes(value: int | None) -> int:
     Raises
     ------
     DeclarationError
-        It is no number of bytes.
+        The value is neither None nor a number of bytes.
     """
     if value is None:
         return sys.maxsize

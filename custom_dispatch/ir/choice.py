@@ -100,7 +100,7 @@ def candidates(name: str, orders: Sequence[Order], signature: Signature) -> tupl
     Raises
     ------
     LinkError
-        There is none.
+        No kernel has the types of the function.
     """
     body = Emitter(1)  # one for all: equal conditions are then one value
     arguments = {

@@ -38,7 +38,7 @@ class SameSizes:
         Raises
         ------
         LinkError
-            They do.
+            Two sizes of one leading dim are known and differ.
         """
         known = isinstance(self.actual, int) and isinstance(self.wanted, int)
         if known and self.actual != self.wanted:

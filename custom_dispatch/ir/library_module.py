@@ -161,7 +161,7 @@ def check_form(form: str) -> None:
     Raises
     ------
     DeclarationError
-        It is none.
+        The form is not one of `FORMS`.
     """
     if not is_one_of(form, FORMS):
         raise DeclarationError(

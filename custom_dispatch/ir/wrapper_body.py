@@ -106,7 +106,7 @@ class WrapperBody:
         Raises
         ------
         LinkError
-            It certainly does not.
+            The call certainly does not fit the kernel.
         """
         with self.guards.gathered() as found:
             self._check_fit()

@@ -96,7 +96,7 @@ def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
     Raises
     ------
     CallError
-        The shape has another one.
+        The shape has another rank.
     """
     if not operand.has_rank(len(shape)):
         least = f"{operand.least_rank} or more" if operand.batched else str(operand.rank)

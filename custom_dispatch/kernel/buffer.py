@@ -30,7 +30,7 @@ class Buffer:
     Raises
     ------
     DeclarationError
-        The name, dtype or shape is none.
+        The name, dtype or shape is not valid.
     """
 
     name: str

@@ -27,14 +27,14 @@ from custom_dispatch.kernel.tuning import Measured
 class Choice:
     """Several kernels that serve one operation: a call takes the first that it fits.
 
-    A kernel fits a call if dtypes, ranks and sizes are as it is declared, and what it requires
-    holds. Where sizes are known when a model is compiled, the choice is made then; otherwise the
-    module makes it each time.
+    A kernel fits a call if dtypes, ranks and sizes are as declared and its requirements hold. If
+    the sizes are known when a model is compiled, the choice is made then; otherwise the module
+    decides at each call.
 
     Parameters
     ----------
     name
-        The name a model calls them by; none of theirs.
+        The name by which a model calls them; no kernel may have it.
     kernels
         The kernels, the preferred one first. Their inputs and their results have the same names in
         the same order.
@@ -52,7 +52,8 @@ class Choice:
     Raises
     ------
     DeclarationError
-        They do not, or there are none, or the name is one of theirs; or a rule is for none of them.
+        No kernels are given, their operands or names do not fit together, or a rule names no
+        kernel of the choice.
     """
 
     name: str
@@ -145,7 +146,7 @@ class Choice:
         return next((item for item in self.measured if item.target == target and item.dims), None)
 
     def own(self, kernel: Kernel) -> Kernel:
-        """The kernel as it was declared that `ordered` gave."""
+        """Map a kernel that `ordered` returned back to its declaration."""
         return next(item for item in self.kernels if item.name == kernel.name)
 
     def _order(self, measured: Measured | None, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
@@ -242,7 +243,7 @@ class Choice:
         Raises
         ------
         CallError
-            They fit none; the message says why not, for each.
+            No kernel takes the arguments; the message says why not, for each.
         """
         return launch(BoundKernel(self, "auto"), arguments, keywords)
 
@@ -268,9 +269,9 @@ class Choice:
         Raises
         ------
         CallError
-            A dim is unknown or missing, or a size is none; or no kernel takes these.
+            A dim is unknown or missing, a size is not valid, or no kernel takes these sizes.
         DeclarationError
-            The target is none, or the table is damaged.
+            The target is not valid, or the table is damaged.
         """
         return launching.decide(self, target, dims)
 

@@ -74,7 +74,7 @@ def check_requires(kernel: str, requires: Sequence[Condition]) -> tuple[Conditio
     Raises
     ------
     DeclarationError
-        One is none.
+        An item is not a comparison of dims.
     """
     example = "requires=[n % 4 == 0, n <= 8192]"
     if not is_list(requires):

@@ -141,7 +141,7 @@ def read_expression(text: str, *, device: bool = False) -> Expr:
     Raises
     ------
     DeclarationError
-        It is no such text.
+        The text is not an expression.
     """
     return _expression(_parsed(text), device)
 

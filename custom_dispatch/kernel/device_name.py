@@ -24,7 +24,7 @@ def read_device(device: object, *, of_kernel: bool = False) -> str:
     Raises
     ------
     DeviceError
-        It names none. Whether there is such a GPU is not asked.
+        The value does not name a device. Whether the GPU exists is not checked.
     """
     name = str(device) if str(type(device)) == "<class 'torch.device'>" else device
     names = ("auto", "cuda", "cpu", CHECKED) if of_kernel else ("auto", "cuda", "cpu")

@@ -55,7 +55,7 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
     Raises
     ------
     DeclarationError
-        It is none, or exceeds CUDA's limits.
+        The block has another form, or exceeds CUDA's limits.
     """
     sizes = _axes_of(block)
     numbers = tuple(number for number in map(as_integer, sizes or ()) if number is not None)
@@ -89,7 +89,7 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
     Raises
     ------
     DeclarationError
-        It is none, or a constant size exceeds CUDA's limits.
+        The grid has another form, or a constant size exceeds CUDA's limits.
     """
     sizes = _axes_of(grid)
     if sizes is None:
@@ -116,7 +116,8 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
     Raises
     ------
     DeclarationError
-        It is none, has more blocks than every GPU takes, or the grid is no multiple of it.
+        The cluster has another form, has more blocks than every GPU takes, or does not divide the
+        grid.
     """
     if cluster is None:
         return None
@@ -146,7 +147,7 @@ def check_flops(kernel: str, flops: Expr | int) -> Expr:
     Raises
     ------
     DeclarationError
-        It is none, or depends on the device.
+        The value is not a dim expression, or depends on the device.
     """
     expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
     if uses_device(expr):

@@ -62,8 +62,8 @@ def check_implementations(
     Raises
     ------
     DeclarationError
-        One is none, or replaces nothing; or its target is neither an architecture of a GPU nor
-        `cpu`, or given twice.
+        An item is not an `Implementation` or replaces nothing, or its target is not a GPU
+        architecture or `cpu`, or occurs twice.
     """
     if given is None:
         return ()

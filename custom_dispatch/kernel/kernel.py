@@ -299,7 +299,7 @@ class Kernel:
         name
             A name of its own, where a model calls both.
         block, grid, dynamic_shared_memory, launch_bounds, max_registers, cluster, options
-            As of a kernel. A grid that is computed for the old block's size is to be given, too.
+            As for a kernel. If the grid depends on the block size, pass a new grid as well.
 
         Raises
         ------

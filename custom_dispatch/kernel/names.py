@@ -98,7 +98,7 @@ def chosen(
     Raises
     ------
     CallError
-        There is none of that name; or no name is given, and there are several or none.
+        Nothing has that name; or no name is given and there is not exactly one.
     """
     if name is None and len(found) == 1:
         return next(iter(found.values()))
@@ -131,7 +131,7 @@ def check_switch(value: object, name: str) -> bool:
     Raises
     ------
     DeclarationError
-        It is no bool.
+        The value is not a bool.
     """
     if not isinstance(value, bool):
         raise DeclarationError(
@@ -155,7 +155,7 @@ def as_path(value: object, what: str, error: type[CustomDispatchError]) -> Path:
     Raises
     ------
     CustomDispatchError
-        Of class `error`: it is none, or one that no file can have.
+        Of class `error`: the value is not a path, or no file can have that path.
     """
     try:
         text = os.fspath(value)  # type: ignore[call-overload]

@@ -28,7 +28,7 @@ class Scalar:
     Raises
     ------
     DeclarationError
-        The name, dtype or value is none.
+        The name, dtype or value is not valid.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Struct:
     Raises
     ------
     DeclarationError
-        The name, a field or the alignment is none.
+        The name, a field or the alignment is not valid.
     """
 
     name: str

@@ -21,7 +21,7 @@ def match_arguments(
     Raises
     ------
     CallError
-        There are too many or too few, or a keyword is none of theirs.
+        There are too many or too few arguments, or a keyword is unknown.
     """
     names = [operand.name for operand in kernel.inputs]
     signature = f"{kernel.name}({', '.join(names)})"

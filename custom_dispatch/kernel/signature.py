@@ -16,7 +16,7 @@ def check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, .
     Raises
     ------
     DeclarationError
-        They are no list of operands, two have one name, or none is a result.
+        The value is not a list of operands, two have the same name, or none is a result.
     """
     if not is_list(operands):
         raise DeclarationError(

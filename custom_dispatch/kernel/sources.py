@@ -42,7 +42,7 @@ def check_path(
     Raises
     ------
     DeclarationError
-        It is none.
+        The value is not a path.
     """
     try:
         text = os.fspath(path)

@@ -66,7 +66,7 @@ def inputs_for_kernel(
     Raises
     ------
     CallError
-        A dim has no value, or is none of the kernel's; or the arrays do not fit into memory.
+        A dim has no value, a name is not a dim of the kernel, or the arrays do not fit in memory.
     DeclarationError
         An expression has no value for these dims.
     """
@@ -128,7 +128,7 @@ def inputs_for_type(
     Raises
     ------
     CallError
-        It does not.
+        The type leaves a size open.
     """
     values: list[Any] = []
     for index, item in enumerate(kind.inputs):

@@ -69,7 +69,7 @@ def tune(
     Raises
     ------
     CallError
-        A dim has no value, or is none of the kernels'; or a scalar is none that calls pass.
+        A dim has no value, a name is not a dim of the kernels, or calls do not pass a scalar.
     DeviceError
         The device is not there.
     """

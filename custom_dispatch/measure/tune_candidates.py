@@ -106,7 +106,7 @@ def read_objects(choice: Choice, target: Target, directory: Path) -> list[Built]
     CallError
         The objects are of another choice, for another target, or of sources that have changed.
     DeclarationError
-        There is none of some kernel.
+        The directory has no object of some kernel.
     """
     if not exists(directory / INDEX):
         library = build(choice.kernels, [target], objects=directory)

@@ -129,7 +129,7 @@ def check_parameters(
     Raises
     ------
     PtxError
-        The number or a size differs.
+        The number of parameters or a size differs.
     """
     wanted = abi.parameters
     if len(found) != len(wanted):
@@ -205,7 +205,7 @@ def _check_dynamic_shared_memory(kernel: Kernel, entry: Entry, module: Module, o
     Raises
     ------
     PtxError
-        None is declared.
+        The kernel uses such memory and declares none.
     """
     dynamic = {v.name for v in module.variables if v.space == "shared" and v.is_extern}
     if kernel.dynamic_shared_memory or not dynamic:

@@ -48,7 +48,7 @@ def check_rewritten(
     Raises
     ------
     PtxError
-        It was for another one.
+        The entry was rewritten for another signature.
     """
     if tuple(parameters) != rewritten_parameters(entry, abi):
         raise PtxError(

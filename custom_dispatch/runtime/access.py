@@ -39,7 +39,7 @@ _LOSSES = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory that is not its own",
     "CUDA_ERROR_MISALIGNED_ADDRESS": "a kernel accessed an address that is not aligned",
     "CUDA_ERROR_INVALID_ADDRESS_SPACE": "a kernel accessed an address of another state space",
-    "CUDA_ERROR_INVALID_PC": "a kernel jumped to where no code is",
+    "CUDA_ERROR_INVALID_PC": "a kernel jumped to an invalid address",
     "CUDA_ERROR_ILLEGAL_INSTRUCTION": "a kernel executed an instruction that its GPU refuses",
     "CUDA_ERROR_HARDWARE_STACK_ERROR": "a kernel's stack overflowed or was corrupted",
     "CUDA_ERROR_ASSERT": "an assertion of a kernel did not hold",

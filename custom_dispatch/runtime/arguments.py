@@ -70,7 +70,7 @@ class Arguments:
         Raises
         ------
         CallError
-            There are too few or too many, or a name is none of them.
+            There are too few or too many arguments, or a name is unknown.
         """
         names = self._points.names
         values = list(arguments)

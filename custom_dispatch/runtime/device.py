@@ -116,7 +116,7 @@ def hal_device(name: str) -> Any:
     Raises
     ------
     DeviceError
-        It cannot be made.
+        IREE cannot create the device.
     """
     import iree.runtime as rt
 

@@ -66,7 +66,7 @@ def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
     Raises
     ------
     DeviceError
-        The module does not run on the device that is wanted, or on none that is here.
+        The module cannot run on the wanted device, or on any device here.
     """
     wanted = read_device(wanted)
     name = "cuda" if wanted in ("auto", "cpu") else wanted

@@ -38,7 +38,7 @@ def read_array(value: Any, what: str) -> Array:
     Raises
     ------
     CallError
-        It is none.
+        The value is not such an array.
     """
     if isinstance(value, DeviceArray | rt.DeviceArray | ForeignArray):
         return value
@@ -94,7 +94,7 @@ def dtype_of(array: Array, what: str) -> ElementType:
     Raises
     ------
     CallError
-        Kernels have none such.
+        Kernels take no arrays of this dtype.
     """
     if isinstance(array, DeviceArray):
         return array.element_type
@@ -118,7 +118,7 @@ def check_array(array: Array, kind: ValueType, what: str) -> None:
     Raises
     ------
     CallError
-        It differs in one of them.
+        The dtype, the rank or a static size differs.
     """
     check_dtype(array, kind.dtype, what)
     sizes = kind.sizes or ()
@@ -144,7 +144,7 @@ def check_dtype(array: Array, kind: ElementType, what: str) -> None:
     Raises
     ------
     CallError
-        It is another.
+        The dtype differs.
     """
     if isinstance(array, ForeignArray):
         found: Any = array.dtype_name

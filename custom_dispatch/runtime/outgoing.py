@@ -37,7 +37,7 @@ class Destinations:
     Raises
     ------
     CallError
-        They do not fit the function's results.
+        The arrays do not fit the function's results.
     """
 
     def __init__(

@@ -77,7 +77,7 @@ def open_parameters(
     Raises
     ------
     ModuleFileError
-        There are none, they cannot be read, or they are not those of the module.
+        The archive is missing, cannot be read, or belongs to another module.
     """
     if isinstance(given, Mapping):
         return [

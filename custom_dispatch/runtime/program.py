@@ -90,7 +90,8 @@ class Program:
         Raises
         ------
         CallError
-            The module has none of that name; or no name is given, and it has several, or none.
+            The module has no function of that name; or no name is given and it does not have
+            exactly one.
         """
         owner = f"{sentence(self.label)} has"
         how = "its name, on the command line --function NAME"

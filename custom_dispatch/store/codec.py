@@ -28,7 +28,7 @@ def to_bytes(value: object) -> bytes:
     Raises
     ------
     TypeError
-        A part is none of those that can be read back.
+        A part has a type that cannot be read back.
     """
     blobs: list[bytes] = []
     tree = _to_tree(value, blobs)

@@ -59,7 +59,7 @@ def clear(store: Store) -> None:
     Raises
     ------
     OSError
-        Something cannot be removed.
+        A file or directory cannot be removed.
     """
     for directory in (store.entries, store.path / DIRECTORY):
         if directory.exists():

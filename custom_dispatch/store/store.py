@@ -72,7 +72,7 @@ class Store:
         return value
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Keep a value. What prevents that is a warning, once."""
+        """Store a value. Failures warn once and are otherwise ignored."""
         data = write_entry(key, value)
         if len(data) > self.limit // 4:
             return  # it would drive out most others

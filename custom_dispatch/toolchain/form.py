@@ -59,7 +59,7 @@ def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
     Raises
     ------
     PtxError
-        It is of an older version itself.
+        The PTX states an older version itself.
     """
     match = _VERSION_LINE.search(ptx)
     found = (int(match[2]), int(match[3])) if match is not None else version

@@ -36,7 +36,7 @@ def describe_image(data: bytes) -> ImageInfo:
     Raises
     ------
     PtxError
-        It is none of the three, or is cut short.
+        The bytes are not PTX, a cubin or a fatbin, or are truncated.
     """
     if data.startswith(_ELF_MAGIC):
         return ImageInfo("cubin", (("cubin", _cubin_arch(data)),))

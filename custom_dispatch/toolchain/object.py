@@ -24,7 +24,7 @@ class Object:
     Raises
     ------
     DeclarationError
-        The name could not be part of a file name, or the kind is none.
+        The name could not be part of a file name, or the kind is unknown.
     """
 
     name: str

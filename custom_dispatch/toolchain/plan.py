@@ -126,7 +126,7 @@ def check_kernels(
     Raises
     ------
     DeclarationError
-        There are none, some are no kernels, or two that differ have one name.
+        There are no kernels, an item is not a kernel, or two different ones have the same name.
     """
     items = check_callees(kernels)
     if not items:
@@ -146,7 +146,7 @@ def check_callees(kernels: Any) -> list[Kernel | Choice]:
     Raises
     ------
     DeclarationError
-        Something else is among them, or two that differ have one name.
+        An item is neither a kernel nor a choice, or two different ones have the same name.
     """
     given = [kernels] if isinstance(kernels, Kernel | Choice) else several(kernels)
     if given is None:
@@ -177,7 +177,7 @@ def check_targets(targets: str | Target | Iterable[str | Target] | None) -> list
     Raises
     ------
     DeclarationError
-        There are none, some are no targets, or there are several CPUs.
+        There are no targets, an item is not a target, or several are CPUs.
     """
     if targets is None:
         targets = DEFAULT_TARGETS
@@ -264,7 +264,7 @@ def check_directory(objects: Path | str) -> Path:
     Raises
     ------
     DeclarationError
-        It is no path.
+        The value is not a path.
     """
     if isinstance(objects, str | os.PathLike) and objects != "":
         return as_path(objects, "objects", DeclarationError)
@@ -281,7 +281,7 @@ def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
     Raises
     ------
     DeclarationError
-        Something is no path. Whether it is there, the compilation asks.
+        An item is not a path. Compiling checks whether it exists.
     """
     if is_list(directories):
         return tuple(
@@ -320,7 +320,7 @@ def check_jobs(jobs: int | None) -> int:
     Raises
     ------
     DeclarationError
-        It is no positive integer.
+        The value is not a positive integer.
     """
     if jobs is None:
         return len(os.sched_getaffinity(0))

@@ -49,7 +49,7 @@ def is_ptx(path: Path) -> bool:
     Raises
     ------
     PtxError
-        As `read_object`.
+        The file cannot be read as an object; see `read_object`.
     """
     return read_object("object", _ANY_TARGET, path).kind == "ptx"
 

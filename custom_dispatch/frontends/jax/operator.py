@@ -71,7 +71,7 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     Raises
     ------
     DeclarationError
-        The kernel is none; or the backward takes or gives what there is not.
+        The argument is not a kernel, or the backward has other arguments or results than it should.
     """
     if not isinstance(kernel, Kernel | Choice):
         raise DeclarationError(

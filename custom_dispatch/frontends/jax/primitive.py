@@ -92,7 +92,7 @@ def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list
     Raises
     ------
     CallError
-        They fit none.
+        No kernel takes these arrays.
     """
     return first_fitting(
         item,

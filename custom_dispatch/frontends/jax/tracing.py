@@ -70,7 +70,7 @@ class TracedExamples:
     Raises
     ------
     DeclarationError
-        A function is none of JAX's, or computes something else than the kernel may.
+        JAX cannot trace a function, or it computes something the kernel cannot stand for.
     """
 
     def __init__(self, pattern: Pattern, module: ir.Module) -> None:

@@ -25,7 +25,7 @@ def check_undamaged(graph: onnx.GraphProto) -> None:
     Raises
     ------
     ModelError
-        There are others.
+        A name is not text, or an axis is out of range.
     """
     tensors = [*graph.input, *graph.output, *graph.initializer]
     names: list[Any] = [tensor.name for tensor in tensors]

@@ -71,7 +71,7 @@ def read_model(
     Raises
     ------
     ModelError
-        There is none, or its tensors cannot be read.
+        The file does not exist or holds no model, or its tensors cannot be read.
     """
     given, directory = _given(source)
     check_undamaged(given.graph)

@@ -84,7 +84,7 @@ def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
     Raises
     ------
     LinkError
-        They are not those of the kernel.
+        The number of inputs or outputs, or an attribute, differs from the kernel's.
     """
     label, kernel = label_of(node), kernels_of(item)[0]
     _check_places(label, kernel, node)
@@ -160,7 +160,7 @@ def infer_results(
     Raises
     ------
     LinkError
-        The inputs do not fit the kernel, or none of the choice.
+        The inputs fit neither the kernel nor any kernel of the choice.
     """
     return first_fitting(
         item,

@@ -75,7 +75,7 @@ class Pattern:
     Raises
     ------
     DeclarationError
-        A part is none, or the graph's inputs and outputs are not those of the kernel.
+        An argument has the wrong type, or the graph's inputs and outputs are not the kernel's.
     """
 
     item: Kernel | Choice

@@ -42,7 +42,7 @@ def patterns_of(items: Any) -> list[Pattern]:
     Raises
     ------
     DeclarationError
-        An item is none.
+        An item is not a pattern.
     """
     found = as_list(items)
     for item in found:

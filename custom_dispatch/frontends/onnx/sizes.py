@@ -150,7 +150,7 @@ class Binding:
         Raises
         ------
         CallError
-            Something does not hold.
+            A size differs or a requirement does not hold, or that cannot be known where it must.
         """
         for expr, size, here in self._others:
             wanted = self._value(expr)

@@ -32,7 +32,7 @@ def check_unsigned(model: onnx.ModelProto) -> None:
     Raises
     ------
     ModelError
-        There is one.
+        The model has such a node.
     """
     _check(model.graph, {})
 

@@ -30,9 +30,9 @@ class Found(Generic[Match]):
 def chosen(found: Sequence[Found[Match]], note: Callable[[Match, str], None]) -> list[Found[Match]]:
     """Those that are taken.
 
-    Of several for one result, the one that stands for most operations is taken, and of equal ones
-    the first given. Where places overlap, the pattern that was given first is taken, and of its
-    places the one that comes first in the model; for the other result the next smaller one.
+    If several patterns match one result, the one covering most operations is taken; ties go to the
+    first given. If places overlap, the pattern given first wins, and of its places the first in
+    the model; the other result then gets the next smaller match.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ def read_example(
     Raises
     ------
     DeclarationError
-        The function is none that can be looked for, or not one of the kernel's.
+        The function cannot serve as a pattern, or its types are not the kernel's.
     """
     kernel = pattern.kernel
     functions = [op for op in functions_of(module) if is_public(op) and not is_declaration(op)]

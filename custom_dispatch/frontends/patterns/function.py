@@ -29,7 +29,7 @@ def check_functions(item: Kernel | Choice, given: Any, framework: str) -> tuple[
     Raises
     ------
     DeclarationError
-        There is none.
+        No function is given.
     """
     functions = tuple(given) if isinstance(given, list | tuple) else (given,)
     if not functions or not all(map(callable, functions)):
@@ -84,7 +84,7 @@ class OfFunctions:
         Raises
         ------
         DeclarationError
-            They are not the kernel's arguments.
+            A parameter is not an argument of the kernel, or one is missing.
         """
         return _parameters_of(self.kernel, function, self.fixed)
 
@@ -95,12 +95,12 @@ def _parameters_of(kernel: Kernel, function: Computes, fixed: Mapping[str, Any])
     Parameters
     ----------
     fixed
-        The kernel's scalars that are none.
+        The kernel's scalars that have fixed values.
 
     Raises
     ------
     DeclarationError
-        They are not the kernel's arguments.
+        A parameter is not an argument of the kernel, or one is missing.
     """
     try:
         signature = inspect.signature(function)

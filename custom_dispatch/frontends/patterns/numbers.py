@@ -19,7 +19,7 @@ def constant(scalar: Scalar, value: Any) -> ir.Attribute | None:
     Raises
     ------
     LinkError
-        The scalar does not hold it.
+        The scalar's type cannot represent the number.
     """
     kind = ir.Type.parse(scalar.argument_type)
     if isinstance(value, ir.Value):

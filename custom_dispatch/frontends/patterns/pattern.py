@@ -66,7 +66,7 @@ class Pattern:
     Raises
     ------
     DeclarationError
-        A part is none. What is wrong in the text is said when a model is compiled.
+        An argument has the wrong type. Errors in the MLIR text are reported at compile time.
     """
 
     item: Kernel | Choice
@@ -110,7 +110,7 @@ def check_kernel(item: Kernel | Choice) -> Kernel:
     Raises
     ------
     DeclarationError
-        It is something else.
+        The item is neither a kernel nor a choice.
     """
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(

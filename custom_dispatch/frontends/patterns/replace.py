@@ -94,7 +94,7 @@ def patterns_of(items: Any) -> list[Any]:
     Raises
     ------
     DeclarationError
-        An item is none.
+        An item is not a pattern.
     """
     found = as_list(items)
     for item in found:
@@ -122,7 +122,7 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
     Raises
     ------
     DeclarationError
-        A pattern is none, or its function is none that can be looked for.
+        An item is not a pattern, or its function cannot serve as one.
     LinkError
         A pattern that is required is found nowhere; the message lists what nearly is.
     """

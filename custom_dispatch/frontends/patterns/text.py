@@ -109,7 +109,7 @@ def parse_example(pattern: Pattern, text: str, context: ir.Context) -> ir.Module
     Raises
     ------
     DeclarationError
-        It is not valid MLIR.
+        The text is not valid MLIR.
     """
     with context, ir.Location.unknown():
         try:

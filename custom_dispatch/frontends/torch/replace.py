@@ -63,7 +63,7 @@ def replace_places(
     Raises
     ------
     DeclarationError
-        An item is none, or its function is none of PyTorch's.
+        An item is not a pattern, or PyTorch cannot trace its function.
     LinkError
         A pattern that is required is found nowhere; the message lists what nearly is.
     """

@@ -29,7 +29,7 @@ def check_unsigned(program: torch.export.ExportedProgram) -> None:
     Raises
     ------
     ModelError
-        There is one.
+        The model has such an operation.
     """
     for node in program.graph.nodes:
         target = node.target
