@@ -10,7 +10,6 @@ import sysconfig
 from pathlib import Path
 
 import numpy
-import pytest
 
 from custom_dispatch.cli import main
 
@@ -76,6 +75,6 @@ def test_plain_mlir() -> None:
     numpy.testing.assert_allclose([float(item) for item in numbers.split()], [wanted] * 64, 1e-5)
 
 
-@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
-def test_the_kernels_agree_with_their_references(example: Path) -> None:
-    assert main(["check", str(example), "--target", "cpu:host"]) == 0
+def test_the_kernel_of_the_example_agrees_with_its_reference() -> None:
+    """The others take kernels that ship, which tests/shipped_kernels compares with theirs."""
+    assert main(["check", str(EXAMPLES / "own_kernel.py"), "--target", "cpu:host"]) == 0

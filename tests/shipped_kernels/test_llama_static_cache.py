@@ -25,11 +25,13 @@ TOOLS = Path(sysconfig.get_path("scripts"))
 class Generator(torch.nn.Module):
     """Logits of the tokens at some positions; the cache holds what was there before."""
 
-    def __init__(self, size: int = 32, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, size: int = 32, dtype: torch.dtype = torch.float32, layers: int = 2
+    ) -> None:
         super().__init__()
         torch.manual_seed(0)
         config = LlamaConfig(
-            vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2,
+            vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=layers,
             num_attention_heads=2, num_key_value_heads=1, head_dim=size,
             max_position_embeddings=KEYS, attn_implementation="sdpa",
         )  # fmt: skip
@@ -48,12 +50,12 @@ class Generator(torch.nn.Module):
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_step_of_16_bits_reads_as_much_of_the_cache_as_is_filled() -> None:
-    generator = Generator(64, torch.bfloat16).eval()
+    generator = Generator(64, torch.bfloat16, layers=1).eval()
     program = export_model(generator, (torch.tensor([[1]]), torch.tensor([3])), None)
     report = replace_places(program, [torch_patterns.write_cache, torch_patterns.attention])[1]
     assert sorted(item.kernel for item in report) == [
-        *["cached_attention_bf16_64"] * 2,
-        *["write_cache_bf16"] * 4,
+        "cached_attention_bf16_64",
+        *["write_cache_bf16"] * 2,
     ]
 
 
