@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
+from cuda_kernels.rms_norm import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
@@ -20,6 +20,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import Expr
 from tests.sample_kernels import scratch
+from tests.sample_kernels.rows import row_norm
 
 AFFINE = """
 struct Shift { float scale; int by[2]; };
@@ -114,12 +115,14 @@ def test_opcheck_passes_for_an_elementwise_kernel() -> None:
         torch.library.opcheck(operator, arguments)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "dtype"), [(rms_norm_f32, torch.float32), (rms_norm_f16, torch.float16)]
-)
-def test_opcheck_passes_for_rms_norm(kernel: cd.Kernel | cd.Choice, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("is_choice", [False, True])
+def test_opcheck_passes_for_a_norm_and_a_choice_of_them(is_choice: bool) -> None:
+    kernel: cd.Kernel | cd.Choice = row_norm
+    if is_choice:
+        few = row_norm.with_launch(name="few").requiring([cd.batch <= 4])
+        kernel = cd.Choice("norms", [few, row_norm])
     operator = cd.torch.register(kernel, "opcheck")
-    x, weight = torch.randn(5, 33, dtype=dtype), torch.randn(33, dtype=dtype)
+    x, weight = torch.randn(5, 33), torch.randn(33)
     expected = torch.nn.functional.rms_norm(x, (33,), weight, 1e-5)
     torch.testing.assert_close(operator(x, weight, 1e-5), expected)
     torch.library.opcheck(operator, (x, weight, 1e-5))

@@ -17,6 +17,7 @@ from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.frontends.torch.traced import Call, _depth
+from custom_dispatch.replaced import Replaced
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -55,47 +56,42 @@ def dynamic(given: dict[str, torch.Tensor]) -> Any:
     return (shapes,)
 
 
-@pytest.mark.parametrize("shapes", ["static", "dynamic"])
-def test_every_place_that_computes_it_is_replaced(shapes: str) -> None:
-    model = Cases({name: case for name, (_, case) in POSITIVE.items()}).eval()
-    given = inputs()
-    module = cd.torch.compile(
-        model,
-        (given,),
-        ["cpu"],
-        replace=ALL,
-        dynamic_shapes=dynamic(given) if shapes == "dynamic" else None,
-    )
+def check_found(report: Replaced) -> None:
     found = {
         item.place.module.removeprefix("cases.").removesuffix(".inner"): item.kernel
-        for item in module.replaced
+        for item in report
     }
     assert found == {name: kernel for name, (kernel, _) in POSITIVE.items()}
-    scalars = {item.place.module.removeprefix("cases."): item.scalars for item in module.replaced}
+    scalars = {item.place.module.removeprefix("cases."): item.scalars for item in report}
     assert scalars["another_epsilon"] == {"epsilon": 0.5}
     assert scalars["rank_3"] == {"scale": -0.5}
     assert scalars["causal"] == {"scale": 0.25, "causal": True}
+
+
+def test_every_place_that_computes_it_is_replaced() -> None:
+    model = Cases({name: case for name, (_, case) in POSITIVE.items()}).eval()
+    given = inputs()
+    check_found(replaced(model, (given,), ALL))  # of sizes that are known
+    module = cd.torch.compile(model, (given,), ["cpu"], replace=ALL, dynamic_shapes=dynamic(given))
+    check_found(module.replaced)
     run(module, model, given)
-    if shapes == "dynamic":
-        longer = {
-            name: torch.cat([value] * 2) if name in ("rows", "more", "half") else value
-            for name, value in given.items()
-        }
-        for name in ("q", "cosine", "sine"):
-            longer[name] = torch.cat([given[name]] * 2, dim=-2)
-        run(module, model, longer)
+    longer = {
+        name: torch.cat([value] * 2) if name in ("rows", "more", "half") else value
+        for name, value in given.items()
+    }
+    for name in ("q", "cosine", "sine"):
+        longer[name] = torch.cat([given[name]] * 2, dim=-2)
+    run(module, model, longer)
 
 
 def test_no_place_that_only_looks_alike_is_replaced() -> None:
     cases = {name: case for name, (_, case) in NEAR.items()}
     model = Cases({**cases, "control": POSITIVE["as_written"][1]}).eval()
-    given = inputs()
     items = [cd.torch.Pattern(p.kernel, p.computes, fixed=p.fixed, required=False) for p in ALL]
-    module = cd.torch.compile(model, (given,), ["cpu"], replace=items)
-    assert [item.place.module for item in module.replaced] == ["cases.control"]
-    run(module, model, given)
+    report = replaced(model, (inputs(),), items)
+    assert [item.place.module for item in report] == ["cases.control"]
     reasons: dict[str, list[str]] = {}
-    for miss in module.replaced.near_misses:
+    for miss in report.near_misses:
         name = miss.place.module.removeprefix("cases.").removesuffix(".inner")
         reasons.setdefault(name, []).append(miss.reason)
     unsaid = {

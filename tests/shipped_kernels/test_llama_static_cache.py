@@ -25,9 +25,7 @@ TOOLS = Path(sysconfig.get_path("scripts"))
 class Generator(torch.nn.Module):
     """Logits of the tokens at some positions; the cache holds what was there before."""
 
-    def __init__(
-        self, size: int = 32, dtype: torch.dtype = torch.float32, layers: int = 2
-    ) -> None:
+    def __init__(self, size: int = 32, dtype: torch.dtype = torch.float32, layers: int = 2) -> None:
         super().__init__()
         torch.manual_seed(0)
         config = LlamaConfig(

@@ -17,6 +17,7 @@ MODULES = [
     and not item.name.endswith("_patterns")  # they declare no kernels
     # too many of them: below
     and item.name not in ("gemm", "tensor_core_attention", "quantised", "quantised_fp8")
+    and item.name != "flat_attention"  # which has the code of the others: below
 ]
 
 
@@ -33,6 +34,19 @@ def test_no_kernel_spills(name: str) -> None:
     report = library.report()
     assert len(report) == 2 * len(found)
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
+def test_flat_attention_is_the_code_of_the_others() -> None:
+    from cuda_kernels import attention, flat_attention
+
+    def code_of(module: object) -> set[tuple[object, str]]:
+        items = [getattr(module, name) for name in dir(module)]
+        kernels = [item for item in items if isinstance(item, cd.Kernel)]
+        kernels += [one for item in items if isinstance(item, cd.Choice) for one in item.kernels]
+        return {(form.source, form.entry) for kernel in kernels for form in kernel.forms}
+
+    assert len(code_of(flat_attention)) > 10
+    assert code_of(flat_attention) <= code_of(attention)
 
 
 def test_no_product_spills() -> None:
