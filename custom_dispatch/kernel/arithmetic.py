@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 
 MAX_VALUE = 2**63 - 1
 """The largest value of an expression: IR computes in 64 bits, and tensor sizes have a sign."""
 DIVISIONS = ("//", "%", "ceildiv")
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -24,6 +25,7 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "minimum": min,
     "maximum": max,
 }
+"""All but the last two take symbols of frameworks, too."""
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -60,7 +62,7 @@ def computed(
     """
     if name in DIVISIONS and right == 0:
         raise divides_by_zero(text, values)
-    result = _OPERATORS[name](left, right)
+    result: int = OPERATORS[name](left, right)
     if 0 <= result <= MAX_VALUE:
         return result
     raise DeclarationError(

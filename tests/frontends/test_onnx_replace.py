@@ -280,7 +280,7 @@ BRANCH = node(
         ),
         (
             {"inputs": {"weight": ["rows", 8]}},
-            "Kernel `row_layer_norm`: operand `weight` has shape [0, 0], which is rank 2",
+            "Kernel `row_layer_norm`: operand `weight` has shape ['rows', 8], which is rank 2",
         ),
     ],
 )  # fmt: skip
