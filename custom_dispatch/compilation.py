@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
-from custom_dispatch.errors import DeclarationError, OutputError
+from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.frontends.given import with_replacing
-from custom_dispatch.frontends.patterns.pattern import as_list
+from custom_dispatch.frontends.patterns.pattern import as_list, with_own_names
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Choice, files_of
+from custom_dispatch.kernel.choice import Choice, files_of, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
@@ -118,7 +117,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
     if patterns:
-        placed, wanted = with_replacing(wanted, patterns, model)
+        placed, wanted = _with_replacing(wanted, patterns, model)
     library = _library(wanted, targets, store, options)
     kept = StoredModules(store and not flags)
     ours = device_flags(library)
@@ -172,6 +171,43 @@ def compile(  # noqa: A001 - the public name is cd.compile
         tuple(kernel.name for kernel in linked.kernels),
         replaced=linked.replaced,
     )
+
+
+def _with_replacing(
+    kernels: list[Kernel | Choice] | Library,
+    patterns: Sequence[Any],
+    model: Model | None,
+) -> tuple[PlacedModel, list[Kernel | Choice] | Library]:
+    """The model with calls where patterns are found, and the kernels to build.
+
+    Those that are given, and those of patterns that are found.
+    """
+    if model is None:
+        raise DeclarationError(
+            "replace is given without a model.",
+            expected="a model, in which places are looked for",
+            next_step="leave replace out, or pass the model first.",
+        )
+    from custom_dispatch.frontends.mlir import place
+    from custom_dispatch.frontends.patterns.replace import patterns_of
+
+    patterns = patterns_of(patterns)
+    if isinstance(kernels, Library):
+        for kernel in (pattern.item for pattern in patterns):
+            # A choice by measurements may lack some of its kernels.
+            held_choice = kernel.name in [choice.name for choice in kernels.choices]
+            if not held_choice and not {*kernels_of(kernel)} <= {*kernels.kernels}:
+                raise LinkError(
+                    f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
+                    "model.",
+                    expected="one that was built with the kernel",
+                    next_step="build it with the kernel, or pass kernels and targets.",
+                )
+        return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
+    patterns = with_own_names(patterns, kernels)
+    say(f"looking for the places of {len(patterns)} patterns")
+    placed = place(model, [*(pattern.item for pattern in patterns), *kernels], patterns)
+    return placed, [*kernels, *placed.called]
 
 
 def _check_flags(flags: Sequence[str]) -> None:

@@ -32,10 +32,11 @@ if importlib.util.find_spec("onnx") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.onnx.importer import (
-    Known,
     find_kernels,
     import_graph,
     infer_types,
+    kernel_of,
+    with_those_put,
 )
 from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
 from custom_dispatch.frontends.onnx.operator import register
@@ -110,16 +111,16 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     """
     patterns = patterns_of(replace)
     check_name(name, "function")
-    known = Known(None if kernels is None else check_callees(kernels))
+    given = None if kernels is None else {item.name: item for item in check_callees(kernels)}
     graph = read_model(
         model,
         name,
         check_inline_bytes(inline_bytes),
-        lambda domain, operator: known.kernel_of(domain, operator) is not None,
+        lambda domain, operator: kernel_of(domain, operator, given) is not None,
     )
-    nodes = find_kernels(graph, known)
-    patterns = with_own_names(patterns, nodes.kernels.values())
-    if not nodes.kernels and not patterns:
+    nodes = find_kernels(graph, given)
+    patterns = with_own_names(patterns, nodes.values())
+    if not nodes and not patterns:
         raise LinkError(
             "The model has no node of a kernel.",
             expected="a node whose operator is named after a kernel, of a domain not ONNX's own",
@@ -132,9 +133,9 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         replaced = replace_places(typed.model, patterns) if patterns else None
         put = {item.kernel for item in replaced or ()}
         items = [pattern.item for pattern in patterns if pattern.item.name in put]
-        every = nodes.and_those_put(items, DOMAIN)
+        every = with_those_put(nodes, items, DOMAIN)
         module, parameters = import_graph(typed, every, name)
-        called = list(dict.fromkeys(every.kernels.values()))
+        called = list(dict.fromkeys(every.values()))
         if replaced is not None and not called:
             raise nothing_replaced(replaced)
         done = compile_module(module, called, targets, flags=flags, store=store, **options)

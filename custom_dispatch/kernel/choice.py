@@ -357,6 +357,22 @@ def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
     return item.kernels if isinstance(item, Choice) else (item,)
 
 
+def check_declared(item: Kernel | Choice, given_to: str) -> None:
+    """Require a kernel or a choice.
+
+    Raises
+    ------
+    DeclarationError
+        It is something else.
+    """
+    if not isinstance(item, Kernel | Choice):
+        raise DeclarationError(
+            f"{given_to} is given {shown(item)}.",
+            expected="a cd.Kernel or a cd.Choice",
+            next_step="pass the kernel's declaration.",
+        )
+
+
 def files_of(items: Iterable[Kernel | Choice]) -> list[Path]:
     """The files that declarations name: sources, objects, and tables of what was measured."""
     found: list[Path | None] = []

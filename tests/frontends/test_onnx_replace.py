@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import custom_dispatch as cd
 from cuda_kernels import gelu
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
+from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
 from custom_dispatch.replaced import Replaced
@@ -53,7 +53,7 @@ def model_of(graph: onnx.GraphProto, opset: int = 20) -> onnx.ModelProto:
 def replaced(model: onnx.ModelProto, *patterns: cd.onnx.Pattern) -> Replaced:
     """What is replaced, without compiling what comes out."""
     graph = read_model(model, "main", 4096, lambda *_: False)
-    typed = infer_types(graph, find_kernels(graph, Known([])))
+    typed = infer_types(graph, find_kernels(graph, {}))
     return replace_places(typed.model, patterns_of(list(patterns)))
 
 

@@ -284,9 +284,7 @@ def test_patterns_that_are_none_are_refused() -> None:
     pattern = cd.torch.Pattern
     relu = squared_relu(2)
     given = (torch.ones(3, 8),)
-    assert refusal(DeclarationError, lambda: pattern(3)).startswith(
-        "A pattern is given 3 for its kernel.\n"
-    )
+    assert refusal(DeclarationError, lambda: pattern(3)).startswith("A pattern is given 3.\n")
     assert refusal(DeclarationError, lambda: pattern(relu)).startswith(
         "The pattern of kernel `squared_relu_2` has no function of PyTorch.\n"
     )

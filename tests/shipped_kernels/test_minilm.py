@@ -23,7 +23,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from benchmarks.cases.minilm import ONNX_VERSION, SENTENCES, Encoder
 from cuda_kernels import attention, gelu, layer_norm, onnx_patterns, torch_patterns
-from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
+from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.replace import patterns_of
 from custom_dispatch.frontends.onnx.replace import replace_places as replace_in_onnx
@@ -124,7 +124,7 @@ def test_from_onnx(sentences: Sentences, tmp_path: Path) -> None:
     assert program is not None
     program.save(path, external_data=True)
     graph = read_model(path, "main", 4096, lambda *_: False)
-    typed = infer_types(graph, find_kernels(graph, Known([])))
+    typed = infer_types(graph, find_kernels(graph, {}))
     report = replace_in_onnx(typed.model, patterns_of(onnx_patterns.everything))
     products = {"matmul_f32": 5 * LAYERS, "matmul_gelu_erf_f32": LAYERS}
     assert Counter(item.kernel for item in report) == NORMS_AND_ATTENTION | products

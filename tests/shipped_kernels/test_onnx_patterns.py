@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import custom_dispatch as cd
 from cuda_kernels import onnx_patterns
 from custom_dispatch.frontends.onnx.dtypes import onnx_type
-from custom_dispatch.frontends.onnx.importer import Known, find_kernels, infer_types
+from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.pattern import Example
 from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
@@ -134,7 +134,7 @@ def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.No
 
 def replaced(model: onnx.ModelProto) -> Replaced:
     graph = read_model(model, "main", 4096, lambda *_: False)
-    typed = infer_types(graph, find_kernels(graph, Known([])))
+    typed = infer_types(graph, find_kernels(graph, {}))
     return replace_places(typed.model, patterns_of(onnx_patterns.everything))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import numpy
 
-from custom_dispatch.errors import CallError, DeclarationError
+from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.jax.derivative import Derivative
 from custom_dispatch.frontends.jax.dtypes import check_is_there
 from custom_dispatch.frontends.jax.primitive import bound_primitive, buffers_of
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
@@ -38,7 +38,7 @@ class Call:
             The arguments do not fit the declaration.
         """
         kernel = self.kernel
-        arrays, scalars = _split(kernel, _bound(kernel, arguments, keywords))
+        arrays, scalars = _split(kernel, arguments, keywords)
         run = bound_primitive(kernel, scalars)
         if self._derivative is not None:
             run = self._derivative.differentiable(run, scalars)
@@ -73,34 +73,25 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     DeclarationError
         The argument is not a kernel, or the backward has other arguments or results than it should.
     """
-    if not isinstance(kernel, Kernel | Choice):
-        raise DeclarationError(
-            f"cd.jax.call is given {shown(kernel)}.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration.",
-        )
+    check_declared(kernel, "cd.jax.call")
     return Call(kernel, backward)
 
 
 def _call_all(kernel: Kernel | Choice, **values: Any) -> Sequence[Any]:
     """Call a kernel, and return all of its results."""
-    arrays, scalars = _split(kernel, _bound(kernel, (), values))
+    arrays, scalars = _split(kernel, (), values)
     return bound_primitive(kernel, scalars)(*arrays)
 
 
 # -- arguments
 
 
-def _bound(
-    kernel: Kernel | Choice, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments by name."""
-    found = match_arguments(kernel, arguments, keywords)
-    return {item.name: value for item, value in zip(kernel.inputs, found, strict=True)}
-
-
-def _split(item: Kernel | Choice, values: Mapping[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def _split(
+    item: Kernel | Choice, passed: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Any], tuple[Any, ...]]:
     """Arrays, and numbers in the order of `Kernel.arguments`."""
+    names = (operand.name for operand in item.inputs)
+    values = dict(zip(names, match_arguments(item, passed, keywords), strict=True))
     kernel = _kernel_for(item, values)
     arrays: list[Any] = []
     numbers: list[Any] = []
@@ -150,14 +141,10 @@ def _leading_count(kernel: Kernel, values: Mapping[str, Any]) -> int:
 def _kernel_for(item: Kernel | Choice, values: Mapping[str, Any]) -> Kernel:
     """The first kernel whose types the arrays have; the first of all where there is none."""
     kernels = kernels_of(item)
-    for kernel in kernels[: len(kernels) if len(kernels) > 1 else 0]:
-        dtypes = {
-            operand.name: getattr(values[operand.name], "dtype", None)
-            for operand in buffers_of(kernel)
-        }
+    for kernel in kernels:
         if all(
-            dtypes[operand.name] in (None, operand.dtype.to_numpy())
-            for operand in buffers_of(kernel)
+            getattr(values[each.name], "dtype", None) in (None, each.dtype.to_numpy())
+            for each in buffers_of(kernel)
         ):
             return kernel
     return kernels[0]

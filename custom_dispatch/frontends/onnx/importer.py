@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import onnx
 from iree.compiler import ir
@@ -37,51 +37,39 @@ _KERNEL = "custom_dispatch."
 """Before the operator of a kernel's node while it is imported: the importer drops domains."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelNodes:
-    """The nodes of a model that stand for kernels."""
-
-    kernels: Mapping[tuple[str, str], Kernel | Choice]
-    """By domain and operator."""
-
-    def and_those_put(self, kernels: Iterable[Kernel | Choice], domain: str) -> KernelNodes:
-        """These, and those of kernels in a domain of their own."""
-        found = {**self.kernels, **{(domain, kernel.name): kernel for kernel in kernels}}
-        _check_names(found)
-        return KernelNodes(found)
-
-    def kernel_of(self, node: onnx.NodeProto) -> Kernel | Choice | None:
-        """The kernel that a node stands for."""
-        return self.kernels.get((node.domain, node.op_type))
+Nodes: TypeAlias = Mapping[tuple[str, str], Kernel | Choice]
+"""The kernels that nodes of a model stand for, by domain and operator."""
 
 
-class Known:
-    """What operators of domains other than ONNX's own may stand for.
+def kernel_of(
+    domain: str, operator: str, given: Mapping[str, Kernel | Choice] | None
+) -> Kernel | Choice | None:
+    """The kernel that an operator stands for, which none of ONNX's own does.
 
     Parameters
     ----------
-    kernels
-        The kernels that are given, of any domain; None for those that are registered.
+    given
+        The kernels, of any domain; None for those that are registered.
     """
-
-    def __init__(self, kernels: Sequence[Kernel | Choice] | None) -> None:
-        self._given = None if kernels is None else {kernel.name: kernel for kernel in kernels}
-
-    def kernel_of(self, domain: str, operator: str) -> Kernel | Choice | None:
-        """The kernel that an operator stands for."""
-        if domain in OWN_DOMAINS:
-            return None
-        if self._given is None:
-            return registered_kernel(domain, operator)
-        return self._given.get(operator)
-
-    def __str__(self) -> str:
-        if self._given is None:
-            return "those that cd.onnx.register was called for"
-        return ", ".join(sorted(self._given)) or "none"
+    if domain in OWN_DOMAINS:
+        return None
+    return registered_kernel(domain, operator) if given is None else given.get(operator)
 
 
-def find_kernels(graph: Graph, known: Known) -> KernelNodes:
+def with_those_put(nodes: Nodes, kernels: Iterable[Kernel | Choice], domain: str) -> Nodes:
+    """The nodes, and those of kernels that patterns put into the model, in a domain of their own.
+
+    Raises
+    ------
+    LinkError, DeclarationError
+        As of `find_kernels`, for names.
+    """
+    found = {**nodes, **{(domain, kernel.name): kernel for kernel in kernels}}
+    _check_names(found)
+    return found
+
+
+def find_kernels(graph: Graph, given: Mapping[str, Kernel | Choice] | None) -> Nodes:
     """The nodes that stand for kernels.
 
     Raises
@@ -96,17 +84,17 @@ def find_kernels(graph: Graph, known: Known) -> KernelNodes:
     for node in nodes_of(graph.model.graph):
         if node.domain in OWN_DOMAINS:
             continue
-        kernel = known.kernel_of(node.domain, node.op_type)
+        kernel = kernel_of(node.domain, node.op_type, given)
         if kernel is None:
-            _check_foreign(node, known)
+            _check_foreign(node, given)
             continue
         check_node(kernel, node)
         found[node.domain, node.op_type] = kernel
     _check_names(found)
-    return KernelNodes(found)
+    return found
 
 
-def _check_names(found: Mapping[tuple[str, str], Kernel | Choice]) -> None:
+def _check_names(found: Nodes) -> None:
     for domain, name in found:
         if onnx.defs.has(name):
             raise LinkError(
@@ -117,8 +105,11 @@ def _check_names(found: Mapping[tuple[str, str], Kernel | Choice]) -> None:
     Names(found.values())
 
 
-def _check_foreign(node: onnx.NodeProto, known: Known) -> None:
+def _check_foreign(node: onnx.NodeProto, given: Mapping[str, Kernel | Choice] | None) -> None:
     """Refuse what IREE's importer would take for another operator, as it drops domains."""
+    known = "those that cd.onnx.register was called for"
+    if given is not None:
+        known = ", ".join(sorted(given)) or "none"
     if onnx.defs.has(node.op_type):
         raise LinkError(
             f"{label_of(node)} is of a domain that IREE's importer drops: it would be taken for "
@@ -138,7 +129,7 @@ _IMPORTED_DOMAINS = ("com.microsoft",)
 """IREE's conversion of ONNX knows some of its operators."""
 
 
-def infer_types(graph: Graph, nodes: KernelNodes) -> Graph:
+def infer_types(graph: Graph, nodes: Nodes) -> Graph:
     """The model with the types of all that it computes.
 
     Raises
@@ -154,9 +145,7 @@ def infer_types(graph: Graph, nodes: KernelNodes) -> Graph:
     return Graph(model, graph.weights)
 
 
-def import_graph(
-    graph: Graph, nodes: KernelNodes, name: str
-) -> tuple[ir.Module, Parameters | None]:
+def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Parameters | None]:
     """A model as a module of the torch dialect, with one public function, and its weights.
 
     Parameters
@@ -171,7 +160,7 @@ def import_graph(
     """
     model = graph.model
     for node in nodes_of(model.graph):
-        if nodes.kernel_of(node) is not None:
+        if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
     module = _import(model)
     operation = module.operation
@@ -194,9 +183,9 @@ def import_graph(
 # -- what ONNX knows of a model
 
 
-def _inferred(model: onnx.ModelProto, nodes: KernelNodes) -> onnx.ModelProto:
+def _inferred(model: onnx.ModelProto, nodes: Nodes) -> onnx.ModelProto:
     """The model with the types of all that it computes."""
-    with known_operators((domain, kernel) for (domain, _), kernel in nodes.kernels.items()):
+    with known_operators((domain, kernel) for (domain, _), kernel in nodes.items()):
         for item in model.graph.input:
             for axis, dim in enumerate(item.type.tensor_type.shape.dim):
                 if dim.WhichOneof("value") is None:

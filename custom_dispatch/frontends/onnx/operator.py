@@ -25,7 +25,7 @@ from custom_dispatch.frontends.onnx.node import (
     tensor_type,
 )
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.sameness import are_same
@@ -63,12 +63,7 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
         The domain is ONNX's own or no name, or has an operator of that name which is not this
         kernel.
     """
-    if not isinstance(kernel, Kernel | Choice):
-        raise DeclarationError(
-            f"cd.onnx.register is given {shown(kernel)}.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration.",
-        )
+    check_declared(kernel, "cd.onnx.register")
     if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:
         raise DeclarationError(
             f"The domain of kernel `{kernel.name}` is {shown(domain)}.",

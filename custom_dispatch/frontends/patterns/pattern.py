@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.arguments import arguments_by_name
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, several, shown
@@ -112,12 +112,7 @@ def check_kernel(item: Kernel | Choice) -> Kernel:
     DeclarationError
         The item is neither a kernel nor a choice.
     """
-    if not isinstance(item, Kernel | Choice):
-        raise DeclarationError(
-            f"A pattern is given {shown(item)} for its kernel.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration first, and then what it computes.",
-        )
+    check_declared(item, "A pattern")
     return kernels_of(item)[0]
 
 

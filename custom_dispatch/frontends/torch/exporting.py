@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -90,10 +92,10 @@ def export(
                 change.make(value)
             for name, tensor in added.items():
                 model.register_buffer(name, tensor, persistent=False)
-            with _Watch(model, names) as watch, writes, warnings.catch_warnings():
+            with _watched(model, names) as changes, writes, warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The tensor attribute.* assigned during export")
                 program = torch.export.export(model, arguments, dynamic_shapes=dynamic_shapes)
-            return program, watch.changes
+            return program, changes
         finally:
             writes.undo()
             before.restore()
@@ -136,39 +138,34 @@ def export(
     return program
 
 
-class _Watch:
-    """Puts PyTorch's stand-ins wherever a model holds a tensor, and sees what the model sets."""
+@contextmanager
+def _watched(model: torch.nn.Module, names: Mapping[int, str]) -> Iterator[list[Change]]:
+    """Put PyTorch's stand-ins wherever a model holds a tensor, and list what the model sets."""
+    changes: list[Change] = []
+    inside: Holdings
 
-    def __init__(self, model: torch.nn.Module, names: Mapping[int, str]) -> None:
-        self._model, self._names = model, names
-        self.changes: list[Change] = []
+    def begin(*_: Any) -> None:
+        nonlocal inside
+        Holdings(model).exchange({key: attrgetter(name)(model) for key, name in names.items()})
+        inside = Holdings(model)
 
-    def __enter__(self) -> _Watch:
-        self._hooks = (
-            self._model.register_forward_pre_hook(self._begin),
-            self._model.register_forward_hook(self._end),
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for hook in self._hooks:
-            hook.remove()
-
-    def _begin(self, *_: Any) -> None:
-        found = {key: _tensor(self._model, name) for key, name in self._names.items()}
-        Holdings(self._model).exchange(found)
-        self._inside = Holdings(self._model)
-
-    def _end(self, *_: Any) -> None:
-        known = {id(tensor) for _, tensor in self._inside.tensors(registered=True)}
-        self.changes += [
+    def end(*_: Any) -> None:
+        known = {id(tensor) for _, tensor in inside.tensors(registered=True)}
+        changes.extend(
             change
-            for change in self._inside.changes()
+            for change in inside.changes()
             if change.is_number
             or isinstance(change.old, torch.Tensor)
             or isinstance(change.new, torch.Tensor)
             or any(id(tensor) not in known for tensor in tensors_in(change.new))
-        ]
+        )
+
+    hooks = (model.register_forward_pre_hook(begin), model.register_forward_hook(end))
+    try:
+        yield changes
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _is_same_again(
@@ -223,11 +220,4 @@ def _new_name(model: torch.nn.Module, taken: Container[str], name: str) -> str:
     found = re.sub(r"\W+", "_", name.removeprefix("self.")).strip("_")
     while hasattr(model, found) or found in taken:
         found += "_"
-    return found
-
-
-def _tensor(model: torch.nn.Module, name: str) -> torch.Tensor:
-    """A parameter or a buffer, as it is at the time."""
-    owner, _, last = name.rpartition(".")
-    found: torch.Tensor = getattr(model.get_submodule(owner), last)
     return found

@@ -23,10 +23,10 @@ from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.schema import schema_of
 from custom_dispatch.frontends.torch.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import check_name, shown
+from custom_dispatch.kernel.names import check_name
 from custom_dispatch.kernel.sameness import are_same
 
 _DEVICES = ("cpu", "cuda")
@@ -86,12 +86,7 @@ def register(
         The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
         which is not this kernel; or the backward takes or gives what there is not.
     """
-    if not isinstance(kernel, Kernel | Choice):
-        raise DeclarationError(
-            f"cd.torch.register is given {shown(kernel)}.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration.",
-        )
+    check_declared(kernel, "cd.torch.register")
     made = _register(kernel, check_name(namespace, "namespace"))
     if backward is not None:
         derivative = Derivative(kernel, backward, lambda other: register(other, namespace))

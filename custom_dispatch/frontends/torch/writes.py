@@ -13,8 +13,6 @@ aten = torch.ops.aten
 CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
 """They give the very tensor that they take, where they convert nothing."""
 
-_NO_VIEWS = (ASSERTION, aten.lift_fresh_copy.default, aten.sym_size.int)
-
 
 def changes_a_value(node: torch.fx.Node) -> bool:
     """Whether a call writes into one of its arguments."""
