@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import onnx
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
@@ -32,6 +33,8 @@ class Case:
     name: str
     function: Callable[..., Any]
     arguments: tuple[torch.Tensor, ...]
+    model: onnx.ModelProto | None = None
+    """The operation as a model of ONNX, whose first input and output are the passenger's."""
 
 
 def random(*shape: int, dtype: torch.dtype = f32, low: int = -20, high: int = 20) -> torch.Tensor:
@@ -266,6 +269,36 @@ def _attentions() -> Iterator[Case]:
             yield _case(f"sdpa {head} GQA", gqa, random(1, 4, 19, head, dtype=dtype), k, v)
             yield _case(f"sdpa {head} narrow v", sdpa, q, k, v[..., :24].contiguous())
             yield _case(f"sdpa {head} rank 3", sdpa, q[0], k[0], v[0])
+
+
+def _of_onnx() -> Iterator[Case]:
+    """ONNX's Attention, of opset 23, whose results are those of PyTorch's."""
+    sdpa = F.scaled_dot_product_attention
+    forms: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "plain": ({}, {}),
+        "causal": ({"is_causal": 1}, {"is_causal": True}),
+        "scale": ({"scale": 0.3}, {"scale": 0.3}),
+    }
+    for head in (64, 160):
+        for name, (attributes, options) in forms.items():
+            q, k, v = (random(1, 2, 19, head) for _ in range(3))
+            call = lambda q, k, v, o=options: sdpa(q, k, v, **o)  # noqa: E731
+            model = _attention(attributes, q.shape)
+            yield Case(f"ONNX Attention {head} {name} f32", call, (q, k, v), model)
+
+
+def _attention(attributes: dict[str, Any], shape: torch.Size) -> onnx.ModelProto:
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    nodes = [
+        helper.make_node("simple_mul", ["p", "p"], ["product"], domain="sweep"),
+        helper.make_node("Attention", ["q", "k", "v"], ["y"], **attributes),
+    ]
+    infos = [helper.make_tensor_value_info(item, kind, list(shape)) for item in "qkvy"]
+    passengers = [helper.make_tensor_value_info(item, kind, [4]) for item in ("p", "product")]
+    inputs, outputs = [passengers[0], *infos[:3]], [passengers[1], infos[3]]
+    graph = helper.make_graph(nodes, "main", inputs, outputs)
+    versions = [helper.make_opsetid("", 23), helper.make_opsetid("sweep", 1)]
+    return helper.make_model(graph, opset_imports=versions, ir_version=11)
 
 
 def _convolutions() -> Iterator[Case]:
@@ -516,6 +549,7 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
     "reductions": _reductions,
     "rows": _rows,
     "attentions": _attentions,
+    "onnx": _of_onnx,
     "convolutions": _convolutions,
     "pools": _pools,
     "places": _places,

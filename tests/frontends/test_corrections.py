@@ -314,12 +314,14 @@ ONNX: list[tuple[str, list[str], dict[str, Any]]] = [
     ("ReduceMean", ["many", "last"], {"keepdims": 0}),
     ("ReduceL2", ["halves", "last"], {"keepdims": 0}),
     ("GlobalAveragePool", ["image"], {}),
+    ("Attention", ["heads", "heads", "heads"], {"is_causal": 1}),
 ]
 INPUTS: dict[str, Any] = {
     "x": MISSING,
     "y": OTHER,
     "normal": normal(50).numpy(),
     "angles": np.array(ANGLES, np.float32),
+    "heads": normal(1, 2, 3, 160).numpy(),
     "integers": np.array([2**62 + 1, -(2**62) - 3], np.int64),
     "halves": HALVES,
     "many": np.abs(HALVES) * np.float16(9),
@@ -348,8 +350,8 @@ def graph_of(nodes: list[onnx.NodeProto], outputs: dict[str, Any], arrays: Any) 
         [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
         [numpy_helper.from_array(arrays[name], name) for name in CONSTANTS if name in used],
     )
-    versions = [helper.make_opsetid("", 20), helper.make_opsetid("mine", 1)]
-    return helper.make_model(graph, opset_imports=versions, ir_version=10)
+    versions = [helper.make_opsetid("", 23), helper.make_opsetid("mine", 1)]
+    return helper.make_model(graph, opset_imports=versions, ir_version=11)
 
 
 @np.errstate(all="ignore")

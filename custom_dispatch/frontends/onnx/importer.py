@@ -125,6 +125,8 @@ def _check_foreign(node: onnx.NodeProto, given: Mapping[str, Kernel | Choice] | 
         )
 
 
+_WRITTEN_OUT = [("", "Attention")]
+"""ONNX's functions that IREE does not know, and whose other operators it does."""
 _IMPORTED_DOMAINS = ("com.microsoft",)
 """IREE's conversion of ONNX knows some of its operators."""
 
@@ -159,6 +161,11 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
         The importer does not know something in it.
     """
     model = graph.model
+    if any((node.domain, node.op_type) in _WRITTEN_OUT for node in nodes_of(model.graph)):
+        functions = onnx.inliner.inline_selected_functions(
+            model, _WRITTEN_OUT, inline_schema_functions=True
+        )
+        model = _inferred(functions, nodes)
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
