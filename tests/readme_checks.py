@@ -205,6 +205,9 @@ ROWS |= {
         numpy.zeros(7, numpy.float32)
     ),
     "Another dtype or rank": lambda bench: bench.kernel()(numpy.zeros(4)),
+    "Four numbers for a struct's array of three": lambda bench: cd.jax.call(
+        bench.kernel(operands=[X, Y, cd.Struct("curve", c=("f32", 3)), COUNT])
+    )(numpy.zeros(4, numpy.float32), {"c": [1, 2, 3, 4]}),
 }
 
 
