@@ -141,8 +141,11 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
                     if isinstance(first, Pattern)
                     else first.examples(module),
                 )
-        for item in chosen(found, lambda placed, why: work.note(placed.match, why)):
-            work.put(item.match)
+        taken = chosen(found, lambda placed, why: work.note(placed.match, why))
+        places = [item.match for item in taken]
+        work.settle(places)
+        for placed in places:
+            work.put(placed)
         work.finish()
     report = work.report()
     check_found(patterns, report, "required=False")
@@ -163,6 +166,7 @@ class _Work:
         self._misses = NearMisses()
         self._likenesses = Likenesses()
         self._gone: dict[int, str] = {}
+        self._notes: list[tuple[str, ir.Operation, Miss | None, Example | None]] = []
         self._after: dict[str, list[ir.Operation]] = {}
 
         def visit(op: ir.Operation) -> ir.WalkResult:
@@ -192,9 +196,7 @@ class _Work:
             for op in self._by_name.get(name, ()):
                 for example in examples.at(op, self._by_name):
                     if isinstance(example, tuple):
-                        miss, like = example
-                        alike = self._likenesses.of(like, op) if like else Likeness(1.0)
-                        self._note(examples.pattern.item.name, op, miss, alike)
+                        self._notes.append((examples.pattern.item.name, op, *example))
                         continue
                     result = Matcher().match(example, op, self._by_name)
                     if isinstance(result, Match):
@@ -206,8 +208,7 @@ class _Work:
                             else:
                                 found.append(self._found(order, op, match))
                     else:
-                        alike = self._likenesses.of(example, op)
-                        self._note(examples.pattern.item.name, op, result, alike)
+                        self._notes.append((examples.pattern.item.name, op, result, example))
         if not found:
             self._look_further(examples)
         return found
@@ -221,9 +222,7 @@ class _Work:
             names = {item.name for item in before(example.root)} - {example.root.name}
             for op in {op: None for name in names for op in self._after.get(name, ())}:
                 if op.name != example.root.name and op.results:
-                    miss = Matcher().match(example, op, self._by_name)
-                    assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
-                    self._note(pattern.item.name, op, miss, self._likenesses.of(example, op))
+                    self._notes.append((pattern.item.name, op, None, example))
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> Found[_Placed]:
         operations = sorted(
@@ -274,7 +273,21 @@ class _Work:
         """Note that a place is not replaced although it computes the same."""
         result = ir.OpResult(match.results[match.example.roots[0]])
         op = result.owner.operation
-        self._note(match.example.pattern.item.name, op, Miss(op, (reason,), 1.0), Likeness(1.0))
+        name = match.example.pattern.item.name
+        self._notes.append((name, op, Miss(op, (reason,), 1.0), None))
+
+    def settle(self, places: Sequence[_Placed]) -> None:
+        """Say which places kernels take; how much others look like patterns takes long to say."""
+        for placed in places:
+            name = placed.match.example.pattern.item.name
+            self._gone |= {position: name for position, _ in placed.operations}
+        for name, root, said, like in self._notes:
+            if self._order[root] in self._gone:
+                continue
+            alike = self._likenesses.of(like, root) if like else Likeness(1.0)
+            miss = Matcher().match(like, root, self._by_name) if like and not said else said
+            assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
+            self._note(name, root, miss, alike)
 
     def _note(self, name: str, root: ir.Operation, miss: Miss, alike: Likeness) -> None:
         position, place = self._order[root], place_of(root)
@@ -324,9 +337,6 @@ class _Work:
                     use.owner.operation.operands[use.operand_number] = new
             self._new[old] = new
         self._done += found.operations
-        self._gone |= {
-            position: match.example.pattern.item.name for position, _ in found.operations
-        }
         numbers = {
             item.name: shortest(value)
             for item in kernel.arguments
