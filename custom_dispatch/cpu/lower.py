@@ -5,38 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from custom_dispatch.cpu.block_function import block_function, whole_function
-from custom_dispatch.cpu.block_memory import BlockMemory, place_shared
-from custom_dispatch.cpu.checked_block import checked_block_function
-from custom_dispatch.cpu.checks import Checks
-from custom_dispatch.cpu.coroutine import step_function
+from custom_dispatch.cpu.analysis.graph import build_graph
+from custom_dispatch.cpu.analysis.inline_calls import inline_calls
+from custom_dispatch.cpu.analysis.liveness import symbols_in
+from custom_dispatch.cpu.analysis.origins import Origins
+from custom_dispatch.cpu.analysis.pointers import pointer_registers
+from custom_dispatch.cpu.checked.checked_block import checked_block_function
+from custom_dispatch.cpu.checked.checks import Checks
+from custom_dispatch.cpu.checked.monitor_code import monitor
+from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
-from custom_dispatch.cpu.entry_function import entry_function
-from custom_dispatch.cpu.graph import build_graph
-from custom_dispatch.cpu.inline_calls import inline_calls
-from custom_dispatch.cpu.lane_loop import NoWarpFormError
-from custom_dispatch.cpu.liveness import symbols_in
-from custom_dispatch.cpu.monitor_code import monitor
-from custom_dispatch.cpu.origins import Origins
-from custom_dispatch.cpu.pointers import pointer_registers
-from custom_dispatch.cpu.scheduler import scheduler_function
-from custom_dispatch.cpu.sites import Sites
-from custom_dispatch.cpu.suspension import (
+from custom_dispatch.cpu.text.variables import (
+    global_symbols,
+    global_texts,
+    reachable_variables,
+)
+from custom_dispatch.cpu.threads.block_function import block_function, whole_function
+from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
+from custom_dispatch.cpu.threads.coroutine import step_function
+from custom_dispatch.cpu.threads.entry_function import entry_function
+from custom_dispatch.cpu.threads.scheduler import scheduler_function
+from custom_dispatch.cpu.threads.suspension import (
     is_barrier,
     is_lockstep,
     is_warp_operation,
     suspends,
     words_shown,
 )
-from custom_dispatch.cpu.thread_function import ThreadFunction
-from custom_dispatch.cpu.variables import (
-    global_symbols,
-    global_texts,
-    reachable_variables,
-)
-from custom_dispatch.cpu.vectorise import can_vectorise
-from custom_dispatch.cpu.warp_function import warp_function
-from custom_dispatch.cpu.warp_scheduler import warp_scheduler
+from custom_dispatch.cpu.threads.thread_function import ThreadFunction
+from custom_dispatch.cpu.threads.vectorise import can_vectorise
+from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
+from custom_dispatch.cpu.warps.warp_function import warp_function
+from custom_dispatch.cpu.warps.warp_scheduler import warp_scheduler
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
@@ -58,7 +58,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
         What to lower; their symbols differ.
     checked
         Whether the kernels' memory accesses and more are checked while they run
-        (`custom_dispatch.cpu.checks`). The code then needs a C library, and `printf` works.
+        (`checked/checks.py`). The code then needs a C library, and `printf` works.
 
     Returns
     -------

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from cpu_harness import Launch, Runner, compile_cuda, model_text
 
-from custom_dispatch.cpu.bounds import Bounds, bounds_of, compared, resized
-from custom_dispatch.cpu.lane_values import signed
+from custom_dispatch.cpu.analysis.bounds import Bounds, bounds_of, compared, resized
+from custom_dispatch.cpu.warps.lane_values import signed
 
 BITS = 3
 NUMBERS = range(-4, 4)

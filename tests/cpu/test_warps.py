@@ -9,12 +9,16 @@ from cpu_harness import Launch, Runner, compile_cuda, compile_model, model_text,
 from expected import check
 from test_corpus import include_paths
 
+from custom_dispatch.cpu.analysis.divergence import exit_blocks, find_divergence
+from custom_dispatch.cpu.analysis.graph import build_graph
+from custom_dispatch.cpu.analysis.liveness import live_before
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.divergence import exit_blocks, find_divergence
-from custom_dispatch.cpu.graph import build_graph
-from custom_dispatch.cpu.lane_constants import fold, from_constants
-from custom_dispatch.cpu.lane_parts import Part, load_parts, store_parts
-from custom_dispatch.cpu.lane_values import (
+from custom_dispatch.cpu.lower import lower
+from custom_dispatch.cpu.lower import lower as lower_function
+from custom_dispatch.cpu.processor import Processor
+from custom_dispatch.cpu.warps.lane_constants import fold, from_constants
+from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
+from custom_dispatch.cpu.warps.lane_values import (
     DISTANT,
     LANES,
     UNIFORM,
@@ -25,10 +29,6 @@ from custom_dispatch.cpu.lane_values import (
     checked_form,
     form_of,
 )
-from custom_dispatch.cpu.liveness import live_before
-from custom_dispatch.cpu.lower import lower
-from custom_dispatch.cpu.lower import lower as lower_function
-from custom_dispatch.cpu.processor import Processor
 from custom_dispatch.ptx import read_module
 
 LANE = tuple(range(LANES))

@@ -94,7 +94,7 @@ def spins(tmp_path_factory: pytest.TempPathFactory) -> cd.Program:
     operands = [cd.InOut("flag", "i32", [2]), cd.Out("out", "i32", [64])]
     kernel = cd.Kernel("spins", source=source, operands=operands, block=64, grid=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("custom_dispatch.cpu.spins.MOST_TURNS", 1 << 20)
+        patch.setattr("custom_dispatch.cpu.analysis.spins.MOST_TURNS", 1 << 20)
         return cd.load(cd.compile(None, kernel, ["cpu"], store=False), "cpu")
 
 

@@ -1,0 +1,191 @@
+"""Where the lanes of a warp go apart and where they meet again.
+
+Lanes that take different ways at a branch run one after another: always those that are at the
+earliest block, while the others wait where they are. Lanes so meet again at the branch's immediate
+post-dominator at the latest, if the blocks between are numbered below it, as they are in what nvcc
+writes. PTX promises no order (PTX ISA 9.0, section 3.1); this one is what a GPU without independent
+thread scheduling would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from custom_dispatch.cpu.analysis.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """What follows from the branches whose lanes may go different ways.
+
+    Attributes
+    ----------
+    waiting
+        For each block, the blocks at which lanes may wait while it runs.
+    blended
+        For each block, the registers that lanes waiting meanwhile may still read: what the block
+        writes must leave their lanes alone.
+    stops
+        The blocks at which lanes may wait.
+    together
+        The blocks that all lanes run together that have not ended.
+    """
+
+    waiting: tuple[frozenset[int], ...]
+    blended: tuple[frozenset[str], ...]
+    stops: frozenset[int]
+    together: frozenset[int]
+
+
+def exit_blocks(graph: Graph) -> frozenset[int]:
+    """The blocks that do nothing but end the thread."""
+    return frozenset(
+        index
+        for index, block in enumerate(graph.blocks)
+        if not block.successors
+        and len(block.instructions) <= 1
+        and (block.branch is not None or not block.instructions)
+    )
+
+
+def _successors(graph: Graph, exits: frozenset[int]) -> list[tuple[int, ...]]:
+    """Where lanes go from each block, each place once, in order.
+
+    Lanes that end there and then are gone, whatever the others do: their way is left out, unless
+    without it the block had no way to the end.
+    """
+    every = [tuple(sorted(set(block.successors))) for block in graph.blocks]
+    kept = [tuple(s for s in found if s not in exits) or found for found in every]
+    finite = {index for index, found in enumerate(kept) if not found}
+    changed = True
+    while changed:
+        more = {i for i, found in enumerate(kept) if i not in finite and finite & set(found)}
+        finite |= more
+        changed = bool(more)
+    return [found if i in finite else every[i] for i, found in enumerate(kept)]
+
+
+def find_divergence(
+    graph: Graph, live: Mapping[int, frozenset[str]], divergent: Iterable[int]
+) -> Divergence | None:
+    """What diverging at some branches means for every block.
+
+    Parameters
+    ----------
+    graph
+        The kernel's blocks.
+    live
+        The registers that are live where a block starts.
+    divergent
+        The blocks whose branches lanes may take differently.
+
+    Returns
+    -------
+    Divergence or None
+        None where lanes could pass the block at which they are to meet, because of the order in
+        which the blocks are written.
+    """
+    count = len(graph.blocks)
+    exits = exit_blocks(graph)
+    successors = _successors(graph, exits)
+    meeting = _post_dominators(successors)
+    waiting: list[set[int]] = [set() for _ in range(count)]
+    blended: list[set[str]] = [set() for _ in range(count)]
+    stops: set[int] = set()
+    regions: list[set[int]] = []
+    for index in sorted(divergent):
+        targets = successors[index]
+        if len(targets) < 2:
+            continue
+        meet = meeting[index]
+        ways = [_reachable(successors, target, meet) for target in targets]
+        region = set().union(*ways)
+        if meet is None or any(block >= meet for block in region):
+            return None
+        stops.update(targets)
+        regions.append(region)
+        for way, blocks in enumerate(ways):
+            others = set().union(*(w for i, w in enumerate(ways) if i != way))
+            if meet < count:
+                others.add(meet)
+            needed = set[str]().union(*(live[other] for other in others))
+            for block in blocks:
+                blended[block] |= needed
+        for block in region | {index}:
+            waiting[block] |= region | {meet}
+    _add_stops(successors, waiting, stops)
+    return Divergence(
+        tuple(frozenset(stops & blocks) for blocks in waiting),
+        tuple(frozenset(names) for names in blended),
+        frozenset(stops),
+        frozenset(range(count)).difference(*regions),
+    )
+
+
+def reachable(graph: Graph, start: int) -> set[int]:
+    """The blocks that a thread may come to from the start of one, that one included."""
+    return _reachable([block.successors for block in graph.blocks], start, None)
+
+
+def loop_through(graph: Graph, index: int) -> set[int]:
+    """The blocks of all loops that a block is part of."""
+    before: list[list[int]] = [[] for _ in graph.blocks]
+    for block, found in enumerate(graph.blocks):
+        for target in found.successors:
+            before[target].append(block)
+    leads_here = _reachable([tuple(found) for found in before], index, None)
+    ways = [reachable(graph, target) for target in graph.blocks[index].successors]
+    return leads_here & set().union(*ways) if ways else set()
+
+
+def _add_stops(successors: list[tuple[int, ...]], waiting: list[set[int]], stops: set[int]) -> None:
+    """Lanes also wait where they would pass others."""
+    changed = True
+    while changed:
+        changed = False
+        for block, targets in enumerate(successors):
+            for target in targets:
+                passed = any(block < s < target for s in stops & waiting[block])
+                if target not in stops and passed:
+                    stops.add(target)
+                    changed = True
+
+
+def _reachable(successors: list[tuple[int, ...]], start: int, end: int | None) -> set[int]:
+    found: set[int] = set()
+    pending = [start]
+    while pending:
+        block = pending.pop()
+        if block == end or block in found:
+            continue
+        found.add(block)
+        pending.extend(successors[block])
+    return found
+
+
+def _post_dominators(successors: list[tuple[int, ...]]) -> list[int | None]:
+    """Each block's immediate post-dominator; the number of blocks stands for the end.
+
+    None where a thread may never end. Sets are kept as bits of an integer.
+    """
+    count = len(successors)
+    everything = (1 << (count + 1)) - 1
+    after = [everything] * count + [1 << count]
+    changed = True
+    while changed:
+        changed = False
+        for index in range(count - 1, -1, -1):
+            common = everything
+            for target in successors[index] or (count,):
+                common &= after[target]
+            common |= 1 << index
+            if common != after[index]:
+                after[index] = common
+                changed = True
+    result: list[int | None] = []
+    for index in range(count):
+        others = after[index] & ~(1 << index)
+        nearest = [j for j in range(count + 1) if others >> j & 1 and after[j] == others]
+        result.append(nearest[0] if nearest else None)
+    return result

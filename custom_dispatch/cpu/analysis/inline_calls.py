@@ -1,0 +1,199 @@
+"""Putting the bodies of device functions where they are called (PTX ISA 9.0, section 9.7.12.5,
+"call", and 7.1, "Function Declarations and Definitions").
+
+A kernel then has one body: barriers and warp operations inside a function are like any others. What
+a call passes in `.param` variables becomes registers (`text/call_parameters.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.text.call_parameters import promote_parameters
+from custom_dispatch.cpu.text.unsupported import unsupported
+from custom_dispatch.ptx import (
+    Address,
+    BranchTargets,
+    Entry,
+    Function,
+    Group,
+    Instruction,
+    Label,
+    Module,
+    Operand,
+    Pair,
+    Predicate,
+    Register,
+    Statement,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+_MAX_DEPTH = 128
+MAX_STATEMENTS = 200_000
+"""A kernel that grows larger than this is refused."""
+_ASSERT = ("__assertfail", "__assert_fail")
+ASSERTION = "__assertfail"
+"""The opcode that a call of one of them becomes; its operands are the call's parameters."""
+_HEAP = frozenset({"malloc", "free"})
+PRINT = "__vprintf"
+"""The opcode that a call of `vprintf` becomes, with its result's variable before the parameters."""
+
+
+def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry:
+    """An entry whose calls are replaced by the functions' bodies.
+
+    Parameters
+    ----------
+    prints
+        Whether `printf` can be run; else it is refused.
+
+    Raises
+    ------
+    UnsupportedInstructionError
+        A function calls itself, is not in the module, or is called through a pointer.
+    """
+    if not any(isinstance(s, Instruction) and opcode_base(s) == "call" for s in entry.body):
+        return entry
+    inliner = _Inliner(module, entry, prints=prints)
+    body = inliner.expand(entry.body, ())
+    variables = (*entry.variables, *inliner.variables)
+    return promote_parameters(replace(entry, body=tuple(body), variables=variables))
+
+
+class _Inliner:
+    def __init__(self, module: Module, entry: Entry, *, prints: bool) -> None:
+        self._kernel = entry.name
+        self._prints = prints
+        self._functions: dict[str, Function] = {}
+        for function in module.functions:  # a declaration may precede the definition
+            if not function.is_declaration or function.name not in self._functions:
+                self._functions[function.name] = function
+        self.variables: list[Variable] = []
+        self._calls = 0
+        self._statements = 0
+
+    def expand(self, body: Sequence[Statement], callers: tuple[str, ...]) -> list[Statement]:
+        found: list[Statement] = []
+        self._statements += len(body)
+        for statement in body:
+            if isinstance(statement, Instruction) and opcode_base(statement) == "call":
+                if self._statements > MAX_STATEMENTS or len(callers) > _MAX_DEPTH:
+                    raise unsupported(self._kernel, statement, "the kernel's calls nest too deep")
+                found += self._call(statement, callers)
+            else:
+                found.append(statement)
+        return found
+
+    def _call(self, call: Instruction, callers: tuple[str, ...]) -> list[Statement]:
+        operands = call.operands
+        position = next((i for i, o in enumerate(operands) if not isinstance(o, Group)), -1)
+        target = operands[position] if position >= 0 else None
+        groups = [o for o in operands[:position] if isinstance(o, Group)]
+        after = [o for o in operands[position + 1 :] if isinstance(o, Group)]
+        if not isinstance(target, Symbol):
+            raise unsupported(self._kernel, call, "a call through a pointer")
+        function = self._functions.get(target.name)
+        passed = after[0].elements if after else ()
+        if target.name in _ASSERT:
+            return [replace(call, opcode=ASSERTION, operands=passed)]
+        if target.name == "vprintf" and self._prints:
+            results = groups[0].elements if groups else ()
+            return [replace(call, opcode=PRINT, operands=(*results, *passed))]
+        if function is None or function.is_declaration:
+            raise self._missing(call, target.name)
+        if target.name in callers:
+            reason, instead = f"`{target.name}` calls itself (recursion)", "write it as a loop"
+            raise unsupported(self._kernel, call, reason, instead)
+        results = groups[0].elements if groups else ()
+        declared = (*function.results, *function.parameters)
+        passed = (*results, *passed)
+        if len(declared) != len(passed) or not all(isinstance(o, Symbol) for o in passed):
+            reason = f"the call does not pass what `{target.name}` takes in `.param` variables"
+            raise unsupported(self._kernel, call, reason)
+        self._calls += 1
+        names = {
+            parameter.name: operand.name
+            for parameter, operand in zip(declared, passed, strict=True)
+            if isinstance(operand, Symbol)
+        }
+        return self._body(call, function, names, (*callers, target.name))
+
+    def _missing(self, call: Instruction, name: str) -> Exception:
+        """The error for a function that the PTX does not hold: on a GPU, the driver has it."""
+        if name == "vprintf":
+            reason = "printing (`printf`) needs a C library, which only code for cpu:checked uses"
+            return unsupported(self._kernel, call, reason, "use cpu:checked, or do not print")
+        reason, instead = f"the function `{name}` is not in the PTX", ""
+        if name in _HEAP:
+            instead = "pass the memory as an operand, such as cd.Scratch"
+        return unsupported(self._kernel, call, reason, instead)
+
+    def _body(
+        self,
+        call: Instruction,
+        function: Function,
+        names: dict[str, str],
+        callers: tuple[str, ...],
+    ) -> list[Statement]:
+        """The function's body, with the names of this call."""
+        suffix = f"@c{self._calls}"
+        end = f"end{suffix}"
+        for variable in function.variables:
+            if variable.space != "shared":  # which is the same one in every call
+                names[variable.name] = variable.name + suffix
+            self.variables.append(replace(variable, name=names.get(variable.name, variable.name)))
+        for statement in function.body:
+            if isinstance(statement, Label | BranchTargets):
+                names[statement.name] = statement.name + suffix
+        found: list[Statement] = []
+        if call.predicate is not None:
+            skipped = replace(call.predicate, negated=not call.predicate.negated)
+            found.append(_branch(call, end, skipped))
+        for statement in function.body:
+            if isinstance(statement, Label):
+                found.append(replace(statement, name=names[statement.name]))
+            elif isinstance(statement, BranchTargets):
+                targets = tuple(names.get(name, name) for name in statement.targets)
+                found.append(replace(statement, name=names[statement.name], targets=targets))
+            elif opcode_base(statement) == "ret":
+                predicate = _rename_predicate(statement.predicate, suffix)
+                found.append(_branch(statement, end, predicate))
+            else:
+                operands = tuple(_rename(o, names, suffix) for o in statement.operands)
+                predicate = _rename_predicate(statement.predicate, suffix)
+                found.append(replace(statement, operands=operands, predicate=predicate))
+        found.append(Label(end, call.line))
+        return self.expand(found, callers)
+
+
+def _branch(instead: Instruction, target: str, predicate: Predicate | None) -> Instruction:
+    return replace(instead, opcode="bra", operands=(Symbol(target),), predicate=predicate)
+
+
+def _rename_predicate(predicate: Predicate | None, suffix: str) -> Predicate | None:
+    if predicate is None:
+        return None
+    register = predicate.register
+    return replace(predicate, register=replace(register, name=register.name + suffix))
+
+
+def _rename(operand: Operand, names: Mapping[str, str], suffix: str) -> Operand:
+    """An operand with a call's own registers, variables and labels."""
+    if isinstance(operand, Register):
+        return replace(operand, name=operand.name + suffix)
+    if isinstance(operand, Symbol):
+        return replace(operand, name=names.get(operand.name, operand.name))
+    if isinstance(operand, Vector | Group):
+        elements = tuple(_rename(element, names, suffix) for element in operand.elements)
+        return replace(operand, elements=elements)
+    if isinstance(operand, Pair):
+        return Pair(_rename(operand.first, names, suffix), _rename(operand.second, names, suffix))
+    if isinstance(operand, Address):
+        base = None if operand.base is None else _rename(operand.base, names, suffix)
+        extra = tuple(_rename(element, names, suffix) for element in operand.extra)
+        return replace(operand, base=base, extra=extra)
+    return operand

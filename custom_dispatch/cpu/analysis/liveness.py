@@ -1,0 +1,198 @@
+"""Which registers an instruction reads and writes, and which are live where a thread stops.
+
+A thread that stops at a barrier or a warp operation keeps just the registers that are read later on
+some path (backward data flow over the control-flow graph; PTX ISA 9.0, chapter 6, "Instruction
+Operands", says which operand of an instruction is its destination).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from custom_dispatch.cpu.analysis.graph import Block, Graph, opcode_base
+from custom_dispatch.ptx import Address, Instruction, Operand, Pair, Register, Symbol, Vector
+
+# Their first operand is read, or is memory.
+_WITHOUT_RESULT = frozenset(
+    {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
+    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority"}
+    | {"__assertfail", "__vprintf"}
+)
+
+
+def registers_in(operand: Operand) -> Iterator[Register]:
+    """Every register of an operand."""
+    if isinstance(operand, Register):
+        yield operand
+    elif isinstance(operand, Vector):
+        for element in operand.elements:
+            yield from registers_in(element)
+    elif isinstance(operand, Pair):
+        yield from registers_in(operand.first)
+        yield from registers_in(operand.second)
+    elif isinstance(operand, Address):
+        if operand.base is not None:
+            yield from registers_in(operand.base)
+        for element in operand.extra:
+            yield from registers_in(element)
+
+
+def symbols_in(instruction: Instruction) -> set[str]:
+    """The names of variables and labels that an instruction mentions."""
+    found: set[str] = set()
+    for operand in instruction.operands:
+        elements = getattr(operand, "elements", (operand,))
+        for element in elements:
+            base = element.base if isinstance(element, Address) else element
+            if isinstance(base, Symbol):
+                found.add(base.name)
+    return found
+
+
+def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
+    """Each register of the instructions once, in the order of first mention."""
+    found: dict[str, Register] = {}
+    for instruction in instructions:
+        for operand in instruction.operands:
+            for register in registers_in(operand):
+                found.setdefault(register.name, register)
+        if instruction.predicate is not None:
+            register = instruction.predicate.register
+            found.setdefault(register.name, register)
+    return list(found.values())
+
+
+def written_operands(instruction: Instruction) -> int:
+    """How many of an instruction's first operands are destinations: 0 or 1."""
+    base = opcode_base(instruction)
+    if base in ("bar", "barrier"):
+        return 1 if "red" in instruction.parts else 0
+    return 0 if base in _WITHOUT_RESULT else 1
+
+
+def writes(instruction: Instruction) -> set[str]:
+    """The registers that an instruction always writes."""
+    return set() if instruction.predicate is not None else written_registers(instruction)
+
+
+def written_registers(instruction: Instruction) -> set[str]:
+    """The registers that an instruction writes, if it is executed."""
+    found: set[str] = set()
+    for operand in instruction.operands[: written_operands(instruction)]:
+        if not isinstance(operand, Address):
+            found |= {register.name for register in registers_in(operand)}
+    return found
+
+
+def reads(instruction: Instruction) -> set[str]:
+    """The registers that an instruction reads."""
+    count = written_operands(instruction)
+    found = {r.name for operand in instruction.operands[count:] for r in registers_in(operand)}
+    for operand in instruction.operands[:count]:
+        if isinstance(operand, Address):
+            found |= {register.name for register in registers_in(operand)}
+    if instruction.predicate is not None:
+        found.add(instruction.predicate.register.name)
+    return found
+
+
+def local_registers(graph: Graph, ends: Callable[[Instruction], bool]) -> frozenset[str]:
+    """The registers that are written and read in one stretch of instructions only.
+
+    Parameters
+    ----------
+    graph
+        A kernel's basic blocks.
+    ends
+        Which instructions end a stretch, as the end of a block does; one belongs to both sides.
+    """
+    place: dict[str, int] = {}
+    shared: set[str] = set()
+    stretch = 0
+    for block in graph.blocks:
+        stretch += 1
+        for instruction in block.instructions:
+            between = ends(instruction)
+            read, written = reads(instruction), written_registers(instruction)
+            unsure = instruction.predicate is not None or between
+            for name in read | written:
+                fresh = name not in place
+                if place.setdefault(name, stretch) != stretch or (fresh and name in read):
+                    shared.add(name)
+                if unsure and (between or name in written):
+                    shared.add(name)
+            stretch += between
+    return frozenset(place) - shared
+
+
+def written_once(graph: Graph) -> frozenset[str]:
+    """The registers that one instruction writes, whenever it is executed."""
+    count: dict[str, int] = {}
+    for block in graph.blocks:
+        for instruction in block.instructions:
+            for name in written_registers(instruction):
+                unsure = instruction.predicate is not None
+                count[name] = count.get(name, 0) + 1 + unsure
+    return frozenset(name for name, times in count.items() if times == 1)
+
+
+def live_before(graph: Graph) -> list[frozenset[str]]:
+    """The registers live where each basic block starts."""
+    blocks = graph.blocks
+    before: list[frozenset[str]] = [frozenset()] * len(blocks)
+    effects = [_effects(block) for block in blocks]
+    changed = True
+    while changed:
+        changed = False
+        for index in range(len(blocks) - 1, -1, -1):
+            written, read = effects[index]
+            live = frozenset[str]().union(*(before[s] for s in blocks[index].successors))
+            live = (live - written) | read
+            if len(live) != len(before[index]):
+                before[index] = live
+                changed = True
+    return before
+
+
+def _effects(block: Block) -> tuple[set[str], set[str]]:
+    """The registers that a block writes, and those that it reads as they were before it."""
+    written: set[str] = set()
+    read: set[str] = set()
+    for instruction in block.instructions:
+        read |= reads(instruction) - written
+        written |= writes(instruction)
+    return written, read
+
+
+def live_after(
+    graph: Graph, chosen: Callable[[Instruction], bool], before: Sequence[frozenset[str]]
+) -> dict[int, tuple[Instruction, frozenset[str]]]:
+    """The registers live just after chosen instructions.
+
+    Parameters
+    ----------
+    graph
+        A kernel's basic blocks; no instruction object occurs twice in it.
+    chosen
+        Which instructions to answer for.
+    before
+        The registers live where each block starts.
+
+    Returns
+    -------
+    dict
+        By the instruction's ``id``: itself, and the names of the registers read after it.
+    """
+    found: dict[int, tuple[Instruction, frozenset[str]]] = {}
+    for block in graph.blocks:
+        left = sum(map(chosen, block.instructions))
+        live = set[str]().union(*(before[s] for s in block.successors)) if left else set[str]()
+        for instruction in reversed(block.instructions):
+            if not left:
+                break
+            if chosen(instruction):
+                found[id(instruction)] = (instruction, frozenset(live))
+                left -= 1
+            live -= writes(instruction)
+            live |= reads(instruction)
+    return found

@@ -1,0 +1,109 @@
+"""What instruction lowerings use to make a thread, or a warp, wait for others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.text.structure import fold
+from custom_dispatch.ptx import Instruction, Operand
+
+
+class Waits(ABC):
+    """A thread that can wait.
+
+    Parameters
+    ----------
+    builder
+        Where operations go.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        self.b = builder
+
+    @abstractmethod
+    def place_local(self, size: int, align: int) -> tuple[str, int]:
+        """Local memory that outlives a wait: a pointer to it, and where it lies in the state."""
+
+    @abstractmethod
+    def wait_at_barrier(
+        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
+    ) -> None:
+        """Wait until a barrier of the block is complete.
+
+        Parameters
+        ----------
+        number
+            The barrier's number, an i32.
+        keep
+            Operands of the instruction that are read after the wait.
+        """
+
+    @abstractmethod
+    def meet_lanes(
+        self,
+        instruction: Instruction,
+        mask: str,
+        words: Sequence[str],
+        keep: Iterable[Operand] = (),
+    ) -> None:
+        """Show some words to other lanes, and wait until they all have shown theirs.
+
+        Parameters
+        ----------
+        mask
+            The lanes to wait for, an i32; 0 for those that wait at this very instruction.
+        words
+            i32 values.
+        keep
+            Operands of the instruction that are read after the wait.
+        """
+
+    @abstractmethod
+    def group(self) -> str:
+        """The lanes that took part in the last meeting, as bits."""
+
+    @abstractmethod
+    def ballot(self) -> str:
+        """The lowest bit of the first word of each of them."""
+
+    @abstractmethod
+    def lane(self) -> str:
+        """The thread's lane."""
+
+    @abstractmethod
+    def seen(self, lane: str, word: int) -> str:
+        """A word that a lane of the same warp showed in the last meeting."""
+
+    def fetch(self, lane: str, word: int) -> str:
+        """The same, or the thread's own where that lane did not take part."""
+        b = self.b
+        lane = b.binary("and", lane, b.const(31, 32), "i32")
+        came = b.resize(b.binary("lshr", self.group(), lane, "i32"), 32, 1)
+        return self.seen(b.select(came, lane, self.lane(), "i32"), word)
+
+    def reduce(self, operation: str, neutral: int) -> str:
+        """What the lanes showed first, combined.
+
+        Parameters
+        ----------
+        operation
+            ``add``, ``and``, ``or``, ``xor``, or an intrinsic such as ``llvm.umin``.
+        neutral
+            What changes no result.
+        """
+        b = self.b
+        group = self.group()
+
+        def combine(lane: str, carried: list[str]) -> list[str]:
+            value = self.seen(lane, 0)
+            if operation.startswith("llvm."):
+                value = b.call_intrinsic(operation, [carried[0], value], ["i32", "i32"], "i32")
+            else:
+                value = b.binary(operation, carried[0], value, "i32")
+            takes_part = b.resize(b.binary("lshr", group, lane, "i32"), 32, 1)
+            return [b.select(takes_part, value, carried[0], "i32")]
+
+        start = [(b.const(neutral, 32), "i32")]
+        return fold(b, b.const(32, 32), start, combine)[0]

@@ -1,0 +1,1 @@
+"""Checked mode: what it watches, finds, and says."""

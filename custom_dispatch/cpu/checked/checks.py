@@ -1,0 +1,328 @@
+"""The checks of one kernel: what lowerings and the scheduler call in checked mode.
+
+Each method writes a call of the monitor (`checked/monitor.py`) into the code. Where what
+is found leaves memory in doubt, the thread stops, and with it the block.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
+from custom_dispatch.cpu.analysis.origins import Origins
+from custom_dispatch.cpu.checked.findings import Finding, find, keep_staged
+from custom_dispatch.cpu.checked.monitor import (
+    ANYWHERE,
+    CONTEXT,
+    DROPPED_SHIFT,
+    FAILED,
+    IN_LOCAL,
+    IN_REGION,
+    IN_SHARED,
+    IS_STRONG,
+    IS_SWAP,
+    READS,
+    SPINS,
+    WRITES,
+    call,
+    get,
+    put,
+    text_global,
+)
+from custom_dispatch.cpu.checked.monitor_shadow import note_use
+from custom_dispatch.cpu.checked.sites import Sites
+from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lowering.memory_access import MemoryAccess, access_of
+from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.structure import loop, when
+from custom_dispatch.cpu.threads.barriers import LAST_COUNT
+from custom_dispatch.cpu.threads.block_memory import BARRIERS, BlockMemory
+from custom_dispatch.cpu.threads.suspension import is_barrier
+from custom_dispatch.ptx import Address, Instruction, Integer, Operand
+
+if TYPE_CHECKING:
+    from custom_dispatch.cpu.lowering.frame import Frame
+
+_MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")
+_ORDERING = frozenset({"acquire", "release", "acq_rel"})
+
+
+class Checks:
+    """What is checked in a kernel.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    instructions
+        All of its instructions.
+    origins
+        Which operand or variable its addresses come from.
+    memory
+        The block's memory.
+    sites
+        Those of the module, to which the kernel's are added.
+    """
+
+    def __init__(
+        self,
+        kernel: CpuKernel,
+        instructions: list[Instruction],
+        origins: Origins,
+        memory: BlockMemory,
+        sites: Sites,
+    ) -> None:
+        self.kernel = kernel
+        self.memory = memory
+        self.sites = sites
+        self.variables: list[str] = []
+        """The module's variables that are regions, after the operands."""
+        self.local_bytes = 0
+        self._origins = origins
+        self._dropped = dropped_loads(instructions)
+        self.may_drop = bool(self._dropped.numbers)
+        """Whether there are loads whose values a thread may drop."""
+        self._locals: dict[str, tuple[int, int]] = {}
+        self.waiting = WaitingChecks(kernel, memory, sites)
+        has_fences = any(
+            i.parts[0] in ("membar", "fence") or not _ORDERING.isdisjoint(i.parts)
+            for i in instructions
+        )
+        self.has_records = has_fences or not memory.lockstep
+        """Whether more than barriers of the whole block puts threads in order."""
+        barriers = [i for i in instructions if is_barrier(i) or "arrive" in i.parts]
+        self._has_meetings = not memory.lockstep and any(
+            len(i.operands) > (3 if "red" in i.parts else 1)
+            or not isinstance(i.operands[1 if "red" in i.parts else 0], Integer)
+            for i in barriers
+        )
+
+    # ---- memory
+
+    def place_local(self, name: str, start: int, size: int) -> None:
+        """Note where a local variable lies in the thread's state."""
+        self._locals[name] = (start, start + size)
+        self.local_bytes = max(self.local_bytes, start + size)
+
+    def access(self, frame: Frame, operand: Operand, space: str, pointer: str) -> None:
+        """Check the access that the current instruction makes."""
+        instruction = frame.current
+        if instruction is None or not isinstance(operand, Address):
+            return
+        access = access_of(instruction, space)
+        if access is None:
+            raise frame.unsupported(
+                instruction, "what memory it accesses is not known to cpu:checked"
+            )
+        b = frame.b
+        if access.size == 0:
+            return
+        if not _ORDERING.isdisjoint(instruction.parts):
+            self.fence(frame)
+        stored = self._dropped.stored.get(id(instruction))
+        if stored is not None:
+            note_use(b, "%thread", b.const(stored, 64))
+        site = self._site(instruction, access, operand, space)
+        size = b.const(access.size, 32)
+        if access.lanes < 32:
+            lane = b.binary("and", "%thread", b.const(31, 32), "i32")
+            takes_part = b.icmp("ult", lane, b.const(access.lanes, 32), "i32")
+            size = b.select(takes_part, size, b.const(0, 32), "i32")
+        if instruction.parts[0] == "cp" and space != "shared":
+            size = self._copied(frame, instruction, size)
+        self._access(b, site, pointer, size)
+
+    def select(self, frame: Frame, instruction: Instruction, condition: str) -> None:
+        """The thread takes one of two values."""
+        bits = self._dropped.selected.get(id(instruction))
+        if bits is not None:
+            one, other = (frame.b.const(each, 64) for each in bits)
+            note_use(frame.b, "%thread", frame.b.select(condition, one, other, "i64"))
+
+    def part(
+        self, frame: Frame, operand: Address, space: str, places: list[str], size: int
+    ) -> None:
+        """Check the accesses of some parts of what the current instruction accesses."""
+        instruction = frame.current
+        access = None if instruction is None else access_of(instruction, space)
+        if instruction is None or access is None:
+            return
+        site = self._site(instruction, access, operand, space)
+        for place in places:
+            self._access(frame.b, site, place, frame.b.const(size, 32))
+
+    def _access(self, b: Builder, site: int, pointer: str, size: str) -> None:
+        arguments = [
+            ("%thread", "i32"),
+            (b.const(site, 32), "i32"),
+            (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64"),
+            (size, "i32"),
+            ("%state", POINTER),
+        ]
+        self._stop(b, call(b, "access", arguments, "i1"))
+
+    def _copied(self, frame: Frame, instruction: Instruction, size: str) -> str:
+        """How much `cp.async` reads: less, or nothing, where it says so."""
+        b = frame.b
+        operands = instruction.operands
+        given = operands[3:-1] if "L2::cache_hint" in instruction.parts else operands[3:]
+        if not given:
+            return size
+        if getattr(given[0], "type", "") == "pred":
+            return b.select(frame.predicate(given[0]), b.const(0, 32), size, "i32")
+        return frame.integer(given[0], 32)
+
+    def _site(
+        self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
+    ) -> int:
+        kind = READS * access.reads | WRITES * access.writes
+        kind |= IS_STRONG * access.strong | IS_SWAP * access.swap
+        kind |= self._dropped.numbers.get(id(instruction), 0) << DROPPED_SHIFT
+        where, low, high, object_ = self._range(operand, space)
+        return self.sites.add(
+            instruction, kind=kind, space=where, low=low, high=high, object_=object_
+        )
+
+    def _range(self, operand: Address, space: str) -> tuple[int, int, int, str]:
+        """Where an access may go: a kind of place, its bounds, and what it is called."""
+        origin = None if operand.base is None else self._origins.of(operand.base)
+        shared = self.memory.shared
+        name = "" if origin is None else origin.variable
+        if name in shared.offsets:
+            end = shared.ends[name]
+            return IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory"
+        if name in self._locals:
+            return IN_LOCAL, *self._locals[name], "the thread's local memory"
+        if space == "shared":
+            return IN_SHARED, 0, shared.size, "shared memory"
+        if space in ("local", "param"):
+            return IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
+        if name:
+            return IN_REGION, self._region(name), 0, ""
+        if origin is not None:
+            return IN_REGION, origin.binding, 0, ""
+        return ANYWHERE, 0, 0, ""
+
+    def _region(self, name: str) -> int:
+        if name not in self.variables:
+            self.variables.append(name)
+        return self.kernel.bindings + self.variables.index(name)
+
+    # ---- what else an instruction can do wrong
+
+    def found(self, frame: Frame, instruction: Instruction, finding: Finding) -> None:
+        """Report a finding, and stop the thread."""
+        b = frame.b
+        site = b.const(self.sites.add(instruction), 32)
+        find(b, finding, thread="%thread", site=site)
+        b.branch("stopped")
+        b.block(b.fresh_label("found"))
+
+    def assertion(self, frame: Frame, instruction: Instruction) -> None:
+        """Report an assertion that does not hold, from what `__assertfail` is given."""
+        b = frame.b
+        message, file, line, function, *_ = (
+            frame.pointer(operand) for operand in instruction.operands
+        )
+        size = b.resize(b.load(line, "i32", 4), 32, 64)
+        find(
+            b,
+            Finding.ASSERTION,
+            thread="%thread",
+            site=b.const(self.sites.add(instruction), 32),
+            offset=b.load(file, "i64", 8),
+            size=size,
+            object_=b.load(message, POINTER, 8),
+            length=b.load(function, "i64", 8),
+        )
+        b.branch("stopped")
+        b.block(b.fresh_label("found"))
+
+    def division(self, frame: Frame, instruction: Instruction, by_zero: str) -> None:
+        """Report a division, where an i1 says that it is by zero."""
+        with when(frame.b, by_zero):
+            self.found(frame, instruction, Finding.DIVISION)
+
+    # ---- order
+
+    def fence(self, frame: Frame) -> None:
+        """The thread executes a fence."""
+        call(frame.b, "fence", [("%thread", "i32")])
+
+    def come(self, frame: Frame, barrier: str) -> None:
+        """The thread comes to a barrier, to wait there or not."""
+        if self._has_meetings:
+            call(frame.b, "come", [("%thread", "i32"), (barrier, "i32")])
+
+    def all_met(self, b: Builder) -> None:
+        """All threads of the block have met."""
+        call(b, "all_met", [])
+
+    def barriers_met(self, b: Builder, free: str, alive: str) -> None:
+        """The barriers whose bits are set are complete; perhaps all threads have met at one."""
+        with loop(b, b.const(BARRIERS, 32)) as number:
+            met = b.load(self.memory.barrier(b, number, LAST_COUNT), "i32", 4)
+            is_free = b.resize(b.binary("lshr", free, number, "i32"), 32, 1)
+            with when(b, b.binary("and", is_free, b.icmp("eq", met, alive, "i32"), "i1")):
+                self.all_met(b)
+
+    def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
+        """Lanes of a warp have met: those of a mask, of a warp of so many lanes."""
+        call(b, "lanes_met", [(first, "i32"), (lanes, "i32"), (group, "i32")])
+
+    def leave(self, b: Builder, thread: str, barrier: str) -> None:
+        """A thread goes on from a barrier."""
+        if self._has_meetings:
+            call(b, "leave", [(thread, "i32"), (barrier, "i32")])
+
+    def barriers_left(self, b: Builder, free: str) -> None:
+        """All threads have left the barriers whose bits are set."""
+        if self._has_meetings:
+            call(b, "clear", [(free, "i32")])
+
+    # ---- the end
+
+    def begin_turn(self, b: Builder) -> None:
+        """A thread begins to run, or goes on."""
+        put(b, CONTEXT, SPINS, b.const(0, 32))
+
+    def stop_block(self, b: Builder) -> None:
+        """End the block, if what a thread has just found demands it."""
+        keep_staged(b)
+        on = b.fresh_label("on")
+        failed = b.icmp("ne", get(b, CONTEXT, FAILED), b.const(0, 32), "i32")
+        b.cond_branch(failed, "ended", on)
+        b.block(on)
+
+    def operand(self, index: int) -> tuple[int, bool]:
+        """An operand's name among the texts, and whether the kernel may write it."""
+        known = self.kernel.operands
+        if index >= len(known):
+            return self.sites.text(f"binding {index}"), True
+        name, writable = known[index]
+        return self.sites.text(f"operand `{name}`"), writable
+
+    def globals(self) -> list[str]:
+        """The kernel's name, and the sites where its threads wait."""
+        return [
+            self.waiting.table(),
+            text_global(
+                f"check.kernel.{self.kernel.symbol}", self.kernel.name or self.kernel.entry
+            ),
+        ]
+
+    def _stop(self, b: Builder, found: str) -> None:
+        on = b.fresh_label("checked")
+        b.cond_branch(found, "stopped", on)
+        b.block(on)
+
+
+def _plain(name: str) -> str:
+    """A variable's name as the source has it: that of a static one in a function is mangled."""
+    name = name.partition("@")[0]
+    mangled = _MANGLED.match(name)
+    if mangled is None or len(mangled[2]) < int(mangled[1]):
+        return name
+    return mangled[2][: int(mangled[1])]

@@ -1,0 +1,298 @@
+"""What checked mode finds, in words.
+
+Findings are put into words by the compiled code itself, so that stock tools show them too: they go
+to standard error, unless somebody has asked for them (`findings_entry`), and the dispatch fails if
+one is more than a note. A text has the form of this package's errors: what was found, what was
+expected, the next step.
+
+A block ends with a finding after which its memory cannot be relied on. After the others it goes on:
+they are staged, and kept when the access that they are of has been made. Then it is known, too,
+whether a write has changed anything. Each is told once, whatever the threads and blocks that it is
+found in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Final
+
+from custom_dispatch.cpu.checked.monitor import (
+    ADDRESS,
+    CONTEXT,
+    COUNT,
+    FAILED,
+    FOUND,
+    FOUND_BYTES,
+    KEPT,
+    MOST_KEPT,
+    PENDING,
+    SAVED,
+    SAVED_BYTES,
+    SITE_SHIFT,
+    STAGED,
+    STOPPED,
+    WRONG,
+    element,
+    get,
+    put,
+)
+from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.structure import fold, when
+from custom_dispatch.format.failure import NOTE
+
+REPORT_BYTES: Final = 8192
+"""Room for the findings' texts."""
+
+
+class Finding(IntEnum):
+    """What can be found."""
+
+    OUT_OF_BOUNDS = 0
+    MISALIGNED = 1
+    READ_ONLY = 2
+    FOREIGN = 3
+    UNINITIALISED = 4
+    RACE = 5
+    TRAP = 6
+    ASSERTION = 7
+    DEADLOCK = 8
+    WAITS_IN_VAIN = 9
+    DIVISION = 10
+    SPIN = 11
+    DIVERGED = 12
+    ABSENT = 13
+    SAME_VALUE = 14
+    DROPPED = 15
+
+
+NOTES = (Finding.SAME_VALUE, Finding.DROPPED)
+"""What fails nothing."""
+
+
+_WHERE = "at {place}, thread {thread}, block {block}"
+_ACCESS = "{verb} {size} bytes at byte {offset} of {object}"
+
+TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
+    Finding.OUT_OF_BOUNDS: (
+        f"kernel `{{kernel}}` {_ACCESS}, which has {{length}} bytes, {_WHERE}",
+        "an access inside of it",
+        "compare the index with the size before the access",
+    ),
+    Finding.MISALIGNED: (
+        f"kernel `{{kernel}}` {_ACCESS}, {_WHERE}",
+        "a byte that is a multiple of {size}: a GPU refuses other addresses",
+        "access smaller elements, or begin at a multiple of the vector's size",
+    ),
+    Finding.READ_ONLY: (
+        f"kernel `{{kernel}}` {_ACCESS}, which it must not write, {_WHERE}",
+        "a write to an operand that is declared cd.Out or cd.InOut, or to a variable that is no "
+        "constant",
+        "declare the operand as cd.InOut if the kernel is to update it",
+    ),
+    Finding.FOREIGN: (
+        "kernel `{kernel}` {verb} {size} bytes at address {address}, which is in none of its "
+        f"operands and variables, {_WHERE}",
+        "an address that was computed from an operand or a variable",
+        "look for a null pointer, or one that was read from memory nobody wrote",
+    ),
+    Finding.UNINITIALISED: (
+        f"kernel `{{kernel}}` reads byte {{offset}} of {{object}} before anyone wrote it, {_WHERE}",
+        "a write by the same thread, or by another one before a barrier that both come to",
+        "write the element first, or put __syncthreads() between the write and the read",
+    ),
+    Finding.RACE: (
+        "kernel `{kernel}` has a race for byte {offset} of {object}: thread {thread} {verb} it at "
+        "{place}, and thread {other thread} {other verb} it at {other place}, in no order, block "
+        "{block}",
+        "a barrier between accesses of different threads of which one writes",
+        "put __syncthreads() between them (__syncwarp() for lanes of a warp), or use atomics",
+    ),
+    Finding.TRAP: (
+        f"kernel `{{kernel}}` executes a trap {_WHERE}",
+        "no trap",
+        "correct what the kernel checks there",
+    ),
+    Finding.ASSERTION: (
+        "kernel `{kernel}`: the assertion `{assertion}` does not hold in {function}, "
+        "{file}:{line}, thread {thread}, block {block}",
+        "a condition that holds",
+        "correct the kernel, or what it is called with",
+    ),
+    Finding.DEADLOCK: (
+        "kernel `{kernel}`: the threads of block {block} wait for each other at different places: "
+        "thread {thread} at {place}, thread {other thread} at {other place}",
+        "every thread to come to the same barrier, and every lane of a mask to the same operation",
+        "take the barrier out of the branch that not all of them take",
+    ),
+    Finding.WAITS_IN_VAIN: (
+        "kernel `{kernel}`: thread {thread} of block {block} waits at {place} for threads that "
+        "never come",
+        "as many threads as the barrier counts, or all lanes of the mask",
+        "correct the count or the mask, or let the other threads come there",
+    ),
+    Finding.DIVISION: (
+        f"kernel `{{kernel}}` divides an integer by zero {_WHERE}",
+        "a divisor that is not zero: the result is undefined on a GPU",
+        "check the divisor first",
+    ),
+    Finding.SPIN: (
+        "kernel `{kernel}`: thread {thread} of block {block} waits in a loop at {place} for "
+        "another thread to write memory",
+        "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
+        "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
+    ),
+    Finding.DIVERGED: (
+        "kernel `{kernel}`: threads of one warp come to different barriers: thread {thread} to "
+        "{place}, thread {other thread} to {other place}, block {block}",
+        "the same __syncthreads() for all threads of a warp: anything else is undefined on a GPU",
+        "take the barrier out of the branch that not all of them take",
+    ),
+    Finding.ABSENT: (
+        "kernel `{kernel}`: the mask of thread {thread} at {place} names lane {lane} of its warp, "
+        "which has ended or was never there, block {block}",
+        "a mask of lanes that execute the instruction: another lane's value is undefined on a GPU",
+        "launch blocks of whole warps, and let all lanes of the mask come there",
+    ),
+    Finding.SAME_VALUE: (
+        f"{NOTE}kernel `{{kernel}}`: two threads write one value to byte {{offset}} of {{object}}: "
+        "thread {thread} at {place}, and thread {other thread} at {other place}, in no order, "
+        "block {block}",
+        "one thread that writes it",
+        "let one thread write it, such as lane 0; results do not depend on it",
+    ),
+    Finding.DROPPED: (
+        f"{NOTE}kernel `{{kernel}}`: a thread drops what it reads of byte {{offset}} of "
+        "{object}: thread {thread} {verb} it at {place}, and thread {other thread} {other verb} "
+        "it at {other place}, in no order, block {block}",
+        "a read whose value is used",
+        "leave the read out; results do not depend on it",
+    ),
+}
+
+
+def find(b: Builder, finding: Finding, **values: str) -> None:
+    """Note a finding in the block's context: the block ends.
+
+    Parameters
+    ----------
+    values
+        What there is to say, by the names in `FOUND`: i32 values for who found it where (`thread`,
+        `site`), and for the record of another thread's access (`other`); i64 values of the access
+        and of what is accessed (`offset`, `size`, `length`); a pointer to its name (`object_`).
+    """
+    put(b, CONTEXT, FAILED, b.const(finding + 1, 32))
+    _write(b, STOPPED, values | {"kind": b.const(finding, 32)})
+
+
+def stage(b: Builder, finding: Finding, *, saved: str = "", **values: str) -> None:
+    """Note a finding after which the block goes on, as `find`.
+
+    There is one of an access, the first; but what may turn out to be a note gives way.
+
+    Parameters
+    ----------
+    saved
+        How many bytes, an i32, are to be compared with what the access will have left there.
+    """
+    zero = b.const(0, 32)
+    pending = get(b, CONTEXT, PENDING)
+    free = b.icmp("eq", pending, zero, "i32")
+    if finding not in NOTES:
+        dropped = b.icmp("eq", pending, b.const(Finding.DROPPED + 1, 32), "i32")
+        free = b.binary("or", free, dropped, "i1")
+        if not saved:
+            free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, SAVED), zero, "i32"), "i1")
+    with when(b, free):
+        put(b, CONTEXT, PENDING, b.const(finding + 1, 32))
+        put(b, CONTEXT, SAVED, saved or zero)
+        _write(b, STAGED, values | {"other": values.get("other", zero)})
+
+
+def _write(b: Builder, start: int, values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        put(b, b.offset(CONTEXT, start), FOUND[name], value)
+
+
+def keep_staged(b: Builder) -> None:
+    """Keep what is staged, if anything is: as a note, if it is a write that changed nothing."""
+    zero, one = b.const(0, 32), b.const(1, 32)
+    pending = get(b, CONTEXT, PENDING)
+    with when(b, b.icmp("ne", pending, zero, "i32")):
+        put(b, CONTEXT, PENDING, zero)
+        staged, saved = b.offset(CONTEXT, STAGED), get(b, CONTEXT, SAVED)
+        address = b.cast("inttoptr", get(b, CONTEXT, ADDRESS), "i64", POINTER)
+
+        def compare(index: str, carried: list[str]) -> list[str]:
+            before = b.load(element(b, b.offset(CONTEXT, SAVED_BYTES), index, 1), "i8", 1)
+            equal = b.icmp("eq", before, b.load(element(b, address, index, 1), "i8", 1), "i8")
+            return [b.binary("and", carried[0], equal, "i1")]
+
+        (same,) = fold(b, saved, [(b.icmp("ne", saved, zero, "i32"), "i1")], compare)
+        put(b, CONTEXT, SAVED, zero)
+        kind = b.binary("sub", pending, one, "i32")
+        kind = b.select(same, b.const(Finding.SAME_VALUE, 32), kind, "i32")
+        put(b, staged, FOUND["kind"], kind)
+        same = is_note(b, kind)
+        wrong = b.resize(b.binary("xor", same, b.const(1, 1), "i1"), 1, 32)
+        put(b, CONTEXT, WRONG, b.binary("or", get(b, CONTEXT, WRONG), wrong, "i32"))
+        count = get(b, CONTEXT, COUNT)
+        # The last place is for what is more than a note.
+        most = b.select(same, b.const(MOST_KEPT - 1, 32), b.const(MOST_KEPT, 32), "i32")
+        key = key_of(b, staged)
+        with new_among(b, key, (count, most), lambda i: key_of(b, kept_at(b, i))):
+            kept = kept_at(b, count)
+            for word in range(0, FOUND_BYTES, 8):
+                put(b, kept, (word, "i64"), get(b, staged, (word, "i64")))
+            put(b, CONTEXT, COUNT, b.binary("add", count, one, "i32"))
+
+
+def is_note(b: Builder, kind: str) -> str:
+    """Whether a finding of some kind, an i32, fails nothing."""
+    same, dropped = (b.icmp("eq", kind, b.const(note, 32), "i32") for note in NOTES)
+    return b.binary("or", same, dropped, "i1")
+
+
+def kept_at(b: Builder, index: str) -> str:
+    """One of the findings that the block keeps."""
+    return element(b, b.offset(CONTEXT, KEPT), index, FOUND_BYTES)
+
+
+@contextmanager
+def new_among(
+    b: Builder, key: str, counts: tuple[str, str], key_at: Callable[[str], str]
+) -> Iterator[None]:
+    """Code that runs if a key is not among some, and there is room for it.
+
+    Parameters
+    ----------
+    counts
+        How many there are, and how many there may be, i32 values.
+    key_at
+        The key at an index.
+    """
+    count, most = counts
+
+    def look(index: str, carried: list[str]) -> list[str]:
+        return [b.binary("or", carried[0], b.icmp("eq", key_at(index), key, "i64"), "i1")]
+
+    (known,) = fold(b, count, [(b.const(0, 1), "i1")], look)
+    new = b.binary("xor", known, b.const(1, 1), "i1")
+    with when(b, b.binary("and", new, b.icmp("ult", count, most, "i32"), "i1")):
+        yield
+
+
+def key_of(b: Builder, found: str) -> str:
+    """What a finding has in common with the same one of other threads, as an i64."""
+    site = b.resize(get(b, found, FOUND["site"]), 32, 64)
+    other = b.binary("lshr", get(b, found, FOUND["other"]), b.const(SITE_SHIFT, 32), "i32")
+    other = b.resize(other, 32, 64)
+    low, high = (
+        b.call_intrinsic(f"llvm.u{end}", [site, other], ["i64"] * 2, "i64")
+        for end in ("min", "max")
+    )
+    key = b.resize(get(b, found, FOUND["kind"]), 32, 64)
+    for part, start in ((low, 8), (high, 36)):
+        key = b.binary("or", key, b.binary("shl", part, b.const(start, 64), "i64"), "i64")
+    return key

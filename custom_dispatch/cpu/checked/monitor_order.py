@@ -1,0 +1,185 @@
+"""Which accesses of a block's threads come before which (PTX ISA 9.0, chapter 8, "Memory
+Consistency Model").
+
+The threads run in turns, so every access has a time: the clock's when it was made. A thread keeps
+up to when the accesses of others come before what it does next on any GPU: those before the last
+barrier of the whole block; by warp, those before a barrier that the warp took part in; by lane,
+those before an operation of its own warp; and those that were followed by a fence, before a fence
+of its own. Stamps pass on what is known: who meets a thread knows what that thread knew.
+
+It errs towards order, so that what is found is a race indeed. `shfl`, `vote` and the like order the
+lanes they name, which PTX promises for `bar.warp.sync` only; a barrier that names a count orders
+whole warps; two fences order their threads even if no flag between them was read.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.checked.monitor import (
+    BARRIER,
+    CONTEXT,
+    FENCED,
+    LANE_STAMPS,
+    MEETING_BYTES,
+    MEETINGS,
+    RECORD_BYTES,
+    RECORDS,
+    SEES_FENCES,
+    WARP_STAMPS,
+    WARPS,
+    element,
+    function,
+    get,
+    number_of,
+    put,
+    tick,
+)
+from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.text.structure import fold, loop, when
+
+
+def order_functions() -> list[str]:
+    """The functions of this module."""
+    return [*_ordered(), *_lanes_met(), *_come(), *_leave(), *_clear(), *_all_met(), *_fence()]
+
+
+def _record(b: Builder, thread: str) -> str:
+    return element(b, get(b, CONTEXT, RECORDS), thread, RECORD_BYTES)
+
+
+def _stamp(b: Builder, record: str, start: int, index: str) -> str:
+    return element(b, b.offset(record, start), index, 4)
+
+
+def _later(b: Builder, x: str, y: str) -> str:
+    return b.call_intrinsic("llvm.umax", [x, y], ["i32", "i32"], "i32")
+
+
+def _raise(b: Builder, place: str, stamp: str) -> None:
+    b.store(_later(b, b.load(place, "i32", 4), stamp), place, "i32", 4)
+
+
+def _ordered() -> list[str]:
+    """Whether an access that another thread made at a time comes before what this one does now."""
+    b = Builder()
+    one = b.const(1, 1)
+    same = b.icmp("eq", "%thread", "%other", "i32")
+    met = b.icmp("ule", "%stamp", get(b, CONTEXT, BARRIER), "i32")
+    b.cond_branch(b.binary("or", same, met, "i1"), "yes", "ask")
+    b.block("ask")
+    b.cond_branch(
+        b.icmp("eq", number_of(b, get(b, CONTEXT, RECORDS)), b.const(0, 64), "i64"), "no", "look"
+    )
+    b.block("look")
+    five, mine, theirs = b.const(5, 32), _record(b, "%thread"), _record(b, "%other")
+    warp = b.binary("lshr", "%other", five, "i32")
+    known = b.load(_stamp(b, mine, WARP_STAMPS, warp), "i32", 4)
+    lane = b.binary("and", "%other", b.const(31, 32), "i32")
+    by_lane = b.load(_stamp(b, mine, LANE_STAMPS, lane), "i32", 4)
+    neighbour = b.icmp("eq", warp, b.binary("lshr", "%thread", five, "i32"), "i32")
+    known = _later(b, known, b.select(neighbour, by_lane, b.const(0, 32), "i32"))
+    fences = [get(b, mine, SEES_FENCES), get(b, theirs, FENCED)]
+    known = _later(b, known, b.call_intrinsic("llvm.umin", fences, ["i32", "i32"], "i32"))
+    b.line(f"llvm.return {b.icmp('ule', '%stamp', known, 'i32')} : i1")
+    b.block("yes")
+    b.line(f"llvm.return {one} : i1")
+    b.block("no")
+    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    arguments = [("%thread", "i32"), ("%other", "i32"), ("%stamp", "i32")]
+    return function(b, "ordered", arguments, "i1")
+
+
+def _lanes_met() -> list[str]:
+    """Lanes of the warp that begins with a thread have met: each now knows what all knew."""
+    b = Builder()
+    now, zero, warp = tick(b), b.const(0, 32), b.const(WARPS, 32)
+
+    def taking_part(lane: str) -> str:
+        return b.resize(b.binary("lshr", "%group", lane, "i32"), 32, 1)
+
+    with loop(b, warp) as entry:
+
+        def gather(lane: str, carried: list[str]) -> list[str]:
+            record = _record(b, b.binary("add", "%first", lane, "i32"))
+            found = []
+            for start, stamp in zip((WARP_STAMPS, LANE_STAMPS), carried, strict=True):
+                theirs = b.load(_stamp(b, record, start, entry), "i32", 4)
+                theirs = b.select(taking_part(lane), theirs, zero, "i32")
+                found.append(_later(b, stamp, theirs))
+            return found
+
+        by_warp, by_lane = fold(b, "%lanes", [(zero, "i32"), (zero, "i32")], gather)
+        by_lane = _later(b, by_lane, b.select(taking_part(entry), now, zero, "i32"))
+        with loop(b, "%lanes") as lane, when(b, taking_part(lane)):
+            record = _record(b, b.binary("add", "%first", lane, "i32"))
+            b.store(by_warp, _stamp(b, record, WARP_STAMPS, entry), "i32", 4)
+            b.store(by_lane, _stamp(b, record, LANE_STAMPS, entry), "i32", 4)
+
+    def latest(lane: str, carried: list[str]) -> list[str]:
+        record = _record(b, b.binary("add", "%first", lane, "i32"))
+        theirs = b.select(taking_part(lane), get(b, record, SEES_FENCES), zero, "i32")
+        return [_later(b, carried[0], theirs)]
+
+    (fences,) = fold(b, "%lanes", [(zero, "i32")], latest)
+    with loop(b, "%lanes") as lane, when(b, taking_part(lane)):
+        record = _record(b, b.binary("add", "%first", lane, "i32"))
+        put(b, record, SEES_FENCES, fences)
+    b.line("llvm.return")
+    return function(b, "lanes_met", [("%first", "i32"), ("%lanes", "i32"), ("%group", "i32")])
+
+
+def _meeting(b: Builder, barrier: str) -> str:
+    return element(b, b.offset(CONTEXT, MEETINGS), barrier, MEETING_BYTES)
+
+
+def _come() -> list[str]:
+    """A thread has come to a barrier, to wait there or not: it brings what it knows."""
+    b = Builder()
+    now, record, meeting = tick(b), _record(b, "%thread"), _meeting(b, "%barrier")
+    with loop(b, b.const(WARPS, 32)) as warp:
+        theirs = b.load(_stamp(b, record, WARP_STAMPS, warp), "i32", 4)
+        _raise(b, element(b, meeting, warp, 4), theirs)
+    warp = b.binary("lshr", "%thread", b.const(5, 32), "i32")
+    _raise(b, element(b, meeting, warp, 4), now)
+    b.line("llvm.return")
+    return function(b, "come", [("%thread", "i32"), ("%barrier", "i32")])
+
+
+def _leave() -> list[str]:
+    """A thread goes on from a barrier: it takes what the others brought."""
+    b = Builder()
+    record, meeting = _record(b, "%thread"), _meeting(b, "%barrier")
+    with loop(b, b.const(WARPS, 32)) as warp:
+        brought = b.load(element(b, meeting, warp, 4), "i32", 4)
+        _raise(b, _stamp(b, record, WARP_STAMPS, warp), brought)
+    b.line("llvm.return")
+    return function(b, "leave", [("%thread", "i32"), ("%barrier", "i32")])
+
+
+def _clear() -> list[str]:
+    """All have left the barriers whose bits are set: what was brought there is forgotten."""
+    b = Builder()
+    zero = b.const(0, 32)
+    with loop(b, b.const(16, 32)) as barrier:
+        left = b.resize(b.binary("lshr", "%free", barrier, "i32"), 32, 1)
+        with when(b, left), loop(b, b.const(WARPS, 32)) as warp:
+            b.store(zero, element(b, _meeting(b, barrier), warp, 4), "i32", 4)
+    b.line("llvm.return")
+    return function(b, "clear", [("%free", "i32")])
+
+
+def _all_met() -> list[str]:
+    """All threads of the block that there still are have met."""
+    b = Builder()
+    put(b, CONTEXT, BARRIER, tick(b))
+    b.line("llvm.return")
+    return function(b, "all_met", [])
+
+
+def _fence() -> list[str]:
+    """A thread executes a fence: it publishes what it did, and sees what others published."""
+    b = Builder()
+    now, record = tick(b), _record(b, "%thread")
+    put(b, record, FENCED, now)
+    put(b, record, SEES_FENCES, now)
+    b.line("llvm.return")
+    return function(b, "fence", [("%thread", "i32")])

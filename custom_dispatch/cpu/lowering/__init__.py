@@ -1,0 +1,1 @@
+"""PTX instructions as operations of the LLVM dialect, a module for each family."""

@@ -1,0 +1,183 @@
+"""Atomic operations and reductions on memory (PTX ISA 9.0, sections 9.7.13.6 "atom" and "red").
+
+A block runs on one core, so on shared memory they are plain loads and stores. On other memory they
+are atomic and sequentially consistent; where LLVM has no operation of the kind (f16, bf16 and their
+pairs), a value is computed and exchanged until nobody came between. Vectors are one element after
+another, as in PTX. Subnormal f32 sums are flushed to zero by a GPU's global memory (PTX ISA,
+"atom"), and here only if the kernel has nothing else to keep them for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.lowering.half import packed
+from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand, Vector
+
+_INTEGER: Final = {
+    "add": "add",
+    "and": "_and",
+    "or": "_or",
+    "xor": "_xor",
+    "exch": "xchg",
+    "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+}
+_OPERATIONS: Final = (*_INTEGER, "min", "max", "cas")
+_MODIFIERS: Final = frozenset(
+    {"global", "shared", "shared::cta", "relaxed", "acquire", "release", "acq_rel"}
+    | {"cta", "gpu", "sys", "cluster", "noftz", "v2", "v4", "v8"}
+)
+_TOO_WIDE: Final = "atomics of 128 bits need a CPU that has them, such as `cpu:x86-64-v3`"
+_HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
+
+
+def lower_atomic(frame: Frame, instruction: Instruction) -> None:
+    """`atom` and `red`."""
+    base, *modifiers, type_name = instruction.parts
+    operation = next((m for m in modifiers if m in _OPERATIONS), "")
+    others = tuple(m for m in modifiers if m != operation and not m.startswith("L2::"))
+    frame.check_modifiers(instruction, others, _MODIFIERS)
+    if not operation or type_name not in TYPE_BITS or not _exists(operation, type_name):
+        raise frame.unsupported(instruction)
+    operands = list(instruction.operands)
+    sources = 2 if operation == "cas" else 1
+    first = 1 if base == "atom" else 0
+    if "L2::cache_hint" in modifiers:
+        operands = operands[:-1]
+    if len(operands) != first + 1 + sources:
+        frame.operands(instruction, first + 1 + sources)
+    values = [_elements(operand) for operand in operands[first + 1 :]]
+    results = _elements(operands[0]) if first else [None] * len(values[0])
+    if len(results) != len(values[0]) or (len(results) > 1 and operation == "cas"):
+        raise frame.unsupported(instruction)
+    is_shared = "shared" in modifiers or "shared::cta" in modifiers
+    pointer = frame.address(operands[first], "shared" if is_shared else "generic")
+    size = TYPE_BITS[type_name]
+    if size == 128 and not is_shared and not frame.kernel.processor.wide_atomics:
+        raise frame.unsupported(instruction, _TOO_WIDE)
+    atomic = _Atomic(frame, instruction, operation, type_name)
+    for index, result in enumerate(results):
+        place = frame.b.offset(pointer, index * size // 8)
+        taken = [frame.integer(value[index], size) for value in values]
+        old = (_in_turn if is_shared else _atomically)(atomic, place, taken)
+        if result is not None:
+            frame.set_integer(result, old, size, signed=type_name.startswith("s"))
+
+
+def _elements(operand: Operand) -> list[Operand]:
+    return list(operand.elements) if isinstance(operand, Vector) else [operand]
+
+
+def _exists(operation: str, type_name: str) -> bool:
+    if type_name in _HALVES:
+        return operation in ("add", "min", "max")
+    if type_name in ("f32", "f64"):
+        return operation == "add"
+    if type_name in ("pred", "b8", "s8", "u8", "s16", "u16"):
+        return False
+    return TYPE_BITS[type_name] <= 64 or operation in ("exch", "cas")
+
+
+@dataclass(frozen=True, slots=True)
+class _Atomic:
+    """An atomic operation on one element.
+
+    Attributes
+    ----------
+    frame, instruction
+        Where and what it is.
+    operation
+        One of `_OPERATIONS`.
+    type_name
+        The element's type.
+    """
+
+    frame: Frame
+    instruction: Instruction
+    operation: str
+    type_name: str
+
+    @property
+    def bits(self) -> int:
+        """An element's bits, which an integer of that width holds."""
+        return TYPE_BITS[self.type_name]
+
+    def combined(self, old: str, value: str) -> str:
+        """What an operation other than `cas` puts in memory, as an integer."""
+        b, operation, type_name = self.frame.b, self.operation, self.type_name
+        integer = int_type(self.bits)
+        if type_name in _HALVES:
+            return packed(self.frame, self.instruction, operation, (), [old, value], type_name)
+        if type_name in ("f32", "f64"):
+            x, y = (b.cast("bitcast", v, integer, type_name) for v in (old, value))
+            return b.cast("bitcast", b.binary("fadd", x, y, type_name), type_name, integer)
+        if operation == "exch":
+            return value
+        if operation in ("min", "max"):
+            name = f"llvm.{'s' if type_name[0] == 's' else 'u'}{operation}"
+            return b.call_intrinsic(name, [old, value], [integer, integer], integer)
+        if operation not in ("inc", "dec"):
+            return b.binary(operation, old, value, integer)
+        zero, one = b.const(0, self.bits), b.const(1, self.bits)
+        if operation == "inc":
+            wraps = b.icmp("uge", old, value, integer)
+            return b.select(wraps, zero, b.binary("add", old, one, integer), integer)
+        is_zero = b.icmp("eq", old, zero, integer)
+        wraps = b.binary("or", is_zero, b.icmp("ugt", old, value, integer), "i1")
+        return b.select(wraps, value, b.binary("sub", old, one, integer), integer)
+
+
+def _in_turn(atomic: _Atomic, place: str, values: list[str]) -> str:
+    """Load, combine and store, on memory that no other core sees."""
+    b, bits = atomic.frame.b, atomic.bits
+    integer = int_type(bits)
+    old = b.load(place, integer, bits // 8)
+    if atomic.operation == "cas":
+        equal = b.icmp("eq", old, values[0], integer)
+        new = b.select(equal, values[1], old, integer)
+    else:
+        new = atomic.combined(old, values[0])
+    b.store(new, place, integer, bits // 8)
+    return old
+
+
+def _atomically(atomic: _Atomic, place: str, values: list[str]) -> str:
+    """The operation on memory that other cores see."""
+    b, bits, type_name = atomic.frame.b, atomic.bits, atomic.type_name
+    integer = int_type(bits)
+    if atomic.operation == "cas":
+        return _compare_and_swap(b, place, values[0], values[1], bits)
+    if type_name in _HALVES or bits == 128:
+        return _exchange_until(b, place, bits, lambda old: atomic.combined(old, values[0]))
+    if type_name in ("f32", "f64"):
+        addend = b.cast("bitcast", values[0], integer, type_name)
+        value = b.value(f"llvm.atomicrmw fadd {place}, {addend} seq_cst : !llvm.ptr, {type_name}")
+        return b.cast("bitcast", value, type_name, integer)
+    sign = "" if type_name[0] == "s" else "u"
+    name = _INTEGER.get(atomic.operation) or sign + atomic.operation
+    return b.value(f"llvm.atomicrmw {name} {place}, {values[0]} seq_cst : !llvm.ptr, {integer}")
+
+
+def _compare_and_swap(b: Builder, place: str, wanted: str, new: str, bits: int) -> str:
+    integer = int_type(bits)
+    pair = b.value(f"llvm.cmpxchg {place}, {wanted}, {new} seq_cst seq_cst : !llvm.ptr, {integer}")
+    return b.value(f"llvm.extractvalue {pair}[0] : !llvm.struct<({integer}, i1)>")
+
+
+def _exchange_until(b: Builder, place: str, bits: int, combine: Callable[[str], str]) -> str:
+    """Compute a new value from the old one until it could be put in its place."""
+    integer = int_type(bits)
+    again, done = b.fresh_label("again"), b.fresh_label("done")
+    expected = b.fresh()
+    b.branch(again, (b.load(place, integer, bits // 8), integer))
+    b.block(again, (expected, integer))
+    found = _compare_and_swap(b, place, expected, combine(expected), bits)
+    succeeded = b.icmp("eq", found, expected, integer)
+    b.line(f"llvm.cond_br {succeeded}, ^{done}, ^{again}({found} : {integer})")
+    b.block(done)
+    return found

@@ -1,0 +1,98 @@
+"""Barriers of a block and of a warp (PTX ISA 9.0, section 9.7.13.1 and 9.7.13.2)."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.threads.barriers import (
+    ARRIVED,
+    LAST_COUNT,
+    LAST_SUM,
+    NEEDED,
+    SUM,
+    WAITING,
+    count_up,
+)
+from custom_dispatch.cpu.threads.block_memory import BARRIERS
+from custom_dispatch.ptx import Instruction, Operand
+
+_MODIFIERS = frozenset({"sync", "arrive", "red", "aligned", "cta"})
+_REDUCTIONS = frozenset({"popc", "and", "or"})
+
+
+def lower_barrier(frame: Frame, instruction: Instruction) -> None:
+    """`bar` and `barrier`: `.sync`, `.arrive`, `.red` and `bar.warp.sync`."""
+    parts = instruction.parts[1:]
+    if parts == ("warp", "sync"):
+        (mask,) = frame.operands(instruction, 1)
+        frame.waits().meet_lanes(instruction, frame.integer(mask, 32), [])
+        return
+    is_reduction = "red" in parts
+    known = _MODIFIERS | (_REDUCTIONS | {"u32", "pred"} if is_reduction else frozenset())
+    frame.check_modifiers(instruction, parts, known)
+    wanted = sum(kind in parts for kind in ("sync", "arrive", "red"))
+    reductions = sum(kind in parts for kind in _REDUCTIONS)
+    result = "u32" if "popc" in parts else "pred"
+    if wanted != 1 or reductions != is_reduction or (is_reduction and parts[-1] != result):
+        raise frame.unsupported(instruction)
+    operands = list(instruction.operands)
+    if is_reduction:
+        frame.operands(instruction, 4 if len(operands) == 4 else 3)
+        _reduce(frame, instruction, operands)
+    elif "arrive" in parts:
+        number, count = frame.operands(instruction, 2)
+        _arrive(frame, number, count)
+    else:
+        frame.operands(instruction, 2 if len(operands) == 2 else 1)
+        at = _come(frame, operands[0], operands[1] if len(operands) == 2 else None, None)
+        frame.waits().wait_at_barrier(instruction, at)
+
+
+def _number(frame: Frame, operand: Operand) -> str:
+    b = frame.b
+    return b.binary("and", frame.integer(operand, 32), b.const(BARRIERS - 1, 32), "i32")
+
+
+def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
+    b, memory = frame.b, frame.memory
+    if not memory.suspends:
+        return  # no thread of the kernel ever waits
+    at = _number(frame, number)
+    if frame.checks is not None:
+        frame.checks.come(frame, at)
+    count_up(b, memory, at, ARRIVED, frame.count())
+    b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED), "i32", 4)
+
+
+def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str | None) -> str:
+    """Note at the barrier that this thread waits; returns the barrier's number."""
+    b, memory = frame.b, frame.memory
+    frame.waits()
+    if memory.lockstep:
+        at = b.const(0, 32)
+    else:
+        at = _number(frame, number)
+        if frame.checks is not None:
+            frame.checks.come(frame, at)
+        count_up(b, memory, at, WAITING, frame.count())
+        needed = b.const(0, 32) if count is None else frame.integer(count, 32)
+        b.store(needed, memory.barrier(b, at, NEEDED), "i32", 4)
+    if predicate is not None:
+        count_up(b, memory, at, SUM, frame.count(predicate))
+    return at
+
+
+def _reduce(frame: Frame, instruction: Instruction, operands: list[Operand]) -> None:
+    b, memory = frame.b, frame.memory
+    d, number, *count, condition = operands
+    given = count[0] if count else None
+    at = _come(frame, number, given, frame.predicate(condition))
+    frame.waits().wait_at_barrier(instruction, at, keep=[number])
+    at = b.const(0, 32) if memory.lockstep else _number(frame, number)
+    total = b.load(memory.barrier(b, at, LAST_SUM), "i32", 4)
+    if "popc" in instruction.parts:
+        frame.set_integer(d, total, 32)
+    elif "or" in instruction.parts:
+        frame.set_integer(d, b.icmp("ne", total, b.const(0, 32), "i32"), 1)
+    else:
+        everyone = b.load(memory.barrier(b, at, LAST_COUNT), "i32", 4)
+        frame.set_integer(d, b.icmp("eq", total, everyone, "i32"), 1)

@@ -1,0 +1,262 @@
+"""`cvt` between integers and floating-point numbers (PTX ISA 9.0, section 9.7.9, "cvt").
+
+Conversions to integers saturate; every other one takes any rounding, and rounds once. Pairs of
+8-bit numbers are in `lowering/bytes.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from custom_dispatch.cpu.lowering.bytes import BYTE_PAIRS, lower_convert_bytes
+from custom_dispatch.cpu.lowering.float import saturate
+from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.lowering.half import join_halves
+from custom_dispatch.cpu.numbers.rounding import (
+    narrow,
+    relu,
+    round_directed,
+    round_odd,
+    step_f64,
+    to_integral,
+    two_sum,
+)
+from custom_dispatch.cpu.numbers.subnormals import flushed
+from custom_dispatch.cpu.text.builder import int_type
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
+
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+_TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
+_MODIFIERS = frozenset({"ftz", "sat", "relu", *_ROUNDINGS, *_TO_INTEGRAL})
+_DIGITS = {"f32": 24, "f64": 53}
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """A `cvt` of one number.
+
+    Attributes
+    ----------
+    frame, instruction
+        Where and what it is.
+    target, source
+        The types.
+    d, a
+        The operands.
+    """
+
+    frame: Frame
+    instruction: Instruction
+    target: str
+    source: str
+    d: Operand
+    a: Operand
+
+    def says(self, modifier: str) -> bool:
+        """Whether it has a modifier."""
+        return modifier in self.instruction.parts
+
+    @property
+    def rounding(self) -> str:
+        """How it rounds to a floating-point type."""
+        return next((r for r in _ROUNDINGS if self.says(r)), "rn")
+
+    @property
+    def integral(self) -> str:
+        """How it rounds to an integral value, or nothing."""
+        return next((r for r in _TO_INTEGRAL if self.says(r)), "")
+
+    def value(self) -> str:
+        """The floating-point number to convert, as its `value_type`."""
+        value = self.frame.float(self.a, self.source)
+        return self.flush(value) if self.source == "f32" else value
+
+    def flush(self, value: str) -> str:
+        """An f32 as `.ftz` has it."""
+        if not self.says("ftz") or not self.frame.keeps_subnormals:
+            return value
+        return flushed(self.frame.b, value, "f32")
+
+
+def lower_convert(frame: Frame, instruction: Instruction) -> None:
+    """`cvt`."""
+    *modifiers, target, source = instruction.parts[1:]
+    if target in BYTE_PAIRS or source in BYTE_PAIRS:
+        lower_convert_bytes(frame, instruction, tuple(modifiers), target, source)
+        return
+    if target == "tf32":
+        _to_tf32(frame, instruction, tuple(modifiers), source)
+        return
+    frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
+    if target in ("f16x2", "bf16x2") and source == "f32":
+        _to_pair(frame, instruction, tuple(modifiers), target.removesuffix("x2"))
+        return
+    if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    conversion = _Conversion(frame, instruction, target, source, d, a)
+    if target in FLOAT_BITS and source in FLOAT_BITS:
+        _float_to_float(conversion)
+    elif target in FLOAT_BITS:
+        _integer_to_float(conversion)
+    elif source in FLOAT_BITS:
+        _float_to_integer(conversion)
+    else:
+        _integer_to_integer(conversion)
+
+
+def _to_pair(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], element: str
+) -> None:
+    if not {"rn", "rz", "relu"}.issuperset(modifiers):
+        raise frame.unsupported(instruction)
+    d, upper, lower = frame.operands(instruction, 3)
+    halves = []
+    for source in (lower, upper):
+        value = frame.float(source, "f32")
+        if "relu" in modifiers:
+            value = relu(frame.b, value)
+        halves.append(narrow(frame.b, value, element, "rz" if "rz" in modifiers else "rn"))
+    frame.set_integer(d, join_halves(frame.b, halves), 32)
+
+
+def _to_tf32(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], source: str
+) -> None:
+    """An f32 with 10 digits behind the point; the last 13 bits become zero."""
+    b = frame.b
+    if source != "f32" or modifiers not in (("rna",), ("rn",), ("rz",)):
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    value = frame.float(a, "f32")
+    bits = b.cast("bitcast", value, "f32", "i32")
+    if modifiers != ("rz",):
+        half = b.const(0x1000, 32)
+        if modifiers == ("rn",):
+            last = b.binary("lshr", bits, b.const(13, 32), "i32")
+            last = b.binary("and", last, b.const(1, 32), "i32")
+            half = b.binary("add", last, b.const(0xFFF, 32), "i32")
+        bits = b.binary("add", bits, half, "i32")
+    bits = b.binary("and", bits, b.const(-0x2000, 32), "i32")
+    is_nan = b.fcmp("uno", value, value, "f32")
+    frame.set_integer(d, b.select(is_nan, b.const(0x7FFFFFFF, 32), bits, "i32"), 32)
+
+
+def _float_to_float(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    value, kind = c.value(), value_type(c.source)
+    if c.integral:
+        value = to_integral(b, value, c.integral, kind)
+    if c.says("sat"):
+        value = saturate(frame, value, kind)
+    if c.says("relu"):
+        if kind != "f32":
+            raise frame.unsupported(c.instruction)
+        value = relu(b, value)
+    if c.target in ("f16", "bf16"):
+        if kind == "f64":
+            value = round_odd(b, value)
+        frame.set_integer(c.d, narrow(b, value, c.target, c.rounding), 16)
+    elif c.target == "f32" and kind == "f64":
+        if c.rounding == "rn":
+            value = b.cast("fptrunc", value, "f64", "f32")
+        else:
+            value = round_directed(b, value, b.float_const(0, "f64"), c.rounding)
+        frame.set_float(c.d, c.flush(value), "f32")
+    elif c.target == "f32":
+        frame.set_float(c.d, c.flush(value), "f32")
+    else:
+        frame.set_float(c.d, b.cast("fpext", value, kind, "f64"), "f64")
+
+
+def _float_to_integer(c: _Conversion) -> None:
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.target], c.target.startswith("s")
+    value, kind = c.value(), value_type(c.source)
+    if c.integral not in ("", "rzi"):
+        value = to_integral(b, value, c.integral, kind)
+    # In plain operations: LLVM takes vectors apart for x86's conversions that saturate.
+    low = b.float_const(-(2.0 ** (bits - 1)) if signed else 0, kind)
+    high = b.float_const(2.0 ** (bits - signed), kind)
+    inside = b.select(b.fcmp("olt", value, low, kind), low, value, kind)
+    inside = b.select(b.fcmp("olt", inside, high, kind), inside, b.float_const(0, kind), kind)
+    result = b.cast("fptosi" if signed else "fptoui", inside, kind, int_type(bits))
+    largest = b.const((1 << (bits - signed)) - 1, bits)
+    result = b.select(b.fcmp("oge", value, high, kind), largest, result, int_type(bits))
+    if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
+        is_nan = b.fcmp("uno", value, value, kind)
+        result = b.select(is_nan, b.const(1 << (bits - 1), bits), result, int_type(bits))
+    c.frame.set_integer(c.d, result, bits, signed=signed)
+
+
+def _integer_to_float(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    value = frame.integer(c.a, bits)
+    if c.target in ("f16", "bf16"):
+        half = narrow(b, round_odd(b, _odd_f64(c, value)), c.target, c.rounding)
+        frame.set_integer(c.d, half, 16)
+        return
+    if c.rounding == "rn" or bits - signed <= _DIGITS[c.target]:
+        operation = "sitofp" if signed else "uitofp"
+        result = b.cast(operation, value, int_type(bits), c.target)
+    else:
+        total, error = _as_two_f64(c, value)
+        directed = round_directed if c.target == "f32" else step_f64
+        result = directed(b, total, error, c.rounding)
+    if c.says("sat"):
+        result = saturate(frame, result, c.target)
+    frame.set_float(c.d, result, c.target)
+
+
+def _odd_f64(c: _Conversion, value: str) -> str:
+    """An integer as an f64; of one with more than 53 digits, the last stands for what is lost."""
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    wide = b.resize(value, bits, 64, signed=signed)
+    if bits == 64:
+        magnitude = b.call_intrinsic("llvm.smax", [wide, _minus(c, wide)], ["i64"] * 2, "i64")
+        size = b.binary("lshr", magnitude if signed else wide, b.const(53, 64), "i64")
+        is_long = b.icmp("ne", size, b.const(0, 64), "i64")
+        lost = b.binary("and", wide, b.const(0x7FF, 64), "i64")
+        inexact = b.resize(b.icmp("ne", lost, b.const(0, 64), "i64"), 1, 64)
+        odd = b.binary("shl", inexact, b.const(11, 64), "i64")
+        odd = b.binary("or", b.binary("sub", wide, lost, "i64"), odd, "i64")
+        wide = b.select(is_long, odd, wide, "i64")
+    return b.cast("sitofp" if signed else "uitofp", wide, "i64", "f64")
+
+
+def _minus(c: _Conversion, value: str) -> str:
+    return c.frame.b.binary("sub", c.frame.b.const(0, 64), value, "i64")
+
+
+def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:
+    """An integer as the exact sum of an f64, rounded, and another."""
+    b = c.frame.b
+    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
+    operation = "sitofp" if signed else "uitofp"
+    if bits < 64:
+        return b.cast(operation, value, int_type(bits), "f64"), b.float_const(0, "f64")
+    lower = b.binary("and", value, b.const(0x7FF, 64), "i64")
+    upper = b.binary("sub", value, lower, "i64")
+    parts = (b.cast(operation, part, "i64", "f64") for part in (upper, lower))
+    return two_sum(b, *parts)
+
+
+def _integer_to_integer(c: _Conversion) -> None:
+    frame, b = c.frame, c.frame.b
+    target_bits, target_signed = TYPE_BITS[c.target], c.target.startswith("s")
+    source_bits, source_signed = TYPE_BITS[c.source], c.source.startswith("s")
+    value = frame.integer(c.a, source_bits)
+    if c.says("sat"):
+        # In twice the larger width, every bound of both types is a signed number.
+        wide = 2 * max(source_bits, target_bits)
+        low = -(1 << (target_bits - 1)) if target_signed else 0
+        high = (1 << (target_bits - target_signed)) - 1
+        value = b.resize(value, source_bits, wide, signed=source_signed)
+        for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
+            bounds = [value, b.const(bound, wide)]
+            value = b.call_intrinsic(name, bounds, [int_type(wide)] * 2, int_type(wide))
+        source_bits = wide
+    value = b.resize(value, source_bits, target_bits, signed=source_signed)
+    frame.set_integer(c.d, value, target_bits, signed=target_signed)

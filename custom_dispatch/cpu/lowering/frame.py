@@ -1,0 +1,393 @@
+"""One thread's registers and parameters while its instructions are lowered.
+
+Registers live in stack slots that LLVM turns into SSA values. A slot holds an integer of the
+register's width, whatever its declared type, as PTX lets ``.b32`` hold a float; pointers have
+pointer slots (`analysis/pointers.py`). A slot starts as zero: a register read before it is
+written has no value in PTX, and zero keeps the result the same at every run.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from custom_dispatch.cpu.analysis.waits import Waits
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.numbers.rounding import widen
+from custom_dispatch.cpu.numbers.subnormals import wants_flushing
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, int_type
+from custom_dispatch.cpu.text.special_registers import Ids, special_register
+from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
+from custom_dispatch.cpu.threads.block_memory import MEMORY, BlockMemory
+from custom_dispatch.cpu.threads.parameters import Parameters
+from custom_dispatch.errors import PtxError
+from custom_dispatch.format.failure import Failure
+from custom_dispatch.ptx import (
+    TYPE_BITS,
+    Address,
+    Entry,
+    Float,
+    Instruction,
+    Integer,
+    Operand,
+    Register,
+    SpecialRegister,
+    Symbol,
+)
+
+if TYPE_CHECKING:
+    from custom_dispatch.cpu.checked.checks import Checks
+
+_LARGEST_F32 = 3.4028234663852886e38
+FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+
+
+def value_type(type_name: str) -> str:
+    """The type a PTX floating-point number is computed with: f32 for the 16-bit ones."""
+    return "f64" if type_name == "f64" else "f32"
+
+
+class Frame:
+    """What instruction lowerings read and write.
+
+    Parameters
+    ----------
+    builder
+        Where operations go.
+    entry, kernel
+        The kernel.
+    ids
+        Its thread, block and grid.
+    pointers
+        Names of the registers kept as pointers.
+    globals_
+        Symbols of the module's variables by PTX name.
+    memory
+        The block's memory.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        entry: Entry,
+        kernel: CpuKernel,
+        ids: Ids,
+        pointers: frozenset[str],
+        globals_: Mapping[str, str],
+        memory: BlockMemory,
+    ) -> None:
+        self.b = builder
+        builder.processor = kernel.processor
+        self.entry = entry
+        self.kernel = kernel
+        self.ids = ids
+        self.pointer_registers = pointers
+        self.globals = globals_
+        self._slots: dict[str, tuple[str, int]] = {}
+        self.local: frozenset[str] = frozenset()
+        """Registers that are kept as they are written: nothing reads them elsewhere."""
+        self._held: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self.parameters = Parameters(builder, entry, kernel)
+        self.slot_prefix = "r"
+        """Start of the slots' names; two frames of one function need two."""
+        self.used_globals: set[str] = set()
+        self.memory = memory
+        self.coroutine: Waits | None = None
+        """Where the thread can wait for others."""
+        self.checks: Checks | None = None
+        """In checked mode, what is checked."""
+        self.current: Instruction | None = None
+        """The instruction being lowered, which errors name."""
+
+        self.keeps_subnormals = not wants_flushing(entry)
+        """Whether the hardware leaves subnormal numbers alone, so that `.ftz` is to be lowered."""
+        sums = [
+            statement.parts
+            for statement in entry.body
+            if isinstance(statement, Instruction) and statement.parts[0] in ("add", "sub")
+        ]
+        self._added_types = {parts[-1] for parts in sums}
+        self._rounded_sums = {parts[-1] for parts in sums if "rn" in parts}
+
+    def is_apart(self, product: Instruction) -> bool:
+        """Whether a product must not be fused with what it is added to.
+
+        IREE lets LLVM fuse them; PTX does not where either says how it rounds.
+        """
+        type_name = product.parts[-1]
+        if "rn" in product.parts:
+            return type_name in self._added_types
+        return type_name in self._rounded_sums
+
+    # ---- what the kernel declares
+
+    def declare_register(self, register: Register) -> None:
+        """Give a register its slot, set to zero."""
+        bits = TYPE_BITS.get(register.type)
+        if bits is None:
+            raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+        if register.name in self.local:
+            self._slots[register.name] = ("", bits)
+            return
+        slot = f"%{self.slot_prefix}{len(self._slots)}"
+        one = self.b.const(1, 32)
+        if register.name in self.pointer_registers:
+            self.b.line(f"{slot} = llvm.alloca {one} x {POINTER} : (i32) -> {POINTER}")
+            null = self.b.value(f"llvm.mlir.zero : {POINTER}")
+            self.b.line(f"llvm.store {null}, {slot} : {POINTER}, {POINTER}")
+        else:
+            self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
+            self.b.line(f"llvm.store {self.b.const(0, bits)}, {slot} : i{bits}, {POINTER}")
+        self._slots[register.name] = (slot, bits)
+
+    def declare_carry(self) -> None:
+        """Give the thread its carry flag (`add.cc` and the like)."""
+        one = self.b.const(1, 32)
+        self.b.line(f"%carry = llvm.alloca {one} x i1 : (i32) -> {POINTER}")
+        self.set_carry(self.b.const(0, 1))
+
+    def declare_variable(self, name: str, size: int, align: int) -> None:
+        """Give a local variable its memory: on the stack, or where it outlives a wait."""
+        if self.coroutine is not None:
+            self.variables[name], start = self.coroutine.place_local(size, align)
+            if self.checks is not None:
+                self.checks.place_local(name, start, size)
+            return
+        one = self.b.const(1, 32)
+        self.variables[name] = self.b.value(
+            f"llvm.alloca {one} x !llvm.array<{size} x i8> "
+            f"{{alignment = {max(align, 16)} : i64}} : (i32) -> {POINTER}"
+        )
+
+    def slot(self, name: str) -> tuple[str, str, int]:
+        """A register's slot, and the type and bytes of what it holds."""
+        slot, bits = self._slots[name]
+        if name in self.pointer_registers:
+            return slot, POINTER, 8
+        return slot, int_type(bits), max(bits // 8, 1)
+
+    def width(self, name: str) -> int:
+        """The bits of a register."""
+        return self._slots[name][1]
+
+    def read(self, name: str) -> tuple[str, int]:
+        """What a register holds, and its bits; a pointer if it is kept as one."""
+        slot, bits = self._slots[name]
+        if name in self._held:
+            return self._held[name], bits
+        type_name = POINTER if name in self.pointer_registers else int_type(bits)
+        return self.b.value(f"llvm.load {slot} : {POINTER} -> {type_name}"), bits
+
+    def write(self, name: str, value: str) -> None:
+        """Write a register, with a value of its width or a pointer."""
+        if name in self.local:
+            self._held[name] = value
+            return
+        slot, type_name, _ = self.slot(name)
+        self.b.line(f"llvm.store {value}, {slot} : {type_name}, {POINTER}")
+
+    def count(self, condition: str = "") -> str:
+        """How many threads an instruction is lowered for, or those of them for which an i1 holds;
+        an i32.
+        """
+        if condition:
+            return self.b.resize(condition, 1, 32)
+        return self.b.const(1, 32)
+
+    def rebind(self, slots: dict[str, tuple[str, int]], variables: dict[str, str]) -> None:
+        """Put registers, by name, into other slots, with their bits; and variables elsewhere."""
+        self._slots = slots
+        self.variables = variables
+
+    def waits(self) -> Waits:
+        """The thread as one that can wait for others."""
+        if self.coroutine is None:
+            raise TypeError("the kernel was lowered as one that never waits")
+        return self.coroutine
+
+    def carry(self) -> str:
+        """The carry flag as i1."""
+        return self.b.value(f"llvm.load %carry : {POINTER} -> i1")
+
+    def set_carry(self, value: str) -> None:
+        """Write the carry flag."""
+        self.b.line(f"llvm.store {value}, %carry : i1, {POINTER}")
+
+    def fail(self, failure: Failure) -> None:
+        """End the thread, and let the workgroup return a failure."""
+        b = self.b
+        b.store(b.const(failure, 32), FAILURE, "i32", 4)
+        b.branch("exit")
+        b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
+
+    # ---- errors
+
+    def unsupported(self, instruction: Instruction, reason: str = "") -> Exception:
+        """The error for an instruction that cannot be lowered."""
+        return unsupported(self.entry.name, instruction, reason)
+
+    def _malformed(self, what: str) -> PtxError:
+        return malformed(self.entry.name, what, self.current)
+
+    def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
+        """An instruction's operands when there are as many as there must be."""
+        if len(instruction.operands) != count:
+            raise self._malformed(
+                f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
+            )
+        return instruction.operands
+
+    def check_modifiers(
+        self, instruction: Instruction, modifiers: tuple[str, ...], known: frozenset[str]
+    ) -> None:
+        """Refuse an instruction with a modifier its lowering does not know."""
+        if not known.issuperset(modifiers):
+            raise self.unsupported(instruction)
+
+    # ---- reading
+
+    def integer(self, operand: Operand, bits: int) -> str:
+        """An operand's low bits as an integer; a narrower register is extended."""
+        b = self.b
+        if isinstance(operand, Register):
+            value, width = self.read(operand.name)
+            if operand.name in self.pointer_registers:
+                value = b.cast("ptrtoint", value, POINTER, "i64")
+            if operand.negated:
+                value = b.binary("xor", value, b.const(1, width), int_type(width))
+            return b.resize(value, width, bits)
+        if isinstance(operand, Integer):
+            return b.const(operand.value, bits)
+        if isinstance(operand, Float):
+            return b.const(self._literal(operand, bits), bits)
+        if isinstance(operand, SpecialRegister):
+            special = special_register(b, self.kernel, self.ids, self.memory, operand)
+            if special is None:
+                raise self._no_special(operand)
+            return b.resize(special[0], special[1], bits)
+        if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
+            return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
+        if isinstance(operand, Symbol):
+            address = b.cast("ptrtoint", self.pointer(operand), POINTER, "i64")
+            return b.resize(address, 64, bits)
+        raise self._malformed(f"the operand `{shown(operand)}` has no lowering")
+
+    def predicate(self, operand: Operand) -> str:
+        """A predicate operand as i1, negated if written so."""
+        return self.integer(operand, 1)
+
+    def float(self, operand: Operand, type_name: str) -> str:
+        """An operand as its `value_type`: ``f32`` or ``f64``."""
+        bits = FLOAT_BITS[type_name]
+        value = self.integer(operand, bits)
+        if bits == 16:
+            return widen(self.b, value, type_name)
+        return self.b.cast("bitcast", value, int_type(bits), type_name)
+
+    def pointer(self, operand: Operand) -> str:
+        """An operand's value as a pointer."""
+        b = self.b
+        if isinstance(operand, Register) and operand.name in self.pointer_registers:
+            return self.read(operand.name)[0]
+        if isinstance(operand, Symbol):
+            if operand.name in self.variables:
+                return b.offset(self.variables[operand.name], operand.offset)
+            if operand.name in self.globals:
+                self.used_globals.add(operand.name)
+                base = b.value(f"llvm.mlir.addressof @{self.globals[operand.name]} : {POINTER}")
+                return b.offset(base, operand.offset)
+            raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
+        return b.cast("inttoptr", self.integer(operand, 64), "i64", POINTER)
+
+    def address(self, operand: Operand, space: str = "generic") -> str:
+        """The pointer of a memory operand; in shared memory, addresses count from its start."""
+        if not isinstance(operand, Address) or operand.extra:
+            raise self._malformed(f"`{shown(operand)}` is no address of memory")
+        if space == "shared":
+            base = self.b.const(0, 64)
+            if operand.base is not None:
+                base = self.integer(operand.base, 64)
+            pointer = self.b.offset(self.b.offset(MEMORY, base), operand.offset)
+        elif operand.base is None:
+            raise self._malformed(f"`{shown(operand)}` is no address of memory")
+        else:
+            pointer = self.b.offset(self.pointer(operand.base), operand.offset)
+        if self.checks is not None:
+            self.checks.access(self, operand, space, pointer)
+        return pointer
+
+    def check_part(self, operand: Operand, space: str, places: list[str], size: int) -> None:
+        """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
+
+        Only for instructions whose whole access cannot be told from the operand.
+        """
+        if self.checks is not None and isinstance(operand, Address):
+            self.checks.part(self, operand, space, places, size)
+
+    def is_variable(self, operand: Operand) -> bool:
+        """Whether a memory operand names a variable of the thread."""
+        return (
+            isinstance(operand, Address)
+            and isinstance(operand.base, Symbol)
+            and operand.base.name in self.variables
+        )
+
+    # ---- writing
+
+    def holds_pointer(self, operand: Operand) -> bool:
+        """Whether an operand is a register kept as a pointer."""
+        return isinstance(operand, Register) and operand.name in self.pointer_registers
+
+    def is_pointer(self, operand: Operand) -> bool:
+        """Whether an operand is known to be a pointer."""
+        if isinstance(operand, Symbol):
+            return operand.name not in self.memory.shared.offsets
+        return self.holds_pointer(operand)
+
+    def set_pointer(self, operand: Operand, value: str) -> None:
+        """Write a pointer to a register kept as one."""
+        if not isinstance(operand, Register):
+            raise self._malformed(f"`{shown(operand)}` is no register to write")
+        self.write(operand.name, value)
+
+    def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
+        """Write an integer; a wider register gets it extended by its sign or with zeros."""
+        if isinstance(operand, Symbol) and operand.name == "_":
+            return
+        if not isinstance(operand, Register):
+            raise self._malformed(f"`{shown(operand)}` is no register to write")
+        width = self.width(operand.name)
+        value = self.b.resize(value, bits, width, signed=signed)
+        if operand.name in self.pointer_registers:
+            value = self.b.cast("inttoptr", value, "i64", POINTER)
+        self.write(operand.name, value)
+
+    def set_float(self, operand: Operand, value: str, type_name: str) -> None:
+        """Write an ``f32`` or ``f64``."""
+        bits = FLOAT_BITS[type_name]
+        self.set_integer(operand, self.b.cast("bitcast", value, type_name, int_type(bits)), bits)
+
+    # ---- inside
+
+    def _literal(self, literal: Float, bits: int) -> int:
+        """A literal's bits in another width: ``1.0`` may stand for an f32."""
+        if literal.width == bits:
+            return literal.bits
+        if bits not in (32, 64):
+            raise self._malformed(f"a {literal.width}-bit literal stands for {bits} bits")
+        source, target = ("<f", "<d") if bits == 64 else ("<d", "<f")
+        (value,) = struct.unpack(source, literal.bits.to_bytes(literal.width // 8, "little"))
+        if bits == 32 and abs(value) > _LARGEST_F32:
+            value = math.copysign(math.inf, value)
+        return int.from_bytes(struct.pack(target, value), "little")
+
+    def _no_special(self, register: SpecialRegister) -> Exception:
+        reason = f"the CPU target has no special register `{register.name}`"
+        return (
+            self._malformed(reason)
+            if self.current is None
+            else self.unsupported(self.current, reason)
+        )

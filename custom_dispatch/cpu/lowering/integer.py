@@ -1,0 +1,213 @@
+"""Integer arithmetic (PTX ISA 9.0, sections 9.7.1 and 9.7.2, extended precision)."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.text.builder import int_type
+from custom_dispatch.ptx import TYPE_BITS, Instruction
+
+_MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
+
+
+def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
+    """`add`, `sub`, `addc`, `subc`: carries go through one flag a thread."""
+    base, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset({"sat", "cc"}))
+    d, a, c = frame.operands(instruction, 3)
+    bits = TYPE_BITS[type_name]
+    x, y = frame.integer(a, bits), frame.integer(c, bits)
+    operation = base[:3]
+    if "sat" in modifiers:
+        if type_name != "s32":
+            raise frame.unsupported(instruction)
+        value = frame.b.call_intrinsic(f"llvm.s{operation}.sat", [x, y], ["i32", "i32"], "i32")
+    elif base.endswith("c") or "cc" in modifiers:
+        value = add_with_carry(
+            frame, operation, x, y, bits, carry_in=base.endswith("c"), carry_out="cc" in modifiers
+        )
+    else:
+        value = frame.b.binary(operation, x, y, int_type(bits))
+    if base in ("add", "sub") and not modifiers and frame.holds_pointer(d):
+        if operation == "sub":
+            y = frame.b.binary("sub", frame.b.const(0, 64), y, "i64")
+        pointer, index = (a, y) if frame.is_pointer(a) else (c, x)
+        frame.set_pointer(d, frame.b.offset(frame.pointer(pointer), index))
+    else:
+        frame.set_integer(d, value, bits)
+
+
+def add_with_carry(
+    frame: Frame, operation: str, x: str, y: str, bits: int, *, carry_in: bool, carry_out: bool
+) -> str:
+    """Add or subtract in twice the width; bit `bits` of the result is the carry or borrow."""
+    b = frame.b
+    wide = int_type(2 * bits)
+    value = b.binary(operation, b.resize(x, bits, 2 * bits), b.resize(y, bits, 2 * bits), wide)
+    if carry_in:
+        carry = b.resize(frame.carry(), 1, 2 * bits)
+        value = b.binary(operation, value, carry, wide)
+    if carry_out:
+        shifted = b.binary("lshr", value, b.const(bits, 2 * bits), wide)
+        frame.set_carry(b.resize(shifted, 2 * bits, 1))
+    return b.resize(value, 2 * bits, bits)
+
+
+def lower_multiply(frame: Frame, instruction: Instruction) -> None:
+    """`mul`, `mad`, `madc`, `mul24` and `mad24`."""
+    b = frame.b
+    base, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), _MULTIPLY)
+    if "sat" in modifiers and instruction.opcode not in ("mad.hi.sat.s32", "mad24.hi.sat.s32"):
+        raise frame.unsupported(instruction)
+    with_add = base.startswith("mad")
+    d, *sources = frame.operands(instruction, 4 if with_add else 3)
+    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    x, y = (frame.integer(source, bits) for source in sources[:2])
+    if base.endswith("24"):
+        x, y = (_low_24(frame, value, signed=signed) for value in (x, y))
+    if "lo" in modifiers and not base.endswith("24"):
+        value, width = b.binary("mul", x, y, int_type(bits)), bits
+    else:
+        double = int_type(2 * bits)
+        x, y = (b.resize(value, bits, 2 * bits, signed=signed) for value in (x, y))
+        value, width = b.binary("mul", x, y, double), 2 * bits
+        if "hi" in modifiers:
+            # mul24.hi keeps the upper 32 of the product's 48 bits
+            shift = 16 if base.endswith("24") else bits
+            value = b.binary("lshr", value, b.const(shift, 2 * bits), double)
+        if "wide" not in modifiers:
+            value, width = b.resize(value, 2 * bits, bits), bits
+    if with_add:
+        addend = frame.integer(sources[2], width)
+        if base == "madc" or "cc" in modifiers:
+            value = add_with_carry(
+                frame,
+                "add",
+                value,
+                addend,
+                width,
+                carry_in=base == "madc",
+                carry_out="cc" in modifiers,
+            )
+        elif "sat" in modifiers:
+            value = b.call_intrinsic("llvm.sadd.sat", [value, addend], ["i32", "i32"], "i32")
+        else:
+            value = b.binary("add", value, addend, int_type(width))
+    frame.set_integer(d, value, width, signed=signed)
+
+
+def _low_24(frame: Frame, value: str, *, signed: bool) -> str:
+    narrow = frame.b.resize(value, 32, 24)
+    return frame.b.resize(narrow, 24, 32, signed=signed)
+
+
+def lower_divide(frame: Frame, instruction: Instruction) -> None:
+    """`div` and `rem`.
+
+    PTX leaves division by zero without a defined value; here quotient and remainder are all ones,
+    as an H200 gives, and the smallest integer divided by -1 is itself. A CPU's divide
+    instruction would trap on both.
+    """
+    b = frame.b
+    base, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    d, a, c = frame.operands(instruction, 3)
+    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    integer = int_type(bits)
+    x, y = frame.integer(a, bits), frame.integer(c, bits)
+    zero, one, ones = b.const(0, bits), b.const(1, bits), b.const(-1, bits)
+    by_zero = b.icmp("eq", y, zero, integer)
+    if frame.checks is not None:
+        frame.checks.division(frame, instruction, by_zero)
+    harmful = by_zero
+    if signed:
+        by_minus_one = b.icmp("eq", y, ones, integer)
+        harmful = b.binary("or", by_zero, by_minus_one, "i1")
+    safe = b.select(harmful, one, y, integer)
+    value = b.binary(("s" if signed else "u") + base, x, safe, integer)
+    if base == "div":
+        if signed:
+            value = b.select(by_minus_one, b.binary("sub", zero, x, integer), value, integer)
+        value = b.select(by_zero, ones, value, integer)
+    else:
+        value = b.select(by_zero, ones, value, integer)
+    frame.set_integer(d, value, bits, signed=signed)
+
+
+def lower_min_max(frame: Frame, instruction: Instruction) -> None:
+    """`min` and `max` of integers."""
+    base, *modifiers = instruction.parts
+    type_name = next((m for m in reversed(modifiers) if m != "relu"), "")
+    modifiers.remove(type_name)
+    known = frozenset({"relu"}) if type_name == "s32" else frozenset[str]()
+    frame.check_modifiers(instruction, tuple(modifiers), known)
+    d, a, c = frame.operands(instruction, 3)
+    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    integer = int_type(bits)
+    name = f"llvm.{'s' if signed else 'u'}{base}"
+    x, y = frame.integer(a, bits), frame.integer(c, bits)
+    value = frame.b.call_intrinsic(name, [x, y], [integer, integer], integer)
+    if "relu" in modifiers:
+        zero = frame.b.const(0, bits)
+        value = frame.b.call_intrinsic("llvm.smax", [value, zero], [integer, integer], integer)
+    frame.set_integer(d, value, bits, signed=signed)
+
+
+def lower_abs_neg(frame: Frame, instruction: Instruction) -> None:
+    """`abs` and `neg` of integers."""
+    b = frame.b
+    base, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    d, a = frame.operands(instruction, 2)
+    bits = TYPE_BITS[type_name]
+    integer = int_type(bits)
+    x, zero = frame.integer(a, bits), b.const(0, bits)
+    value = b.binary("sub", zero, x, integer)
+    if base == "abs":
+        value = b.select(b.icmp("slt", x, zero, integer), value, x, integer)
+    frame.set_integer(d, value, bits, signed=True)
+
+
+def lower_sad(frame: Frame, instruction: Instruction) -> None:
+    """`sad`: the absolute difference of two integers, plus a third."""
+    b = frame.b
+    _, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    d, *sources = frame.operands(instruction, 4)
+    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    integer = int_type(bits)
+    x, y, z = (frame.integer(source, bits) for source in sources)
+    less = b.icmp("slt" if signed else "ult", x, y, integer)
+    up, down = b.binary("sub", y, x, integer), b.binary("sub", x, y, integer)
+    difference = b.select(less, up, down, integer)
+    frame.set_integer(d, b.binary("add", z, difference, integer), bits)
+
+
+def lower_dot_product(frame: Frame, instruction: Instruction) -> None:
+    """`dp4a` and `dp2a`: products of bytes (and halves), summed into 32 bits."""
+    b = frame.b
+    base, *modifiers = instruction.parts
+    d, a, c, e = frame.operands(instruction, 4)
+    x, y, total = frame.integer(a, 32), frame.integer(c, 32), frame.integer(e, 32)
+    half = modifiers.pop(0) if base == "dp2a" else ""
+    if (
+        len(modifiers) != 2
+        or not {"u32", "s32"}.issuperset(modifiers)
+        or half not in ("", "lo", "hi")
+    ):
+        raise frame.unsupported(instruction)
+    x_signed, y_signed = (name == "s32" for name in modifiers)
+    width = 8 if base == "dp4a" else 16
+    start = 16 if half == "hi" else 0
+    for index in range(32 // width):
+        left = _field(frame, x, index * width, width, signed=x_signed)
+        right = _field(frame, y, start + index * 8, 8, signed=y_signed)
+        total = b.binary("add", total, b.binary("mul", left, right, "i32"), "i32")
+    frame.set_integer(d, total, 32)
+
+
+def _field(frame: Frame, value: str, start: int, width: int, *, signed: bool) -> str:
+    b = frame.b
+    if start:
+        value = b.binary("lshr", value, b.const(start, 32), "i32")
+    return b.resize(b.resize(value, 32, width), width, 32, signed=signed)

@@ -1,0 +1,207 @@
+"""Matrix operations of a warp (PTX ISA 9.0, section 9.7.14, "mma", "ldmatrix", "stmatrix",
+"movmatrix").
+
+A lane shows its fragments of A and B, and works out the elements of D that are its own. Lane
+`4 * g + t` holds rows `g` and `g + 8`; register by register, a fragment of A holds neighbouring
+elements of row `g`, of row `g + 8`, then the same further along the row. Products are exact; they
+are summed in f32, or i32, in the order of k.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from custom_dispatch.cpu.lowering.fragments import (
+    add_product,
+    elements_of,
+    numbers_in,
+    pack_sums,
+    split,
+    unpack_sums,
+)
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.numbers.fp8 import FORMATS
+from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.threads.block_memory import MEMORY
+from custom_dispatch.ptx import Instruction, Operand
+
+_SHAPES: Final = {
+    ("m16n8k8", "f16"): 2,
+    ("m16n8k16", "f16"): 4,
+    ("m16n8k8", "bf16"): 2,
+    ("m16n8k16", "bf16"): 4,
+    ("m16n8k4", "tf32"): 2,
+    ("m16n8k8", "tf32"): 4,
+    ("m16n8k16", "s8"): 2,
+    ("m16n8k32", "s8"): 4,
+    ("m16n8k16", "u8"): 2,
+    ("m16n8k32", "u8"): 4,
+    ("m16n8k32", "e4m3"): 4,
+    ("m16n8k32", "e5m2"): 4,
+}
+"""Shape and type of A: how many registers a fragment of A has; one of B has half as many."""
+_MIXED: Final = ({"s8", "u8"}, FORMATS.keys())
+"""Types of A and B that go together without being the same."""
+
+
+def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
+    """`mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype`."""
+    parts = instruction.parts
+    if parts[1:3] != ("sync", "aligned") or len(parts) != 10 or parts[4:6] != ("row", "col"):
+        raise frame.unsupported(instruction)
+    shape, (d_type, a_type, b_type, c_type) = parts[3], parts[6:]
+    count = _SHAPES.get((shape, a_type))
+    is_integer = a_type in ("s8", "u8")
+    sums = ("s32",) if is_integer else ("f32", "f16") if a_type == "f16" else ("f32",)
+    same = a_type == b_type or any({a_type, b_type} <= types for types in _MIXED)
+    if count is None or not same or d_type not in sums or d_type != c_type:
+        raise frame.unsupported(instruction)
+    d, a, b_operand, c = frame.operands(instruction, 4)
+    outputs = 2 if d_type == "f16" else 4
+    left = elements_of(frame, instruction, a, count)
+    right = elements_of(frame, instruction, b_operand, count // 2)
+    addends = elements_of(frame, instruction, c, outputs)
+    results = elements_of(frame, instruction, d, outputs)
+    waits = frame.waits()
+    words = [frame.integer(operand, 32) for operand in (*left, *right)]
+    waits.meet_lanes(instruction, frame.b.const(-1, 32), words, keep=addends)
+    values = unpack_sums(frame, addends, d_type)
+    values = _multiply(frame, (a_type, b_type), count, values)
+    pack_sums(frame, results, values, d_type)
+
+
+def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str]) -> list[str]:
+    """Add the products to a lane's four sums: two rows, two columns."""
+    b, waits = frame.b, frame.waits()
+    lane = waits.lane()
+    row_lanes = b.binary("and", lane, b.const(28, 32), "i32")
+    column = b.binary("shl", b.binary("and", lane, b.const(3, 32), "i32"), b.const(1, 32), "i32")
+    for chunk in range(count // 2):
+        for member in range(4):
+            source = b.binary("or", row_lanes, b.const(member, 32), "i32")
+            rows = [waits.seen(source, 2 * chunk + half) for half in range(2)]
+            columns = []
+            for side in range(2):
+                group = b.binary("add", column, b.const(side, 32), "i32")
+                source = b.binary("shl", group, b.const(2, 32), "i32")
+                source = b.binary("or", source, b.const(member, 32), "i32")
+                columns.append(waits.seen(source, count + chunk))
+            left = [numbers_in(b, word, types[0]) for word in rows]
+            right = [numbers_in(b, word, types[1]) for word in columns]
+            for k in range(len(left[0])):
+                for index in range(4):
+                    x, y = left[index // 2][k], right[index % 2][k]
+                    sums[index] = add_product(b, sums[index], x, y, types[0])
+    return sums
+
+
+def _matrix_count(frame: Frame, instruction: Instruction) -> tuple[int, bool]:
+    """How many 8x8 matrices of 16-bit elements a load or store moves, and whether transposed."""
+    modifiers = list(instruction.parts[1:])
+    known = ["sync", "aligned", "m8n8", "b16"]
+    counts = [m for m in modifiers if m in ("x1", "x2", "x4")]
+    spaces = [m for m in modifiers if m in ("shared", "shared::cta")]
+    transposed = "trans" in modifiers
+    rest = [m for m in modifiers if m not in (*counts, *spaces, "trans")]
+    if rest != known or len(counts) != 1:
+        raise frame.unsupported(instruction)
+    return int(counts[0][1]), transposed
+
+
+def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
+    """`ldmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i."""
+    b = frame.b
+    count, transposed = _matrix_count(frame, instruction)
+    d, source = frame.operands(instruction, 2)
+    targets = elements_of(frame, instruction, d, count)
+    waits = frame.waits()
+    waits.meet_lanes(instruction, b.const(-1, 32), [_row_address(frame, instruction, source)])
+    for index, target in enumerate(targets):
+        if transposed:
+            column = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            halves = []
+            for side in range(2):
+                row = _within_quad(b, waits.lane(), side)
+                place = _place(frame, index, row, column)
+                halves.append(b.resize(b.load(place, "i16", 2), 16, 32))
+            high = b.binary("shl", halves[1], b.const(16, 32), "i32")
+            value = b.binary("or", halves[0], high, "i32")
+        else:
+            row = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
+            value = b.load(place, "i32", 4)
+        frame.set_integer(target, value, 32)
+
+
+def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
+    """`stmatrix`: the other way round."""
+    b = frame.b
+    count, transposed = _matrix_count(frame, instruction)
+    target, source = frame.operands(instruction, 2)
+    sources = elements_of(frame, instruction, source, count)
+    waits = frame.waits()
+    address = _row_address(frame, instruction, target)
+    waits.meet_lanes(instruction, b.const(-1, 32), [address], keep=sources)
+    for index, operand in enumerate(sources):
+        value = frame.integer(operand, 32)
+        if transposed:
+            column = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            for side, half in enumerate(split(b, value, 16)):
+                row = _within_quad(b, waits.lane(), side)
+                b.store(half, _place(frame, index, row, column), "i16", 2)
+        else:
+            row = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
+            b.store(value, place, "i32", 4)
+
+
+def _row_address(frame: Frame, instruction: Instruction, operand: Operand) -> str:
+    """An address as bytes from the start of shared memory."""
+    b = frame.b
+    is_shared = any(part.startswith("shared") for part in instruction.parts)
+    pointer = frame.address(operand, "shared" if is_shared else "generic")
+    start = b.value(f"llvm.ptrtoint {MEMORY} : !llvm.ptr to i64")
+    number = b.value(f"llvm.ptrtoint {pointer} : !llvm.ptr to i64")
+    return b.resize(b.binary("sub", number, start, "i64"), 64, 32)
+
+
+def _within_quad(b: Builder, lane: str, more: int) -> str:
+    """Twice a lane's number in its group of four, plus some."""
+    member = b.binary("and", lane, b.const(3, 32), "i32")
+    doubled = b.binary("shl", member, b.const(1, 32), "i32")
+    return b.binary("add", doubled, b.const(more, 32), "i32")
+
+
+def _place(frame: Frame, matrix: int, row: str, column: str) -> str:
+    """The pointer of an element of a matrix."""
+    b = frame.b
+    lane = b.binary("add", row, b.const(8 * matrix, 32), "i32")
+    start = b.resize(frame.waits().seen(lane, 0), 32, 64)
+    offset = b.binary("shl", b.resize(column, 32, 64), b.const(1, 64), "i64")
+    return frame.memory.shared_pointer(b, b.binary("add", start, offset, "i64"))
+
+
+def lower_transpose_matrix(frame: Frame, instruction: Instruction) -> None:
+    """`movmatrix`: transpose an 8x8 matrix of 16-bit elements spread over the lanes."""
+    b = frame.b
+    if instruction.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    waits = frame.waits()
+    waits.meet_lanes(instruction, b.const(-1, 32), [frame.integer(a, 32)])
+    lane = waits.lane()
+    column = b.binary("lshr", lane, b.const(2, 32), "i32")
+    halves = []
+    for side in range(2):
+        row = _within_quad(b, lane, side)
+        source = b.binary("shl", row, b.const(2, 32), "i32")
+        source = b.binary("add", source, b.binary("lshr", column, b.const(1, 32), "i32"), "i32")
+        word = waits.seen(source, 0)
+        shift = b.binary(
+            "shl", b.binary("and", column, b.const(1, 32), "i32"), b.const(4, 32), "i32"
+        )
+        halves.append(
+            b.binary("and", b.binary("lshr", word, shift, "i32"), b.const(65535, 32), "i32")
+        )
+    high = b.binary("shl", halves[1], b.const(16, 32), "i32")
+    frame.set_integer(d, b.binary("or", halves[0], high, "i32"), 32)

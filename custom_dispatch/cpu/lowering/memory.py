@@ -1,0 +1,208 @@
+"""Moving data: registers, parameters and memory (PTX ISA 9.0, section 9.7.9)."""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
+from custom_dispatch.cpu.checked.findings import Finding
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.text.builder import POINTER, int_type
+from custom_dispatch.cpu.threads.block_memory import MEMORY
+from custom_dispatch.format.failure import Failure
+from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
+
+_SPACES = ("global", "local", "const", "param", "shared")
+_OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
+# Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
+_HINTS = frozenset(
+    {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "cta", "gpu", "sys", "cluster"}
+)
+_HINT_PREFIXES = ("L1::", "L2::")
+_ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
+
+
+def lower_move(frame: Frame, instruction: Instruction) -> None:
+    """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
+    b = frame.b
+    _, *modifiers, type_name = instruction.parts
+    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    d, a = frame.operands(instruction, 2)
+    bits = TYPE_BITS[type_name]
+    for vector in (d, a):
+        if isinstance(vector, Vector) and (not vector.elements or bits % len(vector.elements)):
+            raise frame.unsupported(instruction, "a vector that does not divide the type")
+    if isinstance(d, Vector):
+        width = bits // len(d.elements)
+        whole = frame.integer(a, bits)
+        for index, element in enumerate(d.elements):
+            part = whole
+            if index:
+                part = b.binary("lshr", whole, b.const(index * width, bits), int_type(bits))
+            frame.set_integer(element, b.resize(part, bits, width), width)
+    elif isinstance(a, Vector):
+        width = bits // len(a.elements)
+        whole = b.const(0, bits)
+        for index, element in enumerate(a.elements):
+            part = b.resize(frame.integer(element, width), width, bits)
+            if index:
+                part = b.binary("shl", part, b.const(index * width, bits), int_type(bits))
+            whole = b.binary("or", whole, part, int_type(bits))
+        frame.set_integer(d, whole, bits)
+    elif frame.holds_pointer(d):
+        frame.set_pointer(d, frame.pointer(a))
+    else:
+        frame.set_integer(d, frame.integer(a, bits), bits)
+
+
+def lower_cvta(frame: Frame, instruction: Instruction) -> None:
+    """`cvta`: every address but one in shared memory is a generic one on a CPU."""
+    b = frame.b
+    _, *modifiers, type_name = instruction.parts
+    if "shared" in modifiers or "shared::cta" in modifiers:
+        modifiers = [m for m in modifiers if not m.startswith("shared")]
+        frame.check_modifiers(instruction, tuple(modifiers), frozenset({"to"}))
+        d, a = frame.operands(instruction, 2)
+        start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
+        operation = "sub" if modifiers else "add"
+        frame.set_integer(d, b.binary(operation, frame.integer(a, 64), start, "i64"), 64)
+        return
+    frame.check_modifiers(
+        instruction, tuple(modifiers), frozenset({"to", "global", "local", "const"})
+    )
+    d, a = frame.operands(instruction, 2)
+    if frame.holds_pointer(d):
+        frame.set_pointer(d, frame.pointer(a))
+    else:
+        bits = TYPE_BITS[type_name]
+        frame.set_integer(d, frame.integer(a, bits), bits)
+
+
+class Access:
+    """What the modifiers of a load or store say.
+
+    Attributes
+    ----------
+    space
+        State space, ``"generic"`` when none is named.
+    count
+        Elements of a vector, 1 for a scalar.
+    how
+        ``"volatile"``, an atomic ordering, or empty.
+    """
+
+    def __init__(self, frame: Frame, instruction: Instruction) -> None:
+        self.space, self.count, self.how = "generic", 1, ""
+        for modifier in instruction.parts[1:-1]:
+            if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
+                self.space = modifier.partition("::")[0]
+            elif modifier in ("v2", "v4", "v8"):
+                self.count = int(modifier[1:])
+            elif modifier == "volatile":
+                self.how = "volatile"
+            elif modifier in _ORDERS:
+                self.how = _ORDERS[modifier]
+            elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
+                raise frame.unsupported(instruction)
+        self.type_name = instruction.parts[-1]
+        if self.type_name == "b128":
+            raise frame.unsupported(instruction)
+        self.bits = TYPE_BITS[self.type_name]
+        self.signed = self.type_name.startswith("s")
+
+
+def lower_load(frame: Frame, instruction: Instruction) -> None:
+    """`ld` and `ldu`."""
+    b = frame.b
+    access = Access(frame, instruction)
+    # a cache-policy operand, third, is a hint like the others
+    d, source = (
+        instruction.operands[:2]
+        if len(instruction.operands) == 3
+        else frame.operands(instruction, 2)
+    )
+    bits = access.bits
+    if access.space == "param" and frame.holds_pointer(d) and not frame.is_variable(source):
+        frame.set_pointer(d, frame.parameters.pointer(instruction, source))
+        return
+    targets = d.elements if isinstance(d, Vector) else (d,)
+    is_parameter = access.space == "param" and not frame.is_variable(source)
+    base = "" if is_parameter else frame.address(source, access.space)
+    for index, target in enumerate(targets):
+        if isinstance(target, Symbol) and target.name == "_":
+            continue
+        place = index * bits // 8
+        if is_parameter:
+            value = frame.parameters.read(instruction, source, bits, place)
+        else:
+            value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
+        frame.set_integer(target, value, bits, signed=access.signed)
+
+
+def lower_store(frame: Frame, instruction: Instruction) -> None:
+    """`st`."""
+    b = frame.b
+    access = Access(frame, instruction)
+    target, source = (
+        instruction.operands[:2]
+        if len(instruction.operands) == 3
+        else frame.operands(instruction, 2)
+    )
+    if access.space == "const" or (access.space == "param" and not frame.is_variable(target)):
+        raise frame.unsupported(instruction)
+    sources = source.elements if isinstance(source, Vector) else (source,)
+    base = frame.address(target, access.space)
+    for index, element in enumerate(sources):
+        place = index * access.bits // 8
+        value = frame.integer(element, access.bits)
+        b.store(value, b.offset(base, place), int_type(access.bits), access.bits // 8, access.how)
+
+
+def lower_fence(frame: Frame, instruction: Instruction) -> None:
+    """`membar` and `fence`."""
+    if "proxy" in instruction.parts or any(p.startswith("mbarrier") for p in instruction.parts):
+        raise frame.unsupported(instruction)
+    frame.b.line("llvm.fence seq_cst")
+    if frame.checks is not None:
+        frame.checks.fence(frame)
+
+
+def lower_is_space(frame: Frame, instruction: Instruction) -> None:
+    """`isspacep`: whether a generic address is in shared memory, or in global memory."""
+    b = frame.b
+    space = instruction.parts[1:]
+    if space not in (("shared",), ("shared::cta",), ("global",)):
+        raise frame.unsupported(instruction)
+    d, a = frame.operands(instruction, 2)
+    if not frame.memory.needed:
+        frame.set_integer(d, b.const(int(space == ("global",)), 1), 1)
+        return
+    start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
+    offset = b.binary("sub", frame.integer(a, 64), start, "i64")
+    size = b.const(max(frame.memory.shared.size, 1), 64)
+    condition = "ult" if space != ("global",) else "uge"
+    frame.set_integer(d, b.icmp(condition, offset, size, "i64"), 1)
+
+
+def lower_nothing(frame: Frame, instruction: Instruction) -> None:
+    """Prefetches, waits and hints, which change no value."""
+    del frame, instruction
+
+
+def lower_trap(frame: Frame, instruction: Instruction) -> None:
+    """`trap`, and a call of `__assertfail`: ends the thread, and fails the dispatch."""
+    is_assertion = opcode_base(instruction) == ASSERTION
+    if frame.checks is None:
+        frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
+    elif is_assertion:
+        frame.checks.assertion(frame, instruction)
+    else:
+        frame.checks.found(frame, instruction, Finding.TRAP)
+
+
+def lower_print(frame: Frame, instruction: Instruction) -> None:
+    """A call of `vprintf`: a format, and a buffer of arguments."""
+    b = frame.b
+    result, *parameters = (frame.pointer(operand) for operand in frame.operands(instruction, 3))
+    passed = ", ".join(b.load(parameter, POINTER, 8) for parameter in parameters)
+    count = b.value(f"llvm.call @check.print({passed}) : ({POINTER}, {POINTER}) -> i32")
+    b.store(count, result, "i32", 4)

@@ -1,0 +1,208 @@
+"""Matrix operations of a warp on opaque fragments (PTX ISA 9.0, section 9.7.14.4, "wmma").
+
+PTX leaves open which lane holds which elements. Here a lane holds neighbours: of A along its rows,
+of B along its columns, of the sums along their rows, lane after lane. Registers that a GPU uses for
+a second copy hold zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from custom_dispatch.cpu.lowering.fragments import (
+    ELEMENT_BITS,
+    add_product,
+    elements_of,
+    numbers_in,
+    pack_sums,
+    unpack_sums,
+)
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, Vector
+
+_SHAPES: Final = {
+    "m16n16k16": (16, 16, 16),
+    "m32n8k16": (32, 8, 16),
+    "m8n32k16": (8, 32, 16),
+    "m16n16k8": (16, 16, 8),
+}
+_INTEGERS: Final = ("s8", "u8")
+_SPACES: Final = ("global", "shared", "shared::cta")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a matrix lies in the lanes' registers.
+
+    Attributes
+    ----------
+    rows, length
+        So many rows (of B: columns), and elements in each.
+    bits
+        Of an element.
+    along_rows
+        Whether its rows are the matrix's own, and not its columns.
+    """
+
+    rows: int
+    length: int
+    bits: int
+    along_rows: bool
+
+    @property
+    def held(self) -> int:
+        """Elements a lane holds, all of one row."""
+        return self.rows * self.length // 32
+
+    def place(self, b: Builder, lane: str) -> tuple[str, str]:
+        """The row of a lane's elements, and the place of the first in it."""
+        first = b.binary("mul", lane, b.const(self.held, 32), "i32")
+        row = b.binary("lshr", first, b.const(self.length.bit_length() - 1, 32), "i32")
+        return row, b.binary("and", first, b.const(self.length - 1, 32), "i32")
+
+
+def _layout(frame: Frame, instruction: Instruction, which: str, shape: str, kind: str) -> _Layout:
+    if shape not in _SHAPES or (kind == "tf32") != (shape == "m16n16k8" and which in "ab"):
+        raise frame.unsupported(instruction)
+    m, n, k = _SHAPES[shape]
+    allowed = ("f16", "bf16", "tf32", *_INTEGERS) if which in "ab" else ("f16", "f32", "s32")
+    if kind not in allowed:
+        raise frame.unsupported(instruction)
+    bits = {"f32": 32, "s32": 32}.get(kind) or ELEMENT_BITS[kind]
+    if which == "a":
+        return _Layout(m, k, bits, along_rows=True)
+    if which == "b":
+        return _Layout(n, k, bits, along_rows=False)
+    return _Layout(m, n, bits, along_rows=True)
+
+
+def lower_fragments(frame: Frame, instruction: Instruction) -> None:
+    """`wmma.load`, `wmma.store` and `wmma.mma`."""
+    what = instruction.parts[1:2]
+    if what == ("mma",):
+        _multiply(frame, instruction)
+    elif what in (("load",), ("store",)):
+        _move(frame, instruction)
+    else:
+        raise frame.unsupported(instruction)
+
+
+def _move(frame: Frame, instruction: Instruction) -> None:
+    """`wmma.load.a.sync.aligned.layout.shape{.space}.type`, and `wmma.store.d`."""
+    b, parts = frame.b, instruction.parts
+    if len(parts) not in (8, 9) or parts[3:5] != ("sync", "aligned"):
+        raise frame.unsupported(instruction)
+    is_load, which, order, shape, kind = parts[1] == "load", parts[2], *parts[5:7], parts[-1]
+    space = parts[7] if len(parts) == 9 else ""
+    letters = ("a", "b", "c") if is_load else ("d",)
+    if which not in letters or order not in ("row", "col") or space not in ("", *_SPACES):
+        raise frame.unsupported(instruction)
+    layout = _layout(frame, instruction, which, shape, kind)
+    count = len(instruction.operands)
+    operands = frame.operands(instruction, 3 if count == 3 else 2)
+    vector, address = operands[:2] if is_load else operands[1::-1]
+    registers = vector.elements if isinstance(vector, Vector) else (vector,)
+    words = layout.held * layout.bits // 32
+    if len(registers) < words:
+        raise frame.unsupported(instruction, f"a fragment of {len(registers)} registers")
+    space = "shared" if space.startswith("shared") else "generic"
+    base = frame.address(address, space)
+    # Neighbours in the lane's registers are neighbours in memory, or a stride apart.
+    neighbours = (order == "row") == layout.along_rows
+    stride = b.const(layout.length if neighbours else layout.rows, 32)
+    if count == 3:
+        stride = frame.integer(operands[2], 32)
+    row, column = layout.place(b, frame.integer(SpecialRegister("%laneid"), 32))
+    size = layout.bits // 8
+    per_word = 32 // layout.bits
+    for word in range(words):
+        places = []
+        for part in range(per_word):
+            number = b.const(word * per_word + part, 32)
+            at = b.binary("add", column, number, "i32")
+            line, offset = (row, at) if neighbours else (at, row)
+            index = b.binary("add", b.binary("mul", line, stride, "i32"), offset, "i32")
+            wide = b.resize(index, 32, 64, signed=True)
+            places.append(b.offset(base, b.binary("mul", wide, b.const(size, 64), "i64")))
+        frame.check_part(address, space, places, size)
+        if is_load:
+            _load_word(frame, registers[word], places, layout.bits)
+        else:
+            _store_word(frame, registers[word], places, layout.bits)
+    if is_load:
+        for register in registers[words:]:
+            frame.set_integer(register, b.const(0, 32), 32)
+
+
+def _load_word(frame: Frame, register: Operand, places: list[str], bits: int) -> None:
+    b = frame.b
+    word = b.const(0, 32)
+    for index, place in enumerate(places):
+        part = b.resize(b.load(place, int_type(bits), bits // 8), bits, 32)
+        part = b.binary("shl", part, b.const(index * bits, 32), "i32") if index else part
+        word = b.binary("or", word, part, "i32")
+    frame.set_integer(register, word, 32)
+
+
+def _store_word(frame: Frame, register: Operand, places: list[str], bits: int) -> None:
+    b = frame.b
+    word = frame.integer(register, 32)
+    for index, place in enumerate(places):
+        part = b.binary("lshr", word, b.const(index * bits, 32), "i32") if index else word
+        b.store(b.resize(part, 32, bits), place, int_type(bits), bits // 8)
+
+
+def _multiply(frame: Frame, instruction: Instruction) -> None:
+    """`wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype`."""
+    parts = instruction.parts
+    if parts[2:4] != ("sync", "aligned") or len(parts) not in (9, 11):
+        raise frame.unsupported(instruction)
+    shape = parts[6]
+    d_type, a_type, b_type, c_type = (
+        parts[7:] if len(parts) == 11 else (parts[7], "f16", "f16", parts[8])
+    )
+    left = _layout(frame, instruction, "a", shape, a_type)
+    right = _layout(frame, instruction, "b", shape, b_type)
+    sums = ("f16", "f32") if a_type == "f16" else ("s32",) if a_type in _INTEGERS else ("f32",)
+    if a_type != b_type or d_type not in sums or c_type not in sums:
+        raise frame.unsupported(instruction)
+    d, *sources, c = frame.operands(instruction, 4)
+    words = []
+    for operand, layout in zip(sources, (left, right), strict=True):
+        registers = operand.elements if isinstance(operand, Vector) else (operand,)
+        words += [frame.integer(r, 32) for r in registers[: layout.held * layout.bits // 32]]
+    addends = elements_of(frame, instruction, c, 4 if c_type == "f16" else 8)
+    results = elements_of(frame, instruction, d, 4 if d_type == "f16" else 8)
+    waits = frame.waits()
+    waits.meet_lanes(instruction, frame.b.const(-1, 32), words, keep=addends)
+    total = unpack_sums(frame, addends, c_type)
+    pack_sums(frame, results, _summed(frame, a_type, (left, right), total), d_type)
+
+
+def _summed(
+    frame: Frame, kind: str, layouts: tuple[_Layout, _Layout], sums: list[str]
+) -> list[str]:
+    """Add the products to a lane's eight sums, neighbours in a row."""
+    b, waits = frame.b, frame.waits()
+    left, right = layouts
+    row, column = _Layout(left.rows, right.rows, 32, along_rows=True).place(b, waits.lane())
+    per_word = 32 // left.bits
+    before = left.held // per_word  # words of A, which are shown before those of B
+    columns = [b.binary("add", column, b.const(i, 32), "i32") for i in range(len(sums))]
+    for k in range(0, left.length, per_word):
+        x = numbers_in(b, waits.seen(_lane(b, left, row, k), k % left.held // per_word), kind)
+        for index, place in enumerate(columns):
+            word = before + k % right.held // per_word
+            y = numbers_in(b, waits.seen(_lane(b, right, place, k), word), kind)
+            for one, other in zip(x, y, strict=True):
+                sums[index] = add_product(b, sums[index], one, other, kind)
+    return sums
+
+
+def _lane(b: Builder, layout: _Layout, row: str, place: int) -> str:
+    """The lane that holds an element of a row."""
+    lanes = layout.length // layout.held
+    first = b.binary("mul", row, b.const(lanes, 32), "i32")
+    return b.binary("add", first, b.const(place // layout.held, 32), "i32")

@@ -1,0 +1,234 @@
+"""Rounding to narrower floating-point types, and widening the 16-bit ones.
+
+The 16-bit types are converted with integer arithmetic where the processor has no instruction for
+it: the routines that IREE links then flush subnormal f16 numbers. Where the hardware is left to
+flush those of f32 and f64 (`numbers/subnormals.py`), every number here but a bf16 stays
+clear of them.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.text.builder import Builder, int_type
+
+
+def widen(b: Builder, bits: str, element: str) -> str:
+    """An i16 holding an f16 or bf16, as f32; exact."""
+    wide = b.resize(bits, 16, 32)
+    if element == "bf16":
+        shifted = b.binary("shl", wide, b.const(16, 32), "i32")
+        return b.cast("bitcast", shifted, "i32", "f32")
+    if b.processor.halves:
+        return b.cast("fpext", b.cast("bitcast", bits, "i16", "f16"), "f16", "f32")
+    magnitude = b.binary("and", wide, b.const(0x7FFF, 32), "i32")
+    shifted = b.binary("shl", magnitude, b.const(13, 32), "i32")
+    normal = b.binary("add", shifted, b.const(112 << 23, 32), "i32")
+    special = b.binary("add", shifted, b.const(224 << 23, 32), "i32")
+    # A subnormal f16 is put behind the leading one of 2^-14, which is then taken away again.
+    smallest = b.const(113 << 23, 32)
+    above = b.cast("bitcast", b.binary("add", shifted, smallest, "i32"), "i32", "f32")
+    subnormal = b.binary("fsub", above, b.cast("bitcast", smallest, "i32", "f32"), "f32")
+    subnormal = b.cast("bitcast", subnormal, "f32", "i32")
+    is_special = b.icmp("uge", magnitude, b.const(0x7C00, 32), "i32")
+    is_subnormal = b.icmp("ult", magnitude, b.const(0x0400, 32), "i32")
+    value = b.select(is_special, special, normal, "i32")
+    value = b.select(is_subnormal, subnormal, value, "i32")
+    sign = b.binary("and", wide, b.const(0x8000, 32), "i32")
+    sign = b.binary("shl", sign, b.const(16, 32), "i32")
+    return b.cast("bitcast", b.binary("or", value, sign, "i32"), "i32", "f32")
+
+
+def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
+    """An f32 rounded to f16 or bf16, as its bits in an i16; NaN becomes 0x7FFF.
+
+    Parameters
+    ----------
+    value
+        The f32.
+    element
+        ``"f16"`` or ``"bf16"``.
+    rounding
+        ``"rn"`` (to nearest even), ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
+    """
+    is_nan = b.fcmp("uno", value, value, "f32")
+    bits = b.cast("bitcast", value, "f32", "i32")
+    if element == "f16" and b.processor.halves:
+        result = b.cast("bitcast", b.cast("fptrunc", value, "f32", "f16"), "f16", "i16")
+    elif element == "f16":
+        result = _to_f16(b, bits)
+    else:
+        rounded = b.binary("lshr", _round_off(b, bits, 16), b.const(16, 32), "i32")
+        result = b.resize(rounded, 32, 16)
+    if rounding != "rn":
+        back = widen(b, result, element)
+        above, below = (b.fcmp(how, back, value, "f32") for how in ("ogt", "olt"))
+        negative = b.icmp("slt", bits, b.const(0, 32), "i32")
+        result = _step(b, result, 16, (above, below), negative, rounding)
+    return b.select(is_nan, b.const(0x7FFF, 16), result, "i16")
+
+
+def _step(
+    b: Builder, code: str, width: int, beyond: tuple[str, str], negative: str, rounding: str
+) -> str:
+    """The bits of a number rounded to nearest, moved to where a directed rounding puts it.
+
+    Parameters
+    ----------
+    code
+        The bits, an integer of `width` bits.
+    beyond
+        Whether the number lies above, and whether below, what it was rounded from.
+    negative
+        Whether that is negative.
+    """
+    above, below = beyond
+    positive = b.binary("xor", negative, b.const(1, 1), "i1")
+    inwards = outwards = b.const(0, 1)
+    if rounding in ("rm", "rz"):  # down from a positive number is towards zero
+        inwards = b.binary("and", above, positive, "i1")
+    if rounding in ("rp", "rz"):
+        inwards = b.binary("or", inwards, b.binary("and", below, negative, "i1"), "i1")
+    if rounding == "rm":
+        outwards = b.binary("and", above, negative, "i1")
+    elif rounding == "rp":
+        outwards = b.binary("and", below, positive, "i1")
+    integer = int_type(width)
+    code = b.binary("sub", code, b.resize(inwards, 1, width), integer)
+    return b.binary("add", code, b.resize(outwards, 1, width), integer)
+
+
+def _round_off(b: Builder, bits: str, count: int) -> str:
+    """Add what makes cutting off the last bits a rounding to nearest even."""
+    last = b.binary("and", b.binary("lshr", bits, b.const(count, 32), "i32"), b.const(1, 32), "i32")
+    bias = b.binary("add", last, b.const((1 << (count - 1)) - 1, 32), "i32")
+    return b.binary("add", bits, bias, "i32")
+
+
+def _to_f16(b: Builder, bits: str) -> str:
+    magnitude = b.binary("and", bits, b.const(0x7FFFFFFF, 32), "i32")
+    rebased = b.binary("sub", magnitude, b.const(112 << 23, 32), "i32")
+    normal = b.binary("lshr", _round_off(b, rebased, 13), b.const(13, 32), "i32")
+    # Adding 2^-1 leaves a subnormal result's digits, rounded, in the last bits of the sum.
+    magic = b.const(126 << 23, 32)
+    aligned = b.binary(
+        "fadd",
+        b.cast("bitcast", magnitude, "i32", "f32"),
+        b.cast("bitcast", magic, "i32", "f32"),
+        "f32",
+    )
+    subnormal = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic, "i32")
+    is_large = b.icmp("uge", magnitude, b.const(143 << 23, 32), "i32")
+    is_small = b.icmp("ult", magnitude, b.const(113 << 23, 32), "i32")
+    value = b.select(is_small, subnormal, normal, "i32")
+    value = b.select(is_large, b.const(0x7C00, 32), value, "i32")
+    sign = b.binary("lshr", bits, b.const(16, 32), "i32")
+    sign = b.binary("and", sign, b.const(0x8000, 32), "i32")
+    return b.resize(b.binary("or", value, sign, "i32"), 32, 16)
+
+
+def _farther_from_zero(b: Builder, left: str, right: str, type_name: str) -> str:
+    magnitudes = [
+        b.call_intrinsic("llvm.fabs", [value], [type_name], type_name) for value in (left, right)
+    ]
+    return b.fcmp("ogt", magnitudes[0], magnitudes[1], type_name)
+
+
+def round_odd(b: Builder, value: str) -> str:
+    """An f64 as an f32 whose last bit is one when digits were lost.
+
+    Rounding such a number once more, to at most 22 digits, gives what one rounding would.
+    """
+    near = b.cast("fptrunc", value, "f64", "f32")
+    back = b.cast("fpext", near, "f32", "f64")
+    beyond = _farther_from_zero(b, back, value, "f64")
+    bits = b.cast("bitcast", near, "f32", "i32")
+    bits = b.binary("sub", bits, b.resize(beyond, 1, 32), "i32")
+    inexact = b.fcmp("one", back, value, "f64")
+    odd = b.binary("or", bits, b.resize(inexact, 1, 32), "i32")
+    return b.cast("bitcast", odd, "i32", "f32")
+
+
+def relu(b: Builder, value: str) -> str:
+    """An f32 with its negative values made zero; NaN stays NaN."""
+    zero = b.float_const(0, "f32")
+    return b.select(b.fcmp("ole", value, zero, "f32"), zero, value, "f32")
+
+
+def to_integral(b: Builder, value: str, how: str, type_name: str) -> str:
+    """Round to an integral value of the same type, in plain arithmetic.
+
+    LLVM would call `roundeven`, `ceil` and so on where the CPU has no instruction, and IREE links
+    only some of them.
+
+    Parameters
+    ----------
+    value
+        An f32 or f64.
+    how
+        ``"rni"`` (nearest even), ``"rzi"`` (towards zero), ``"rmi"`` (down) or ``"rpi"`` (up).
+    type_name
+        ``"f32"`` or ``"f64"``.
+    """
+    types = [type_name]
+    magnitude = b.call_intrinsic("llvm.fabs", [value], types, type_name)
+    # From here on upwards every number is integral; adding it rounds the digits behind the point.
+    limit = b.float_const(2.0**23 if type_name == "f32" else 2.0**52, type_name)
+    one = b.float_const(1, type_name)
+    near = b.binary("fadd", magnitude, limit, type_name)
+    near = b.binary("fsub", near, limit, type_name)
+    if how == "rzi":
+        beyond = b.fcmp("ogt", near, magnitude, type_name)
+        near = b.select(beyond, b.binary("fsub", near, one, type_name), near, type_name)
+    near = b.call_intrinsic("llvm.copysign", [near, value], types * 2, type_name)
+    if how in ("rmi", "rpi"):
+        wrong = b.fcmp("ogt" if how == "rmi" else "olt", near, value, type_name)
+        step = b.binary("fsub" if how == "rmi" else "fadd", near, one, type_name)
+        near = b.select(wrong, step, near, type_name)
+        near = b.call_intrinsic("llvm.copysign", [near, value], types * 2, type_name)
+    small = b.fcmp("olt", magnitude, limit, type_name)
+    return b.select(small, near, value, type_name)
+
+
+def two_sum(b: Builder, x: str, y: str) -> tuple[str, str]:
+    """The sum of two f64, rounded, and exactly what the rounding lost (Knuth's two-sum)."""
+    total = b.binary("fadd", x, y, "f64")
+    virtual = b.binary("fsub", total, x, "f64")
+    rest = b.binary("fsub", total, virtual, "f64")
+    error = b.binary(
+        "fadd", b.binary("fsub", x, rest, "f64"), b.binary("fsub", y, virtual, "f64"), "f64"
+    )
+    return total, error
+
+
+def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
+    """The exact sum of two f64, as `two_sum` gives it, rounded to f32.
+
+    Parameters
+    ----------
+    total, error
+        A number and a part of it too small to show.
+    rounding
+        ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
+    """
+    zero = b.float_const(0, "f64")
+    near = b.cast("fptrunc", total, "f64", "f32")
+    back = b.cast("fpext", near, "f32", "f64")
+    same = b.fcmp("oeq", back, total, "f64")
+    above = _either(b, b.fcmp("ogt", back, total, "f64"), same, b.fcmp("olt", error, zero, "f64"))
+    below = _either(b, b.fcmp("olt", back, total, "f64"), same, b.fcmp("ogt", error, zero, "f64"))
+    negative = b.fcmp("olt", total, zero, "f64")
+    bits = b.cast("bitcast", near, "f32", "i32")
+    bits = _step(b, bits, 32, (above, below), negative, rounding)
+    return b.cast("bitcast", bits, "i32", "f32")
+
+
+def step_f64(b: Builder, total: str, error: str, rounding: str) -> str:
+    """As `round_directed`, to f64, of numbers far from zero and from the largest."""
+    zero = b.float_const(0, "f64")
+    beyond = b.fcmp("olt", error, zero, "f64"), b.fcmp("ogt", error, zero, "f64")
+    negative = b.fcmp("olt", total, zero, "f64")
+    bits = b.cast("bitcast", total, "f64", "i64")
+    return b.cast("bitcast", _step(b, bits, 64, beyond, negative, rounding), "i64", "f64")
+
+
+def _either(b: Builder, certain: str, same: str, hidden: str) -> str:
+    return b.binary("or", certain, b.binary("and", same, hidden, "i1"), "i1")

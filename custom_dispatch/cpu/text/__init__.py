@@ -1,0 +1,1 @@
+"""The MLIR text that is written: operations, control flow, C functions, special registers."""

@@ -1,0 +1,93 @@
+"""Loops and conditions for code that is written by hand, such as the scheduler of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from custom_dispatch.cpu.text.builder import POINTER, Builder
+
+
+@contextmanager
+def loop(b: Builder, count: str, step: int = 1) -> Iterator[str]:
+    """Run the body with an i32 counting from zero, while it is below `count`."""
+    head, body, after = (b.fresh_label(name) for name in ("head", "body", "after"))
+    index = b.fresh()
+    b.branch(head, (b.const(0, 32), "i32"))
+    b.block(head, (index, "i32"))
+    b.cond_branch(b.icmp("ult", index, count, "i32"), body, after)
+    b.block(body)
+    yield index
+    b.branch(head, (b.binary("add", index, b.const(step, 32), "i32"), "i32"))
+    b.block(after)
+
+
+@contextmanager
+def when(b: Builder, condition: str) -> Iterator[None]:
+    """Run the body if an i1 holds."""
+    body, after = b.fresh_label("when"), b.fresh_label("endwhen")
+    b.cond_branch(condition, body, after)
+    b.block(body)
+    yield
+    b.branch(after)
+    b.block(after)
+
+
+def fold(
+    b: Builder,
+    count: str,
+    initial: Sequence[tuple[str, str]],
+    body: Callable[[str, list[str]], list[str]],
+) -> list[str]:
+    """A loop that carries values.
+
+    Parameters
+    ----------
+    count
+        How often it runs, an i32.
+    initial
+        The carried values at its start, with their types.
+    body
+        From the index and the carried values to the next ones.
+
+    Returns
+    -------
+    list
+        The values after the last turn.
+    """
+    head, inside, after = (b.fresh_label(name) for name in ("head", "body", "after"))
+    types = [type_name for _, type_name in initial]
+    index, carried = b.fresh(), [b.fresh() for _ in initial]
+    b.branch(head, (b.const(0, 32), "i32"), *initial)
+    b.block(head, (index, "i32"), *zip(carried, types, strict=True))
+    b.cond_branch(b.icmp("ult", index, count, "i32"), inside, after)
+    b.block(inside)
+    following = body(index, carried)
+    next_index = b.binary("add", index, b.const(1, 32), "i32")
+    b.branch(head, (next_index, "i32"), *zip(following, types, strict=True))
+    b.block(after)
+    return carried
+
+
+class Cell:
+    """A variable on the stack, made at a function's start: LLVM makes SSA values of it."""
+
+    def __init__(self, b: Builder, value: int, bits: int = 32) -> None:
+        self._b = b
+        self._type = f"i{bits}"
+        self._bits = bits
+        one = b.const(1, 32)
+        self._place = b.value(f"llvm.alloca {one} x {self._type} : (i32) -> {POINTER}")
+        self.set(b.const(value, bits))
+
+    def get(self) -> str:
+        """Its value."""
+        return self._b.value(f"llvm.load {self._place} : {POINTER} -> {self._type}")
+
+    def set(self, value: str) -> None:
+        """Write it."""
+        self._b.line(f"llvm.store {value}, {self._place} : {self._type}, {POINTER}")
+
+    def clear(self) -> None:
+        """Write zero."""
+        self.set(self._b.const(0, self._bits))

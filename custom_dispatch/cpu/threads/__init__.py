@@ -1,0 +1,1 @@
+"""A block's threads as functions: registers, memory, barriers, scheduling."""

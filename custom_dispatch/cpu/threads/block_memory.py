@@ -1,0 +1,224 @@
+"""The memory of one CUDA block: a workgroup's local memory, and what lies where in it.
+
+From the start: the kernel's shared memory (PTX ISA 9.0, section 5.1.7: static variables, then the
+dynamic array), the barriers, what the scheduler knows of every thread, what the lanes of a warp
+show each other, and the states of suspended threads. A thread finds its part by its number.
+
+Asynchronous copies that a barrier counts (`mbarrier`, `cp.async.bulk`, TMA) are not lowered; their
+barriers are objects in shared memory, and a queue of pending copies would have its place here,
+between the barriers and the threads, to be run when a thread waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.errors import PtxError
+from custom_dispatch.ptx import Entry, Variable
+
+MEMORY = "%memory"
+"""The function argument that points to a block's memory."""
+BARRIERS = 16
+BARRIER_BYTES = 32
+MAX_BLOCK_BYTES = 512 * 1024
+"""What a block may need. IREE gives a worker of local-task as much as the L2 cache has, which is
+512 KiB or more on server CPUs; `--task_worker_local_memory=` gives more at run time."""
+_ALIGN = 64
+
+RUNNING, DONE, AT_BARRIER, IN_WARP = range(4)
+"""What a thread is doing."""
+FINISHED = -1
+"""The place where a thread that has ended would go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Where a kernel's shared variables lie.
+
+    Attributes
+    ----------
+    offsets
+        Bytes from the start of shared memory, by name.
+    ends
+        Where each ends.
+    size
+        All of it, the dynamic part included.
+    static_size
+        Where the dynamic part begins.
+    """
+
+    offsets: dict[str, int]
+    ends: dict[str, int]
+    size: int
+    static_size: int
+
+
+def place_shared(variables: Iterable[Variable], dynamic: int) -> SharedMemory:
+    """Lay out shared variables in the order given; every `.extern` array starts at the end."""
+    offsets: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    end = 0
+    arrays: list[Variable] = []
+    widest = 16
+    for variable in variables:
+        if variable.count == 0:
+            arrays.append(variable)
+            widest = max(widest, variable.align)
+            continue
+        end = _up(end, variable.align)
+        offsets[variable.name] = end
+        end += variable.size_bytes
+        ends[variable.name] = end
+    end = _up(end, widest) if arrays or dynamic else end
+    offsets.update((variable.name, end) for variable in arrays)
+    ends.update((variable.name, end + dynamic) for variable in arrays)
+    return SharedMemory(offsets, ends, end + dynamic, end)
+
+
+class BlockMemory:
+    """The layout of a block's memory.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    shared
+        Its shared variables.
+    suspends
+        Whether its threads ever stop before their end.
+    lockstep
+        Whether they only do so at one barrier, all together: no warps to keep track of then.
+    words
+        How many 32-bit words a lane shows others at most.
+    by_warps
+        Whether warps stop and go on as a whole, and not threads by themselves.
+    """
+
+    def __init__(
+        self,
+        kernel: CpuKernel,
+        shared: SharedMemory,
+        *,
+        suspends: bool = False,
+        lockstep: bool = False,
+        words: int = 0,
+        by_warps: bool = False,
+    ) -> None:
+        self.shared = shared
+        self.suspends = suspends
+        self.lockstep = lockstep
+        self.words = words
+        x, y, z = kernel.block
+        self.threads = x * y * z
+        self.by_warps = by_warps
+        self.units = -(-self.threads // 32) if by_warps else self.threads
+        """What stops and goes on: threads, or warps."""
+        self._lanes = _up(self.units, 32)
+        self._end = _up(shared.size, _ALIGN)
+        self.state_bytes = 0
+        if suspends:
+            self._barriers = self._take(BARRIERS * BARRIER_BYTES)
+            self._place = self._take(4 * self._lanes)
+        if suspends and by_warps:
+            self._alive = self._take(4 * self._lanes)
+        if suspends and not lockstep:
+            self._status = self._take(4 * self._lanes)
+            self._subject = self._take(4 * self._lanes)
+        if suspends and not lockstep and not by_warps:
+            self._group = self._take(4 * self._lanes)
+            self._ballot = self._take(4 * self._lanes)
+            self._shown = self._take(4 * words * self._lanes)
+            self._seen = self._take(4 * words * self._lanes)
+
+    def _take(self, size: int) -> int:
+        start = self._end
+        self._end = _up(start + size, _ALIGN)
+        return start
+
+    @property
+    def needed(self) -> bool:
+        """Whether a block needs any memory at all."""
+        return bool(self.shared.size or self.shared.offsets or self.suspends)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole."""
+        return max(self._end + self.state_bytes * self.units, 16)
+
+    def check_size(self, entry: Entry) -> None:
+        """Refuse a kernel whose block needs more than a worker has.
+
+        Raises
+        ------
+        PtxError
+            It does; the message says what takes how much.
+        """
+        if self.size > MAX_BLOCK_BYTES:
+            units = "warps" if self.by_warps else "threads"
+            raise PtxError(
+                f"Kernel `{entry.name}` needs {self.size} bytes for a block on the CPU: "
+                f"{self.shared.size} of shared memory, and {self.state_bytes} for each of "
+                f"{self.units} suspended {units}.",
+                expected=f"at most {MAX_BLOCK_BYTES} bytes, the local memory of an IREE worker",
+                next_step="use a smaller block, less shared memory or fewer values kept across "
+                "barriers, or leave `cpu` out of the targets.",
+            )
+
+    # ---- pointers; `thread` is an i32
+
+    def shared_pointer(self, b: Builder, offset: str) -> str:
+        """A place in shared memory, from an i64."""
+        return b.offset(MEMORY, offset)
+
+    def barrier(self, b: Builder, number: str, field: int) -> str:
+        """A field of a barrier (`threads/barriers.py`)."""
+        return self._element(b, self._barriers + 4 * field, number, BARRIER_BYTES)
+
+    def place(self, b: Builder, thread: str) -> str:
+        """Where a thread goes on."""
+        return self._element(b, self._place, thread, 4)
+
+    def alive(self, b: Builder, warp: str) -> str:
+        """How many threads of a warp have not ended."""
+        return self._element(b, self._alive, warp, 4)
+
+    def status(self, b: Builder, thread: str) -> str:
+        """What a thread is doing."""
+        return self._element(b, self._status, thread, 4)
+
+    def subject(self, b: Builder, thread: str) -> str:
+        """What a thread waits for: a barrier's number, or the lanes of a mask."""
+        return self._element(b, self._subject, thread, 4)
+
+    def group(self, b: Builder, thread: str) -> str:
+        """The lanes that took part in a lane's last warp operation."""
+        return self._element(b, self._group, thread, 4)
+
+    def ballot(self, b: Builder, thread: str) -> str:
+        """The lowest bit of what each of those lanes showed."""
+        return self._element(b, self._ballot, thread, 4)
+
+    def shown(self, b: Builder, thread: str, word: int) -> str:
+        """A word that a lane is about to show."""
+        return self._element(b, self._shown + 4 * word, thread, 4 * self.words)
+
+    def seen(self, b: Builder, thread: str, word: int) -> str:
+        """A word that a lane showed in its last warp operation."""
+        return self._element(b, self._seen + 4 * word, thread, 4 * self.words)
+
+    def state(self, b: Builder, thread: str) -> str:
+        """A thread's state."""
+        return self._element(b, self._end, thread, self.state_bytes)
+
+    def _element(self, b: Builder, start: int, index: str, size: int) -> str:
+        wide = b.resize(index, 32, 64)
+        if size != 1:
+            wide = b.binary("mul", wide, b.const(size, 64), "i64")
+        return b.offset(b.offset(MEMORY, start), wide)
+
+
+def _up(value: int, align: int) -> int:
+    return -(-value // align) * align

@@ -1,0 +1,1 @@
+"""A warp's threads as lanes of vectors."""

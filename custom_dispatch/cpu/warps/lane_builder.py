@@ -1,0 +1,233 @@
+"""Writing operations for all lanes of a warp at once.
+
+A `LaneBuilder` takes the calls that a `Builder` takes for one thread, so that instruction lowerings
+need not know. Where one writes what has no form for all lanes (a block of its own, an atomic
+operation), `NeedsLoopError` says so, and the instruction is lowered once more in a loop over lanes
+(`warps/lane_loop.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from custom_dispatch.cpu.analysis.bounds import compared
+from custom_dispatch.cpu.text.builder import POINTER, Builder, LongFunction
+from custom_dispatch.cpu.warps.lane_constants import compare, from_constants, resized
+from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
+from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
+from custom_dispatch.cpu.warps.lane_values import Value, signed
+
+_IMMEDIATE: Final = frozenset({"llvm.ctlz", "llvm.cttz", "llvm.abs"})
+"""Intrinsics whose last operand is a constant and stays a scalar."""
+_NEUTRAL: Final = {"add": 0, "sub": 0, "or": 0, "xor": 0, "shl": 0, "lshr": 0, "ashr": 0, "mul": 1}
+"""The right operands with which an operation gives the left one."""
+_SYMMETRIC: Final = frozenset({"add", "or", "xor", "mul"})
+_GREATER: Final = {
+    "llvm.smax": "sge",
+    "llvm.smin": "sle",
+    "llvm.umax": "uge",
+    "llvm.umin": "ule",
+}
+"""How the first operand compares where it is the result."""
+
+
+class LaneAccess(Protocol):
+    """How lanes load and store (`warps/lane_memory.py`)."""
+
+    def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
+        """Load what each active lane points to."""
+
+    def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
+        """Store what each active lane holds."""
+
+
+class LaneBuilder(DistantBuilder):
+    """Collects the lines of a function that runs a warp."""
+
+    def __init__(self, symbol: str = "") -> None:
+        super().__init__(symbol)
+        self.access: LaneAccess | None = None
+
+    def const(self, value: int, bits: int) -> str:
+        if self.is_raw:
+            return self.number(value, bits)
+        return self.name(Value("", known=signed(value, bits)))
+
+    def binary(self, operation: str, a: str, b: str, type_name: str) -> str:
+        if self.is_raw:
+            return super().binary(operation, a, b, type_name)
+        x, y = self.of(a), self.of(b)
+        if operation in _NEUTRAL and y.is_uniform and y.known == _NEUTRAL[operation]:
+            return a
+        if operation in _SYMMETRIC and x.is_uniform and x.known == _NEUTRAL[operation]:
+            return b
+        if not x.varying and not y.varying and type_name[0] == "i":
+            found = self.combine(operation, (a, x), (b, y), int(type_name[1:]))
+            if found is not None:
+                return self.name(found)
+        if x.is_uniform and y.is_uniform:
+            left, right = self.base(x, type_name), self.base(y, type_name)
+            return self.emit(f"llvm.{operation} {left}, {right} : {type_name}")
+        left, right = self.vector(a, type_name), self.vector(b, type_name)
+        return self.varying(f"llvm.{operation} {left}, {right} : {vector_of(type_name)}")
+
+    def unary(self, operation: str, a: str, type_name: str) -> str:
+        if self.is_raw:
+            return super().unary(operation, a, type_name)
+        if self.of(a).is_uniform:
+            return self.emit(f"llvm.{operation} {self.scalar(a, type_name)} : {type_name}")
+        vector = self.vector(a, type_name)
+        return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
+
+    def icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+        if self.is_raw:
+            return super().icmp(condition, a, b, type_name)
+        x, y = self.of(a), self.of(b)
+        if type_name not in ("i1", POINTER):
+            bits = int(type_name[1:])
+            if x.is_known and y.is_known:
+                lanes = compare(condition, x.constants(), y.constants(), bits)
+                return self.name(from_constants(lanes, 1))
+            holds = compared(condition, x.lane_bounds(bits), y.lane_bounds(bits))
+            if holds is not None:
+                return self.const(holds, 1)
+        return self._compared("icmp", condition, a, b, type_name)
+
+    def fcmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+        if self.is_raw:
+            return super().fcmp(condition, a, b, type_name)
+        return self._compared("fcmp", condition, a, b, type_name)
+
+    def _compared(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
+        x, y = self.of(a), self.of(b)
+        if x.is_uniform and y.is_uniform:
+            p, q = self.base(x, type_name), self.base(y, type_name)
+            return self.emit(f'llvm.{operation} "{condition}" {p}, {q} : {type_name}')
+        p, q = self.vector(a, type_name), self.vector(b, type_name)
+        return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
+
+    def select(self, condition: str, a: str, b: str, type_name: str) -> str:
+        if self.is_raw:
+            return super().select(condition, a, b, type_name)
+        c, x, y = self.of(condition), self.of(a), self.of(b)
+        if c.is_uniform and c.known is not None:
+            return a if c.known & 1 else b
+        if c.is_known and x.is_known and y.is_known and type_name[0] == "i":
+            chosen = zip(c.constants(), x.constants(), y.constants(), strict=True)
+            lanes = tuple(p if which & 1 else q for which, p, q in chosen)
+            return self.name(from_constants(lanes, int(type_name[1:])))
+        if c.is_uniform and x.is_uniform and y.is_uniform:
+            p, q = self.base(x, type_name), self.base(y, type_name)
+            return self.emit(f"llvm.select {self.base(c, 'i1')}, {p}, {q} : i1, {type_name}")
+        p, q = self.vector(a, type_name), self.vector(b, type_name)
+        how, by = "i1", ""
+        if c.is_uniform:
+            by = self.base(c, "i1")
+        else:
+            how, by = vector_of("i1"), self.vector(condition, "i1")
+        return self.varying(f"llvm.select {by}, {p}, {q} : {how}, {vector_of(type_name)}")
+
+    def cast(self, operation: str, a: str, source: str, target: str) -> str:
+        if self.is_raw or source == target:
+            return super().cast(operation, a, source, target)
+        x = self.of(a)
+        if operation == "bitcast":
+            return self._bitcast(a, x, source, target)
+        if x.varying and POINTER in (source, target):
+            return a  # lanes of pointers are kept as numbers
+        if not x.varying:
+            if operation in ("zext", "sext", "trunc") and x.is_known:
+                return self.name(resized(operation, x, int(source[1:]), int(target[1:])))
+            if x.is_uniform and operation in ("zext", "sext", "trunc"):
+                return self.name(self.of_scalar(operation, x, source, target))
+            if x.is_uniform:
+                return self.emit(f"llvm.{operation} {self.base(x, source)} : {source} to {target}")
+            if operation in ("zext", "sext"):
+                return self.name(self.extended(operation, a, x, source, target))
+            if operation in ("ptrtoint", "inttoptr") or (operation == "trunc" and target != "i1"):
+                return self.name(self.converted(operation, a, x, source, target))
+        vector = self.vector(a, source)
+        kinds = f"{vector_of(source)} to {vector_of(target)}"
+        return self.varying(f"llvm.{operation} {vector} : {kinds}")
+
+    def _bitcast(self, a: str, x: Value, source: str, target: str) -> str:
+        """The same bits as another type: written once, and not to come back to what they were."""
+        held = self.base(x, source) if x.is_uniform else self.vector(a, source)
+        kinds = (source, target) if x.is_uniform else (vector_of(source), vector_of(target))
+        made = self.cast_from.get((held, target))
+        if made is None:
+            made = self.once(
+                (f"bitcast to {target}", held), f"llvm.bitcast {held} : {kinds[0]} to {kinds[1]}"
+            )
+            self.cast_from[(made, source)] = held
+        return made if x.is_uniform else self.name(Value(made, varying=True))
+
+    def call_intrinsic(self, name: str, arguments: list[str], types: list[str], result: str) -> str:
+        if self.is_raw:
+            return super().call_intrinsic(name, arguments, types, result)
+        if name in _GREATER:
+            bits = int(result[1:])
+            bounds = [self.of(argument).lane_bounds(bits) for argument in arguments]
+            first = compared(_GREATER[name], bounds[0], bounds[1])
+            if first is not None:
+                return arguments[0 if first else 1]
+        values = [self.of(argument) for argument in arguments]
+        fixed = len(arguments) - 1 if name in _IMMEDIATE else len(arguments)
+        names, kinds = [], []
+        is_uniform = all(value.is_uniform for value in values)
+        for index, (argument, type_name) in enumerate(zip(arguments, types, strict=True)):
+            if is_uniform or index >= fixed:
+                names.append(self.base(values[index], type_name))
+                kinds.append(type_name)
+            else:
+                names.append(self.vector(argument, type_name))
+                kinds.append(vector_of(type_name))
+        with self.raw():
+            if is_uniform:
+                return super().call_intrinsic(name, names, kinds, result)
+            made = super().call_intrinsic(name, names, kinds, vector_of(result))
+        return self.name(Value(made, varying=True))
+
+    def long_function(
+        self, what: str, arguments: list[str], type_name: str, write: LongFunction
+    ) -> str:
+        if self.is_raw or not self.symbol:
+            return super().long_function(what, arguments, type_name, write)
+        if all(self.of(argument).is_uniform for argument in arguments):
+            scalars = [self.scalar(argument, type_name) for argument in arguments]
+            with self.raw():
+                return super().long_function(what, scalars, type_name, write)
+        vectors = [self.vector(argument, type_name) for argument in arguments]
+
+        def lanes(builder: Builder, given: list[str]) -> str:
+            assert isinstance(builder, LaneBuilder)  # noqa: S101 - made just below
+            names = [builder.name(Value(name, varying=True)) for name in given]
+            return builder.vector(write(builder, names), type_name)
+
+        with self.raw():
+            made = self.call_function(
+                f"{what}.lanes", vectors, vector_of(type_name), LaneBuilder(), lanes
+            )
+        return self.name(Value(made, varying=True))
+
+    def offset(self, pointer: str, offset: int | str) -> str:
+        if self.is_raw or offset == 0:
+            return super().offset(pointer, offset)
+        if isinstance(offset, int):
+            offset = self.name(Value("", known=offset))
+        return self.name(self.moved(pointer, offset))
+
+    def load(self, pointer: str, type_name: str, align: int, how: str = "") -> str:
+        if self.is_raw:
+            return super().load(pointer, type_name, align, how)
+        if self.access is None:
+            raise NeedsLoopError
+        return self.access.load(pointer, type_name, align, how)
+
+    def store(self, value: str, pointer: str, type_name: str, align: int, how: str = "") -> None:
+        if self.is_raw:
+            super().store(value, pointer, type_name, align, how)
+        elif self.access is None:
+            raise NeedsLoopError
+        else:
+            self.access.store(value, pointer, type_name, align, how)

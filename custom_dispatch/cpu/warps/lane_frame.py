@@ -1,0 +1,395 @@
+"""A warp's registers while its instructions are lowered for all lanes at once.
+
+A register has one form in the whole kernel: a scalar, a scalar with distances, or a vector
+(`warps/lane_values.py`). The forms are found by lowering the kernel until what is
+written no longer needs wider ones (`warps/warp_function.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER, int_type
+from custom_dispatch.cpu.text.special_registers import Ids
+from custom_dispatch.cpu.threads.block_memory import BlockMemory
+from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
+from custom_dispatch.cpu.warps.lane_memory import LaneMemory
+from custom_dispatch.cpu.warps.lane_names import vector_of
+from custom_dispatch.cpu.warps.lane_values import (
+    DISTANT,
+    LANES,
+    UNIFORM,
+    UNSET,
+    UNSET_FORM,
+    VARYING,
+    VARYING_FORM,
+    Form,
+    Lanes,
+    Value,
+    checked_form,
+    form_of,
+    stand_in,
+)
+from custom_dispatch.format.failure import Failure
+from custom_dispatch.ptx import TYPE_BITS, Entry, Register
+
+CARRY = "%carry"
+"""The carry flag's name among the registers."""
+
+
+class NotYetError(Exception):
+    """A register is read whose form is not known yet."""
+
+
+class LaneFrame(Frame):
+    """What instruction lowerings read and write, for 32 lanes.
+
+    Parameters
+    ----------
+    builder
+        Where operations go.
+    entry, kernel
+        The kernel.
+    ids
+        Its threads, block and grid.
+    pointers
+        Names of the registers kept as pointers.
+    globals_
+        Symbols of the module's variables by PTX name.
+    memory
+        The block's memory.
+    forms
+        The registers' forms by name; widened where a value needs it.
+    local
+        Registers that are kept as they are written: nothing reads them elsewhere.
+    lasting
+        Registers written once and read after waits.
+    final
+        Whether the forms are known; if not, only they are looked for.
+    """
+
+    def __init__(
+        self,
+        builder: LaneBuilder,
+        entry: Entry,
+        kernel: CpuKernel,
+        ids: Ids,
+        pointers: frozenset[str],
+        globals_: Mapping[str, str],
+        memory: BlockMemory,
+        forms: dict[str, Form],
+        local: frozenset[str],
+        lasting: frozenset[str],
+        *,
+        final: bool,
+    ) -> None:
+        super().__init__(builder, entry, kernel, ids, pointers, globals_, memory)
+        self.lanes = builder
+        self.access = LaneMemory(builder, kernel.symbol)
+        self.forms = forms
+        self.final = final
+        self.local = local
+        self._kept = lasting
+        self.changed = False
+        """Whether a form was widened."""
+        self.blended: frozenset[str] = frozenset()
+        """Registers of which inactive lanes must keep what they hold."""
+        self.alive = ""
+        """Where the lanes are that have not ended, as bits."""
+        self.merging = False
+        """Whether that goes for all registers now."""
+        self.place_scalar: Callable[[], str] = self._no_state
+        """Where the state of a warp that stops has room for a scalar."""
+        self._bits: dict[str, int] = {}
+        self._places: dict[str, tuple[str, str, str, str]] = {}
+        self._writes: dict[str, int] = {}
+
+    # ---- declaring
+
+    def declare_register(self, register: Register) -> None:
+        bits = TYPE_BITS.get(register.type)
+        if bits is None:
+            raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+        self._declare(register.name, bits)
+
+    def declare_carry(self) -> None:
+        self._declare(CARRY, 1)
+
+    def _declare(self, name: str, bits: int) -> None:
+        self._bits[name] = bits
+        self._places[name] = ("", "", "", "")
+        if not self.final or name in self.local:
+            return
+        form = self.forms.get(name, UNSET_FORM)
+        place = stride = valid = shadow = ""
+        scalar = self.type_of(name)
+        lasts = self.lasts(name)
+        if form.rank == DISTANT and form.checked:
+            valid = self._variable("i1", lasts=lasts)
+            shadow = self._lasting(f"shadow {name}", 8)
+        if form.factors:
+            stride = self._variable(self.stride_type(name), lasts=lasts)
+        if form.rank in (UNIFORM, DISTANT):
+            if form.known is None:
+                place = self._variable(scalar, lasts=lasts)
+        elif form.rank != UNSET:
+            place = self._variable(vector_of(scalar), lasts=False)
+        self._places[name] = (place, stride, valid, shadow)
+
+    @staticmethod
+    def _no_state() -> str:
+        raise TypeError("the kernel was lowered as one that never waits")
+
+    def lasts(self, name: str) -> bool:
+        """Whether a register lies in the warp's state all the time, and need not be saved."""
+        return name in self._kept and self.form(name).rank in (UNIFORM, DISTANT)
+
+    def _variable(self, type_name: str, *, lasts: bool) -> str:
+        """A variable in the warp's state, or one on the stack that is zero at first."""
+        return self.place_scalar() if lasts else self.lanes.variable(type_name)
+
+    def declare_variable(self, name: str, size: int, align: int) -> None:
+        unit = max(align, 16)
+        size = -(-size // unit) * unit
+        base = self._lasting(f"variable {name}", size)
+        distances = tuple(lane * size for lane in range(LANES))
+        self.variables[name] = self.lanes.name(Value(base, distances))
+
+    def _lasting(self, key: str, size: int) -> str:
+        """Memory for 32 lanes of some bytes that outlives a wait."""
+        if self.memory.suspends:
+            return self.waits().place_local(size, 16)[0]
+        return self.access.place(key, size)
+
+    # ---- registers
+
+    def type_of(self, name: str) -> str:
+        """The type of one lane of a register."""
+        return POINTER if name in self.pointer_registers else int_type(self._bits[name])
+
+    def stride_type(self, name: str) -> str:
+        """The type of what its lanes are apart."""
+        return int_type(self._bits[name])
+
+    def width(self, name: str) -> int:
+        return self._bits[name]
+
+    def form(self, name: str) -> Form:
+        """The form of a register."""
+        if name in self.local:
+            held = self._held.get(name)
+            return UNSET_FORM if held is None else form_of(self.lanes.of(held))
+        return self.forms.get(name, UNSET_FORM)
+
+    def place(self, name: str) -> tuple[str, str, str, str]:
+        """Where a register's scalar or vector lies, its stride, whether it is valid, and its lanes
+        where it is not.
+        """
+        return self._places[name]
+
+    def read(self, name: str) -> tuple[str, int]:
+        return self._read(name), self._bits[name]
+
+    def _read(self, name: str) -> str:
+        b, form, scalar = self.lanes, self.form(name), self.type_of(name)
+        if name in self._held:
+            return self._held[name]
+        if form.rank == UNSET:
+            if not self.final:
+                raise NotYetError
+            zero = Value("", known=None if scalar == POINTER else 0)
+            return b.name(zero)
+        if not self.final:
+            return b.name(stand_in(form, b.fresh()))
+        place, stride, valid, shadow = self._places[name]
+        with b.raw():
+            if form.rank in (UNIFORM, DISTANT):
+                base = self._load(place, scalar) if place else ""
+                is_valid = self._load(valid, "i1") if valid else ""
+                by = self._load(stride, self.stride_type(name)) if stride else ""
+                return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
+            lanes = self._load(place, vector_of(scalar))
+        return b.name(Value(lanes, varying=True))
+
+    def _load(self, place: str, type_name: str) -> str:
+        """What is in a register's place, asked for once from write to write in a basic block."""
+        key = (place, f"after write {self._writes.get(place, 0)}")
+        return self.lanes.once(key, f"llvm.load {place} : {POINTER} -> {type_name}")
+
+    def _put(self, value: str, place: str, type_name: str) -> None:
+        """Write to a register's place."""
+        b = self.lanes
+        with b.raw():
+            b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+        self._writes[place] = number = self._writes.get(place, 0) + 1
+        b.kept((place, f"after write {number}"), value)
+
+    def _distant(
+        self, form: Form, scalars: tuple[str, str], valid: str, shadow: str, scalar: str
+    ) -> Value:
+        b = self.lanes
+        held = Value(
+            scalars[0],
+            form.distances,
+            scalars[1],
+            form.factors,
+            known=None if scalar == POINTER else form.known,
+            multiple=max(form.multiple, 1),
+            bounds=form.bounds if scalars[0] else None,
+        )
+        if not valid:
+            return held
+
+        def lanes() -> str:
+            with b.raw():
+                return b.load(shadow, vector_of(scalar), 8, "volatile")
+
+        return replace(held, valid=valid, lanes=Lanes(lanes))
+
+    def write(self, name: str, value: str) -> None:
+        if name in self.local:
+            self._held[name] = value
+            return
+        form, held = self.form(name), self.lanes.of(value)
+        merges = self.merging or name in self.blended
+        if merges and self._bits[name] > 1:
+            wider = form.join(checked_form(held))
+        else:
+            wider = form.join(VARYING_FORM if merges else form_of(held))
+        if wider != form:
+            self.forms[name] = wider
+            self.changed = True
+        if not self.final or self.changed:
+            return
+        if not merges:
+            self._store(name, value, wider)
+        elif wider.rank == DISTANT:
+            self._store_or_merge(name, value, wider)
+        else:
+            self._store(name, self._merged(name, value), wider)
+
+    def _store_or_merge(self, name: str, value: str, form: Form) -> None:
+        """Write a value that stays distant as long as no lane keeps another."""
+        b, scalar = self.lanes, self.type_of(name)
+        _, _, valid, shadow = self._places[name]
+        whole, some, after = (b.fresh_label(n) for n in ("everyone", "someone", "merged"))
+        with b.raw():
+            alive = b.load(self.alive, "i32", 4)
+            b.cond_branch(b.icmp("eq", alive, self.access.mask, "i32"), whole, some)
+            b.block(whole)
+        with b.scope():
+            self._store(name, value, form)
+        with b.raw():
+            b.branch(after)
+            b.block(some)
+        with b.scope():
+            lanes = b.vector(self._merged(name, value), scalar)
+        with b.raw():
+            b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
+        with b.scope():
+            self._put(b.number(0, 1), valid, "i1")
+        with b.raw():
+            b.branch(after)
+            b.block(after)
+
+    def _merged(self, name: str, value: str) -> str:
+        """A value for active lanes, and for the others what they hold."""
+        return self.lanes.select(self.mask_lanes(), value, self._read(name), self.type_of(name))
+
+    def _store(self, name: str, value: str, form: Form) -> None:
+        b, scalar = self.lanes, self.type_of(name)
+        place, stride, valid, shadow = self._places[name]
+        held = b.of(value)
+        if form.rank == VARYING:
+            self._put(b.vector(value, scalar), place, vector_of(scalar))
+        else:
+            if place:
+                self._put(
+                    b.scalar(b.name(Value(held.base, known=held.known)), scalar), place, scalar
+                )
+            if stride:
+                self._put(held.stride, stride, self.stride_type(name))
+            if valid:
+                self._store_check(held, (valid, shadow), scalar)
+
+    def _store_check(self, held: Value, places: tuple[str, str], scalar: str) -> None:
+        b = self.lanes
+        valid, shadow = places
+        with b.raw():
+            is_valid = held.valid or b.const(1, 1)
+            self._put(is_valid, valid, "i1")
+            if not held.valid or held.lanes is None:
+                return
+            wrong, after = b.fresh_label("wrong"), b.fresh_label("right")
+            b.cond_branch(is_valid, after, wrong)
+            b.block(wrong)
+            with b.scope():
+                lanes = held.lanes.write()
+                b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
+            b.branch(after)
+            b.block(after)
+
+    # ---- active lanes
+
+    def activate(self, mask: str, *, whole: str = "") -> None:
+        """Say which lanes are active from here on.
+
+        Parameters
+        ----------
+        mask
+            Their bits, an i32.
+        whole
+            Whether they are all lanes, an i1, if that is known already.
+        """
+        b = self.lanes
+        with b.raw():
+            self.access.mask = mask
+            self.access.everyone = bool(whole)
+            self.access.full = whole or b.icmp("eq", mask, b.const(-1, 32), "i32")
+
+    def mask_lanes(self) -> str:
+        """The active lanes as i1."""
+        mask = self.access.mask
+        return self.lanes.cached(
+            f"lanes of {mask}", f"llvm.bitcast {mask} : i32 to {vector_of('i1')}"
+        )
+
+    def bits(self, condition: str) -> str:
+        """The active lanes for which an i1 holds, as bits."""
+        b, mask = self.lanes, self.access.mask
+        value = b.of(condition)
+        if value.is_uniform:
+            scalar = b.scalar(condition, "i1")
+            with b.raw():
+                return b.select(scalar, mask, b.const(0, 32), "i32")
+        if value.is_known:
+            number = sum((lane & 1) << index for index, lane in enumerate(value.constants()))
+            with b.raw():
+                return b.binary("and", mask, b.const(number, 32), "i32")
+        vector = b.vector(condition, "i1")
+        with b.raw():
+            held = b.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
+            return b.binary("and", mask, held, "i32")
+
+    def count(self, condition: str = "") -> str:
+        b = self.lanes
+        mask = self.bits(condition) if condition else self.access.mask
+        with b.raw():
+            return b.call_intrinsic("llvm.ctpop", [mask], ["i32"], "i32")
+
+    def fail(self, failure: Failure) -> None:
+        """End the warp, and let the workgroup return a failure."""
+        b = self.lanes
+        with b.raw():
+            b.store(b.const(failure, 32), FAILURE, "i32", 4)
+            b.branch("exit")
+            b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
+
+    def carry(self) -> str:
+        return self._read(CARRY)
+
+    def set_carry(self, value: str) -> None:
+        self.write(CARRY, value)

@@ -1,0 +1,334 @@
+"""Loads and stores of a warp.
+
+Where all lanes are active and their addresses are known to be neighbours, or few groups of
+neighbours, whole vectors are moved (`warps/lane_parts.py`); otherwise lanes take turns,
+in a function of their own that the kernel's accesses share. Of several lanes that store to one
+place one wins; PTX leaves open which (PTX ISA 9.0, section 8, "Memory Consistency Model").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
+from custom_dispatch.cpu.warps.lane_names import vector_of
+from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
+from custom_dispatch.cpu.warps.lane_values import LANES, Value
+
+MASK = "%mask"
+"""The argument of a function of lanes that holds the active ones, an i32."""
+_ADDRESSES, _VALUES = "%addresses", "%values"
+_ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
+
+
+@contextmanager
+def each_lane(b: LaneBuilder, mask: str) -> Iterator[str]:
+    """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
+    head, body, following, after = (
+        b.fresh_label(name) for name in ("lane", "active", "next_lane", "lanes")
+    )
+    lane = b.fresh()
+    with b.scope(), b.raw():
+        b.branch(head, (b.const(0, 32), "i32"))
+        b.block(head, (lane, "i32"))
+        bit = b.resize(b.binary("lshr", mask, lane, "i32"), 32, 1)
+        b.cond_branch(bit, body, following)
+        b.block(body)
+        yield lane
+        b.branch(following)
+        b.block(following)
+        onward = b.binary("add", lane, b.const(1, 32), "i32")
+        more = b.icmp("ult", onward, b.const(LANES, 32), "i32")
+        b.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
+        b.block(after)
+
+
+def element(b: Builder, array: str, lane: str, size: int) -> str:
+    """A pointer to a lane's part of an array, in code for one lane."""
+    wide = b.resize(lane, 32, 64)
+    if size != 1:
+        wide = b.binary("mul", wide, b.const(size, 64), "i64")
+    return b.offset(array, wide)
+
+
+def either(
+    b: LaneBuilder,
+    condition: str,
+    yes: Callable[[], str],
+    no: Callable[[], str],
+    type_name: str = "",
+) -> str:
+    """Write code that goes one of two ways, by an i1; returns what came of it, if of a type."""
+    one, other, after = (b.fresh_label(name) for name in ("one_way", "other_way", "either"))
+    result = b.fresh() if type_name else ""
+    with b.raw():
+        b.cond_branch(condition, one, other)
+    for label, write in ((one, yes), (other, no)):
+        with b.raw():
+            b.block(label)
+        with b.scope():
+            value = write()
+        with b.raw():
+            b.branch(after, *([(value, type_name)] if type_name else []))
+    with b.raw():
+        b.block(after, *([(result, type_name)] if type_name else []))
+    return result
+
+
+class Conditionally:
+    """Writes code that runs if an i1 holds, as a context."""
+
+    def __init__(self, b: LaneBuilder, condition: str) -> None:
+        self._b = b
+        self._condition = condition
+        self._scope = b.scope()
+        self._after = ""
+
+    def __enter__(self) -> None:
+        b = self._b
+        body, self._after = b.fresh_label("when"), b.fresh_label("endwhen")
+        with b.raw():
+            b.cond_branch(self._condition, body, self._after)
+            b.block(body)
+        self._scope.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        b = self._b
+        self._scope.__exit__(None, None, None)
+        if exception[0] is None:
+            with b.raw():
+                b.branch(self._after)
+                b.block(self._after)
+
+
+class LaneMemory:
+    """Loads and stores for the lanes that are active now.
+
+    Parameters
+    ----------
+    builder
+        Where operations go.
+    symbol
+        Start of the names of the functions in which lanes take turns.
+    """
+
+    def __init__(self, builder: LaneBuilder, symbol: str) -> None:
+        self.b = builder
+        self._symbol = symbol
+        builder.access = self
+        self.mask = ""
+        """The active lanes, an i32."""
+        self.full = ""
+        """Whether they all are, an i1."""
+        self.everyone = False
+        """Whether they are known to be."""
+        self.functions = builder.functions
+        """The functions in which lanes take turns, among others, by name."""
+        self._named: dict[tuple[str, ...], str] = {}
+        self._moving: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+
+    def place(self, key: str, size: int) -> str:
+        """Memory on the stack for 32 lanes of some bytes; the same for the same key."""
+        if key not in self._places:
+            b = self.b
+            count = b.number(1, 32)
+            name = b.at_entry(
+                f"llvm.alloca {count} x !llvm.array<{LANES * size} x i8> "
+                f"{{alignment = 64 : i64}} : (i32) -> {POINTER}"
+            )
+            self._places[key] = name
+        return self._places[key]
+
+    def function(self, what: str, arguments: Sequence[tuple[str, str]], body: list[str]) -> str:
+        """The name of a function with these arguments, as (name, type), and lines."""
+        listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
+        text = (f"({listed}) attributes {{no_inline}} {{", *body)
+        name = f"{self._symbol}.{what}"
+        if name in self.functions:
+            name += f".{len(self.functions)}"
+        name = self._named.setdefault(text, name)
+        self.functions[name] = [
+            f"  llvm.func internal @{name}{text[0]}",
+            *body,
+            "    llvm.return",
+            "  }",
+        ]
+        return name
+
+    def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
+        b = self.b
+        value = b.of(pointer)
+        if value.is_uniform:
+            scalar = b.scalar(pointer, POINTER)
+            with b.raw():
+                return b.load(scalar, type_name, align, how)
+        parts = load_parts(value, _bytes(type_name)) if value.base and not how else []
+        if not parts:
+            return self._varying(self._load_in_turn(pointer, type_name, align, how))
+        if self.everyone and not value.valid:
+            return self._varying(self._load_together(value, parts, type_name, align))
+
+        def together() -> str:
+            return self._load_together(value, parts, type_name, align)
+
+        def in_turn() -> str:
+            return self._load_in_turn(pointer, type_name, align, how)
+
+        kind = vector_of(type_name)
+        return self._varying(either(b, self._fast(value), together, in_turn, kind))
+
+    def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
+        b = self.b
+        place, what = b.of(pointer), b.of(value)
+        if place.is_uniform:
+            scalar, at = self._last(value, what, type_name), b.scalar(pointer, POINTER)
+            with b.raw():
+                b.store(scalar, at, type_name, align, how)
+            return
+        parts = store_parts(place, _bytes(type_name)) if place.base and not how else []
+        if not parts:
+            self._store_in_turn(value, pointer, type_name, align, how)
+            return
+        if self.everyone and not place.valid:
+            self._store_together(value, place, parts, type_name, align)
+            return
+
+        def together() -> str:
+            self._store_together(value, place, parts, type_name, align)
+            return ""
+
+        def in_turn() -> str:
+            self._store_in_turn(value, pointer, type_name, align, how)
+            return ""
+
+        either(b, self._fast(place), together, in_turn)
+
+    # ---- inside
+
+    def _varying(self, vector: str) -> str:
+        return self.b.name(Value(vector, varying=True))
+
+    def _fast(self, place: Value) -> str:
+        """Whether all lanes are active and where they are expected."""
+        with self.b.raw():
+            if not place.valid:
+                return self.full
+            return self.b.binary("and", self.full, place.valid, "i1")
+
+    def _last(self, name: str, value: Value, type_name: str) -> str:
+        """What the last active lane holds."""
+        b = self.b
+        if value.is_uniform:
+            return b.scalar(name, type_name)
+        vector = b.vector(name, type_name)
+        with b.raw():
+            zeros = b.call_intrinsic("llvm.ctlz", [self.mask, b.const(1, 1)], ["i32", "i1"], "i32")
+            last = b.binary("sub", b.const(LANES - 1, 32), zeros, "i32")
+            return b.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
+
+    def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
+        """A vector of 32 lanes, from the parts that hold them."""
+        b = self.b
+        result = ""
+        for part in parts:
+            pointer = b.lane_pointer(place, part.first)
+            kind = f"vector<{part.width}x{type_name}>"
+            with b.raw():
+                vector = b.load(pointer, kind, align)
+                if part.width != LANES or part.elements != tuple(range(LANES)):
+                    picked = ", ".join(str(max(element, 0)) for element in part.elements)
+                    vector = b.value(f"llvm.shufflevector {vector}, {vector} [{picked}] : {kind}")
+                if result:
+                    chosen = ", ".join(
+                        str(lane + LANES * (element >= 0))
+                        for lane, element in enumerate(part.elements)
+                    )
+                    vector = b.value(
+                        f"llvm.shufflevector {result}, {vector} [{chosen}] : {vector_of(type_name)}"
+                    )
+            result = vector
+        return result
+
+    def _store_together(
+        self, name: str, place: Value, parts: list[Part], type_name: str, align: int
+    ) -> None:
+        b = self.b
+        vector = b.vector(name, type_name)
+        for part in parts:
+            pointer = b.lane_pointer(place, part.first)
+            lanes = part.lanes()
+            with b.raw():
+                piece = vector
+                if lanes != tuple(range(LANES)):
+                    picked = ", ".join(map(str, lanes))
+                    piece = b.value(
+                        f"llvm.shufflevector {vector}, {vector} [{picked}] : {vector_of(type_name)}"
+                    )
+                b.store(piece, pointer, f"vector<{part.width}x{type_name}>", align)
+
+    def _addresses(self, pointer: str) -> str:
+        """An array of the lanes' addresses."""
+        b = self.b
+        addresses = self.place("addresses", 8)
+        vector = b.vector(pointer, POINTER)
+        with b.raw():
+            b.store(vector, addresses, vector_of("i64"), 64)
+        return addresses
+
+    def _load_in_turn(self, pointer: str, type_name: str, align: int, how: str) -> str:
+        b = self.b
+        size = _bytes(type_name)
+        with b.scope():
+            addresses, loaded = self._addresses(pointer), self.place(f"loaded{size}", size)
+            self._call("load", (addresses, loaded), type_name, align, how)
+            with b.raw():
+                return b.load(loaded, vector_of(type_name), 64)
+
+    def _store_in_turn(
+        self, value: str, pointer: str, type_name: str, align: int, how: str
+    ) -> None:
+        b = self.b
+        size = _bytes(type_name)
+        with b.scope():
+            addresses, stored = self._addresses(pointer), self.place(f"loaded{size}", size)
+            vector = b.vector(value, type_name)
+            with b.raw():
+                b.store(vector, stored, vector_of(type_name), 64)
+            self._call("store", (addresses, stored), type_name, align, how)
+
+    def _call(
+        self, what: str, arrays: tuple[str, str], type_name: str, align: int, how: str
+    ) -> None:
+        name = "_".join(part for part in (what, type_name, str(align), how) if part)
+        b = self.b
+        if name not in self._moving:
+            self._moving[name] = self.function(
+                name, _ARGUMENTS, _in_turn(what, type_name, align, how)
+            )
+        name = self._moving[name]
+        with b.raw():
+            b.line(
+                f"llvm.call @{name}({self.mask}, {', '.join(arrays)}) : "
+                f"(i32, {POINTER}, {POINTER}) -> ()"
+            )
+
+
+def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
+    """The lines of a function in which each lane of a mask loads or stores by itself."""
+    b = LaneBuilder()
+    size = _bytes(type_name)
+    with each_lane(b, MASK) as lane:
+        place = b.load(element(b, _ADDRESSES, lane, 8), POINTER, 8)
+        part = element(b, _VALUES, lane, size)
+        if what == "load":
+            b.store(b.load(place, type_name, align, how), part, type_name, size)
+        else:
+            b.store(b.load(part, type_name, size), place, type_name, align, how)
+    return [*b.entry_lines, *b.lines]
+
+
+def _bytes(type_name: str) -> int:
+    return 8 if type_name == POINTER else max(int(type_name[1:]) // 8, 1)

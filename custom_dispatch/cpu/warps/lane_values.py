@@ -1,0 +1,219 @@
+"""What the lanes of a warp hold of one value.
+
+A warp runs as one: an instruction is lowered once for its 32 lanes. A value that is the same in all
+lanes is a scalar; one whose lanes lie at known distances from each other is a scalar and these
+distances, so that its lanes' addresses are known to be neighbours; any other is a vector. Distances
+may also be multiples of a second scalar: the rows of a matrix, where a warp has lanes in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from custom_dispatch.cpu.analysis.bounds import Bounds, within
+
+LANES: Final = 32
+"""Threads of a warp (PTX ISA 9.0, section 3.1)."""
+FULL: Final = -1
+"""The lanes of a whole warp, as bits of an i32."""
+
+Distances = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Lanes as a vector, to be written where it is needed.
+
+    Attributes
+    ----------
+    write
+        Writes it, and what it is computed from.
+    depth
+        How many operations, one after the other, are still to be written for it.
+    """
+
+    write: Callable[[], str]
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What the lanes hold.
+
+    Attributes
+    ----------
+    base
+        The SSA name of a vector for a varying value, of a scalar for any other; empty where the
+        scalar is zero.
+    distances
+        What each lane adds to the scalar, as signed numbers, the first nothing; empty where all
+        lanes are equal.
+    stride, factors
+        A second scalar, of which each lane adds a multiple; empty where there is none.
+    varying
+        Whether `base` is a vector.
+    known
+        The scalar's value if it is a constant.
+    multiple
+        A power of two that divides the scalar.
+    bounds
+        What the scalar is at least and at most, as a signed number, if that is known.
+    valid
+        An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
+        them. Empty where they always do.
+    lanes
+        The lanes as a vector; set together with `valid`.
+    """
+
+    base: str = ""
+    distances: Distances = ()
+    stride: str = ""
+    factors: Distances = ()
+    varying: bool = False
+    known: int | None = None
+    multiple: int = 1
+    bounds: Bounds | None = None
+    valid: str = ""
+    lanes: Lanes | None = None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all lanes are equal."""
+        return not self.varying and not self.distances
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every lane is a constant."""
+        if self.varying or self.valid or self.stride:
+            return False
+        return self.base == "" or self.known is not None
+
+    def constants(self) -> Distances:
+        """The lanes of a known value."""
+        start = self.known or 0
+        return tuple(start + d for d in self.distances) if self.distances else (start,) * LANES
+
+    def scalar_bounds(self) -> Bounds | None:
+        """What the scalar is at least and at most."""
+        return self.bounds if self.base else (self.known or 0, self.known or 0)
+
+    def lane_bounds(self, bits: int) -> Bounds | None:
+        """What any lane is at least and at most, as an integer of a width."""
+        scalar = self.scalar_bounds()
+        if scalar is None or self.varying or self.stride or self.valid:
+            return None
+        if not self.distances:
+            return scalar
+        return within(scalar[0] + min(self.distances), scalar[1] + max(self.distances), bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a register is kept between instructions; from the narrowest to the widest.
+
+    Attributes
+    ----------
+    rank
+        `UNSET`, `UNIFORM`, `DISTANT` or `VARYING`.
+    distances
+        Of a distant register.
+    factors
+        Of a distant register that has a stride.
+    multiple
+        A power of two that divides the scalar; 0 where the scalar is zero.
+    bounds
+        What the scalar is at least and at most, where that is known.
+    checked
+        Whether a distant register needs to say if it is valid.
+    """
+
+    rank: int
+    distances: Distances = ()
+    factors: Distances = ()
+    multiple: int = 1
+    bounds: Bounds | None = None
+    checked: bool = False
+
+    @property
+    def known(self) -> int | None:
+        """The scalar if it is a constant: it is kept nowhere then."""
+        if self.bounds is None or self.bounds[0] != self.bounds[1]:
+            return None
+        return self.bounds[0]
+
+    def join(self, other: Form) -> Form:
+        """The narrowest form that can hold what either can."""
+        low, high = sorted((self, other), key=lambda form: form.rank)
+        if low.rank == UNSET or low == high:
+            return high
+        same = (low.distances, low.factors) == (high.distances, high.factors)
+        if low.rank != high.rank:
+            same = not any(high.distances + high.factors)
+        if not same or high.rank == VARYING:
+            return VARYING_FORM
+        return replace(
+            high,
+            multiple=_common_multiple(low.multiple, high.multiple),
+            bounds=low.bounds if low.bounds == high.bounds else None,
+            checked=low.checked or high.checked,
+        )
+
+
+UNSET, UNIFORM, DISTANT, VARYING = range(4)
+UNSET_FORM: Final = Form(UNSET)
+VARYING_FORM: Final = Form(VARYING)
+
+
+def _common_multiple(a: int, b: int) -> int:
+    """The power of two that divides both; 0 stands for zero, which all divide."""
+    return min(a, b) if a and b else a or b
+
+
+def checked_form(value: Value) -> Form:
+    """The form that holds a value of which some lanes may become others."""
+    if value.varying:
+        return VARYING_FORM
+    multiple = value.multiple if value.base else lowest_bit(value.known or 0)
+    distances = value.distances or (0,) * LANES
+    bounds = value.scalar_bounds()
+    return Form(DISTANT, distances, value.factors, multiple, bounds, checked=True)
+
+
+def form_of(value: Value) -> Form:
+    """The narrowest form that holds a value."""
+    if value.varying:
+        return VARYING_FORM
+    multiple = value.multiple if value.base else lowest_bit(value.known or 0)
+    rank = DISTANT if value.distances else UNIFORM
+    bounds = value.scalar_bounds()
+    return Form(rank, value.distances, value.factors, multiple, bounds, bool(value.valid))
+
+
+def stand_in(form: Form, name: str) -> Value:
+    """A value of a form, for looking for forms only."""
+    if form.rank == VARYING:
+        return Value(name, varying=True)
+    return Value(
+        name if form.known is None else "",
+        form.distances,
+        name if form.factors else "",
+        form.factors,
+        known=form.known,
+        multiple=max(form.multiple, 1),
+        bounds=form.bounds if form.known is None else None,
+        valid=name if form.checked else "",
+        lanes=Lanes(lambda: name) if form.checked else None,
+    )
+
+
+def lowest_bit(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def signed(value: int, bits: int) -> int:
+    """A number's low bits as a signed number."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) and bits > 1 else value

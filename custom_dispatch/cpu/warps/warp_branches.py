@@ -1,0 +1,243 @@
+"""Where a warp's lanes go at the end of a basic block.
+
+While lanes wait, the bits of those that wait at a block lie in a variable of that block. Whenever
+lanes would pass ones that wait at an earlier block, those go first.
+"""
+
+from __future__ import annotations
+
+from custom_dispatch.cpu.analysis.graph import Block, opcode_base
+from custom_dispatch.cpu.warps.lane_frame import LaneFrame
+from custom_dispatch.cpu.warps.lane_values import FULL
+from custom_dispatch.cpu.warps.warp_plan import WarpPlan
+from custom_dispatch.cpu.warps.warp_waits import STOPPED
+from custom_dispatch.ptx import Instruction
+
+
+class WarpBranches:
+    """Writes the branches of a warp.
+
+    Parameters
+    ----------
+    plan
+        What is known of the kernel.
+    frame
+        The warp's registers.
+    """
+
+    def __init__(self, plan: WarpPlan, frame: LaneFrame) -> None:
+        self._plan = plan
+        self._frame = frame
+        self._b = frame.lanes
+        self.divergent: set[int] = set()
+        """The blocks at whose ends lanes were found to go apart."""
+        self.reached = set(plan.reached)
+        """The blocks that lanes were found to come to."""
+        self.active, self.alive = self._b.variable("i32"), self._b.variable("i32")
+        """Where the bits of the active lanes are, and of those that have not ended."""
+        self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
+        self._searches: dict[tuple[int, ...], str] = {}
+
+    def begin(self, index: int) -> None:
+        """Begin a block, and activate the lanes that come to it."""
+        b = self._b
+        with b.raw():
+            if index in self._pending:  # lanes that waited here go on together with those that come
+                b.block(f"m{index}")
+                active = b.load(self.active, "i32", 4)
+                waited = b.load(self._pending[index], "i32", 4)
+                b.store(b.const(0, 32), self._pending[index], "i32", 4)
+                b.store(b.binary("or", active, waited, "i32"), self.active, "i32", 4)
+                b.branch(f"b{index}")
+            b.block(f"b{index}")
+            b.forget()
+            if index in self._plan.whole:
+                mask, whole = b.const(FULL, 32), b.const(1, 1)
+            else:
+                mask, whole = b.load(self.active, "i32", 4), ""
+        self._frame.activate(mask, whole=whole)
+        self._frame.blended = self._plan.divergence.blended[index]
+
+    def skip(self, index: int) -> None:
+        """A block that no lane comes to."""
+        b = self._b
+        with b.raw():
+            if index in self._pending:
+                b.block(f"m{index}")
+                b.branch(STOPPED)
+            b.block(f"b{index}")
+            b.branch(STOPPED)
+
+    def leave(self, index: int, block: Block) -> None:
+        """The branch at a block's end, or the way into the next."""
+        branch = block.branch
+        if branch is None:
+            self.go(index, index + 1 if block.falls_through else None)
+            return
+        b, frame = self._b, self._frame
+        base = opcode_base(branch)
+        following = index + 1 if block.falls_through else None
+        if base in ("brx",):
+            self._switch(index, block, branch)
+            return
+        taken = block.successors[0] if base == "bra" else None
+        if branch.predicate is None:
+            self.go(index, taken)
+            return
+        condition = frame.predicate(branch.predicate.register)
+        if branch.predicate.negated:
+            condition = b.binary("xor", condition, b.const(1, 1), "i1")
+        known = b.of(condition).known
+        if b.of(condition).is_uniform and known is not None:
+            self.go(index, taken if known & 1 else following)
+            return
+        if b.of(condition).is_uniform:
+            yes, no = b.fresh_label("taken"), b.fresh_label("passed")
+            scalar = b.scalar(condition, "i1")
+            with b.raw():
+                b.cond_branch(scalar, yes, no)
+                b.block(yes)
+            self.go(index, taken)
+            with b.raw():
+                b.block(no)
+            self.go(index, following)
+            return
+        self.divergent.add(index)
+        there = frame.bits(condition)
+        with b.raw():
+            rest = b.binary("xor", frame.access.mask, there, "i32")
+        self._part(index, [(taken, there), (following, rest)])
+
+    def _switch(self, index: int, block: Block, branch: Instruction) -> None:
+        b, frame = self._b, self._frame
+        if branch.predicate is not None:
+            raise frame.unsupported(branch, "with a predicate")
+        selector = frame.integer(branch.operands[0], 32)
+        targets = block.successors
+        if b.of(selector).is_uniform:
+            labels = [b.fresh_label("case") for _ in targets]
+            number = b.scalar(selector, "i32")
+            cases = ", ".join(f"{case}: ^{label}" for case, label in enumerate(labels))
+            with b.raw():
+                b.line(f"llvm.switch {number} : i32, ^{labels[-1]} [{cases}]")
+            for label, target in zip(labels, targets, strict=True):
+                with b.raw():
+                    b.block(label)
+                self.go(index, target)
+            return
+        self.divergent.add(index)
+        ways: list[tuple[int | None, str]] = []
+        with b.raw():
+            left = frame.access.mask
+        for case, target in enumerate(targets[:-1]):
+            chosen = frame.bits(b.icmp("eq", selector, b.const(case, 32), "i32"))
+            ways.append((target, chosen))
+            with b.raw():
+                left = b.binary("xor", left, chosen, "i32")
+        ways.append((targets[-1], left))
+        self._part(index, ways)
+
+    def _ends(self, target: int | None) -> bool:
+        return target is None or target in self._plan.exits
+
+    def go(self, index: int, target: int | None) -> None:
+        """All active lanes go one way."""
+        b = self._b
+        waiting = sorted(self._plan.divergence.waiting[index])
+        with b.raw():
+            if self._ends(target):
+                alive = b.load(self.alive, "i32", 4)
+                gone = b.binary("xor", self._frame.access.mask, b.const(FULL, 32), "i32")
+                b.store(b.binary("and", alive, gone, "i32"), self.alive, "i32", 4)
+                self._next(waiting)
+                return
+            assert target is not None  # noqa: S101 - `_ends` says so
+            self.reached.add(target)
+            for stop in waiting:
+                if index < stop < target:
+                    self._let_pass(stop, target)
+            b.branch(self._label(target))
+
+    def _label(self, target: int) -> str:
+        return f"m{target}" if target in self._pending else f"b{target}"
+
+    def _let_pass(self, stop: int, target: int) -> None:
+        """Lanes that wait at an earlier block go first; the active ones wait where they go."""
+        b = self._b
+        waits, on = b.fresh_label("waits"), b.fresh_label("on")
+        there = b.load(self._pending[stop], "i32", 4)
+        b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), waits, on)
+        b.block(waits)
+        place = self._pending[target]
+        held = b.load(place, "i32", 4)
+        b.store(b.binary("or", held, self._frame.access.mask, "i32"), place, "i32", 4)
+        b.store(b.const(0, 32), self.active, "i32", 4)
+        b.branch(f"m{stop}")
+        b.block(on)
+
+    def _next(self, stops: list[int]) -> None:
+        """No lane is active: the earliest of those that wait go on, or the warp has ended."""
+        b = self._b
+        b.store(b.const(0, 32), self.active, "i32", 4)
+        for position, stop in enumerate(stops):
+            # Where many lanes may wait, the same are looked for at many ends of blocks: once
+            # written for all, or what is written would grow with the square of the blocks.
+            rest = tuple(stops[position:])
+            if rest in self._searches:
+                b.branch(self._searches[rest])
+                return
+            search, other = b.fresh_label("search"), b.fresh_label("other")
+            self._searches[rest] = search
+            b.branch(search)
+            b.block(search)
+            there = b.load(self._pending[stop], "i32", 4)
+            b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), f"m{stop}", other)
+            b.block(other)
+        b.branch("exit")
+
+    def _part(self, index: int, ways: list[tuple[int | None, str]]) -> None:
+        """The active lanes go different ways."""
+        b = self._b
+        ending = [mask for target, mask in ways if self._ends(target)]
+        going = [(target, mask) for target, mask in ways if not self._ends(target)]
+        targets = sorted({target for target, _ in going if target is not None})
+        self.reached.update(targets)
+        if index not in self._plan.divergent:
+            with b.raw():
+                b.branch(STOPPED)  # found just now: the next pass knows it
+            return
+        waiting = sorted(self._plan.divergence.waiting[index])
+        with b.raw():
+            for mask in ending:
+                alive = b.load(self.alive, "i32", 4)
+                gone = b.binary("xor", mask, b.const(FULL, 32), "i32")
+                b.store(b.binary("and", alive, gone, "i32"), self.alive, "i32", 4)
+            if not targets:
+                self._next(waiting)
+                return
+            if len(targets) == 1:
+                self._go_if_any(index, targets[0], [mask for _, mask in going])
+                return
+            for target, mask in going:
+                assert target is not None  # noqa: S101 - `_ends` says so
+                place = self._pending[target]
+                held = b.load(place, "i32", 4)
+                b.store(b.binary("or", held, mask, "i32"), place, "i32", 4)
+            self._next(sorted({*waiting, *targets}))
+
+    def _go_if_any(self, index: int, target: int, masks: list[str]) -> None:
+        """Lanes that do not end go on, if there are any."""
+        b = self._b
+        left = masks[0]
+        for mask in masks[1:]:
+            left = b.binary("or", left, mask, "i32")
+        some, none = b.fresh_label("some"), b.fresh_label("none")
+        b.store(left, self.active, "i32", 4)
+        b.cond_branch(b.icmp("ne", left, b.const(0, 32), "i32"), some, none)
+        b.block(none)
+        self._next(sorted(self._plan.divergence.waiting[index]))
+        b.block(some)
+        before = self._frame.access.mask
+        self._frame.access.mask = left
+        self.go(index, target)
+        self._frame.access.mask = before

@@ -1,0 +1,331 @@
+"""How a warp waits: for its own lanes at no cost, for the block's other warps by stopping.
+
+Lanes that meet are at the same instruction already (`analysis/divergence.py`), so what they
+show each other are lanes of vectors. At a barrier the warp stops as a whole: the registers live
+there, and no others, are kept in the warp's state, and the scheduler goes on with another warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from custom_dispatch.cpu.analysis.liveness import registers_in, writes
+from custom_dispatch.cpu.analysis.waits import Waits
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER
+from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, BlockMemory
+from custom_dispatch.cpu.warps.lane_frame import LaneFrame
+from custom_dispatch.cpu.warps.lane_memory import each_lane, either, element
+from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
+from custom_dispatch.cpu.warps.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
+from custom_dispatch.format.failure import Failure
+from custom_dispatch.ptx import Instruction, Operand
+
+WARP_NUMBER = "%warp"
+STATE = "%state"
+STOPPED = "stopped"
+
+
+class WarpWaits(Waits):
+    """What instruction lowerings use to make a warp wait.
+
+    Parameters
+    ----------
+    frame
+        The warp's registers.
+    memory
+        The block's memory.
+    live
+        By the ``id`` of an instruction: itself and the registers live after it.
+    cells
+        Places of the active lanes and of those that have not ended, as bits.
+    """
+
+    def __init__(
+        self,
+        frame: LaneFrame,
+        memory: BlockMemory,
+        live: dict[int, tuple[Instruction, frozenset[str]]],
+        cells: tuple[str, str],
+    ) -> None:
+        super().__init__(frame.lanes)
+        self._lanes = frame.lanes
+        self._frame = frame
+        self.memory = memory
+        self._live = live
+        self._active, self._alive = cells
+        self._local_bytes = 0
+        self.resume_labels: list[str] = []
+        self.state_bytes = 0
+        """Bytes of a warp's state."""
+        self._shown: list[str] = []
+        self._group = ""
+
+    def place_local(self, size: int, align: int) -> tuple[str, int]:
+        del align  # lanes' parts are as large as a multiple of it
+        start = self._local_bytes
+        self._local_bytes = -(-(start + LANES * size) // 64) * 64
+        return self._part(start), start
+
+    def place_scalar(self) -> str:
+        """Eight bytes of the warp's state."""
+        start = self._local_bytes
+        self._local_bytes += 8
+        return self._part(start)
+
+    def _part(self, start: int) -> str:
+        """A pointer to the part of the warp's state that was taken last."""
+        self._grow(self._local_bytes)
+        text = f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8"
+        return self._lanes.at_entry(text)
+
+    def _grow(self, size: int) -> None:
+        self.state_bytes = max(self.state_bytes, -(-size // 64) * 64)
+
+    # ---- barriers of the block
+
+    def wait_at_barrier(
+        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
+    ) -> None:
+        b, frame = self._lanes, self._frame
+        at = b.scalar(number, "i32")
+        everyone = frame.access.everyone
+        with b.raw():
+            self._require_everyone()
+            if not self.memory.lockstep:
+                b.store(at, self.memory.subject(b, WARP_NUMBER), "i32", 4)
+                status = b.const(AT_BARRIER, 32)
+                b.store(status, self.memory.status(b, WARP_NUMBER), "i32", 4)
+            names = set(self._live[id(instruction)][1] - writes(instruction))
+            names |= {register.name for operand in keep for register in registers_in(operand)}
+            saved = self._save(sorted(names)) if frame.final else []
+            label = f"resume{len(self.resume_labels) + 1}"
+            self.resume_labels.append(label)
+            place = b.const(len(self.resume_labels), 32)
+            b.store(place, self.memory.place(b, WARP_NUMBER), "i32", 4)
+            b.branch(STOPPED)
+            b.block(label)
+            b.forget()
+            self._restore(saved)
+            mask = b.load(self._active, "i32", 4)
+            if everyone:
+                frame.activate(b.const(FULL, 32), whole=b.const(1, 1))
+            else:
+                frame.activate(mask)
+
+    def _require_everyone(self) -> None:
+        """A barrier is for all lanes of a warp; where some are elsewhere, they never come."""
+        b = self._lanes
+        if self._frame.access.everyone:
+            b.store(b.const(LANES, 32), self.memory.alive(b, WARP_NUMBER), "i32", 4)
+            return
+        alive = b.load(self._alive, "i32", 4)
+        here = b.icmp("eq", alive, self._frame.access.mask, "i32")
+        self.require(here)
+        count = b.call_intrinsic("llvm.ctpop", [alive], ["i32"], "i32")
+        b.store(count, self.memory.alive(b, WARP_NUMBER), "i32", 4)
+
+    def require(self, condition: str) -> None:
+        """Fail where lanes wait for others that cannot come."""
+        b = self._lanes
+        wrong, right = b.fresh_label("apart"), b.fresh_label("together")
+        b.cond_branch(condition, right, wrong)
+        b.block(wrong)
+        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+        b.branch("exit")
+        b.block(right)
+
+    def _parts(self, names: list[str]) -> list[tuple[str, str, int]]:
+        """Places on the stack to keep, with their types and bytes."""
+        frame = self._frame
+        parts: list[tuple[str, str, int]] = [
+            (self._active, "i32", 4),
+            (self._alive, "i32", 4),
+        ]
+        for name in names:
+            form = frame.form(name)
+            scalar = frame.type_of(name)
+            size = max(frame.width(name) // 8, 1)
+            place, stride, valid, _ = frame.place(name)
+            if form.rank == UNSET or frame.lasts(name):
+                continue
+            if form.rank in (UNIFORM, DISTANT):
+                if place:
+                    parts.append((place, scalar, size))
+                if stride:
+                    parts.append((stride, frame.stride_type(name), size))
+                if valid:
+                    parts.append((valid, "i1", 1))
+            else:
+                parts.append((place, vector_of(scalar), LANES * size))
+        return sorted(parts, key=lambda part: -part[2])
+
+    def _save(self, names: list[str]) -> list[tuple[str, str, int]]:
+        b = self._lanes
+        saved = []
+        at = self._local_bytes
+        for place, type_name, size in self._parts(names):
+            saved.append((place, type_name, at))
+            value = b.value(f"llvm.load {place} : {POINTER} -> {type_name}")
+            value, kept = self._packed(value, type_name)
+            b.store(value, b.offset(STATE, at), kept, 1)
+            at += 4 if type_name == vector_of("i1") else size
+        self._grow(at)
+        return saved
+
+    def _packed(self, value: str, type_name: str) -> tuple[str, str]:
+        b = self._lanes
+        if type_name == vector_of("i1"):
+            return b.value(f"llvm.bitcast {value} : {type_name} to i32"), "i32"
+        if type_name == "i1":
+            return b.value(f"llvm.zext {value} : i1 to i8"), "i8"
+        return value, type_name
+
+    def _restore(self, saved: list[tuple[str, str, int]]) -> None:
+        b = self._lanes
+        for place, type_name, at in saved:
+            pointer = b.offset(STATE, at)
+            if type_name == vector_of("i1"):
+                bits = b.load(pointer, "i32", 1)
+                value = b.value(f"llvm.bitcast {bits} : i32 to {type_name}")
+            elif type_name == "i1":
+                value = b.value(f"llvm.trunc {b.load(pointer, 'i8', 1)} : i8 to i1")
+            else:
+                value = b.load(pointer, type_name, 1)
+            b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+
+    def finish(self) -> None:
+        """Note that the warp has ended."""
+        b = self._lanes
+        with b.raw():
+            b.store(b.const(FINISHED, 32), self.memory.place(b, WARP_NUMBER), "i32", 4)
+            b.store(b.const(0, 32), self.memory.alive(b, WARP_NUMBER), "i32", 4)
+            if not self.memory.lockstep:
+                status = self.memory.status(b, WARP_NUMBER)
+                b.store(b.const(DONE, 32), status, "i32", 4)
+
+    # ---- the warp's lanes
+
+    def meet_lanes(
+        self,
+        instruction: Instruction,
+        mask: str,
+        words: Sequence[str],
+        keep: Iterable[Operand] = (),
+    ) -> None:
+        del instruction, keep
+        b = self._lanes
+        self._shown = list(words)
+        active = self._frame.access.mask
+        if b.of(mask).is_uniform and b.of(mask).known == 0:
+            self._group = active
+            return
+        if self._frame.access.everyone:
+            self._group = b.binary("and", mask, active, "i32")
+            return
+        with b.raw():
+            alive = b.load(self._alive, "i32", 4)
+            away = b.binary("and", alive, b.binary("xor", active, b.const(FULL, 32), "i32"), "i32")
+        missing = b.binary("and", mask, away, "i32")
+        if b.of(missing).is_uniform:
+            number = b.scalar(missing, "i32")
+            with b.raw():
+                self.require(b.icmp("eq", number, b.const(0, 32), "i32"))
+        else:
+            late = self._frame.bits(b.icmp("ne", missing, b.const(0, 32), "i32"))
+            with b.raw():
+                self.require(b.icmp("eq", late, b.const(0, 32), "i32"))
+        self._group = b.binary("and", mask, active, "i32")
+
+    def group(self) -> str:
+        return self._group
+
+    def ballot(self) -> str:
+        b = self._lanes
+        condition = b.cast("trunc", self._shown[0], "i32", "i1")
+        return b.binary("and", self._frame.bits(condition), self._group, "i32")
+
+    def lane(self) -> str:
+        return self._lanes.name(Value("", tuple(range(LANES))))
+
+    def seen(self, lane: str, word: int) -> str:
+        """A word of another lane, whether that takes part or not."""
+        b = self._lanes
+        shown, source = self._shown[word], b.of(lane)
+        if b.of(shown).is_uniform:
+            return shown
+        if source.is_uniform:
+            vector, index = b.vector(shown, "i32"), b.scalar(lane, "i32")
+            with b.raw():
+                return b.value(f"llvm.extractelement {vector}[{index} : i32] : {vector_of('i32')}")
+        if source.is_known:
+            return self._varying(self._permuted(shown, [n % LANES for n in source.constants()]))
+        return self._varying(self._looked_up(shown, lane))
+
+    def fetch(self, lane: str, word: int) -> str:
+        b = self._lanes
+        lane = b.binary("and", lane, b.const(LANES - 1, 32), "i32")
+        source, shown = b.of(lane), self._shown[word]
+        if source.is_uniform or b.of(shown).is_uniform:
+            return self.seen(lane, word)
+        came = b.binary("lshr", self._group, lane, "i32")
+        came = b.cast("trunc", came, "i32", "i1")
+        if not source.is_known:
+            return self.seen(b.select(came, lane, self.lane(), "i32"), word)
+        own = self.lane()
+
+        def permuted() -> str:
+            return self._permuted(shown, [n % LANES for n in source.constants()])
+
+        def looked_up() -> str:
+            return self._looked_up(shown, b.select(came, lane, own, "i32"))
+
+        everyone = self._everyone(came)
+        return self._varying(either(b, everyone, permuted, looked_up, vector_of("i32")))
+
+    def _everyone(self, condition: str) -> str:
+        """Whether an i1 holds for all active lanes."""
+        b = self._lanes
+        held = self._frame.bits(condition)
+        with b.raw():
+            return b.icmp("eq", held, self._frame.access.mask, "i32")
+
+    def reduce(self, operation: str, neutral: int) -> str:
+        b = self._lanes
+        if not b.of(self._group).is_uniform:
+            raise NeedsLoopError
+        group = b.scalar(self._group, "i32")
+        kind = vector_of("i32")
+        with b.raw():
+            takes_part = b.value(f"llvm.bitcast {group} : i32 to {vector_of('i1')}")
+        part = b.name(Value(takes_part, varying=True))
+        vector = b.vector(b.select(part, self._shown[0], b.const(neutral, 32), "i32"), "i32")
+        with b.raw():
+            name = operation.removeprefix("llvm.")
+            return b.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], [kind], "i32")
+
+    def _permuted(self, shown: str, lanes: list[int]) -> str:
+        b = self._lanes
+        vector = b.vector(shown, "i32")
+        with b.raw():
+            listed = ", ".join(map(str, lanes))
+            return b.value(f"llvm.shufflevector {vector}, {vector} [{listed}] : {vector_of('i32')}")
+
+    def _looked_up(self, shown: str, lane: str) -> str:
+        b, access = self._lanes, self._frame.access
+        words, wanted = access.place("shown0", 4), access.place("groups", 4)
+        vector, source = b.vector(shown, "i32"), b.vector(lane, "i32")
+        kind = vector_of("i32")
+        with b.raw():
+            b.store(vector, words, kind, 64)
+            b.store(source, wanted, kind, 64)
+            found = access.place("loaded4", 4)
+        with each_lane(b, access.mask) as number:
+            other = b.load(element(b, wanted, number, 4), "i32", 4)
+            other = b.binary("and", other, b.const(LANES - 1, 32), "i32")
+            value = b.load(element(b, words, other, 4), "i32", 4)
+            b.store(value, element(b, found, number, 4), "i32", 4)
+        with b.raw():
+            return b.load(found, kind, 64)
+
+    def _varying(self, vector: str) -> str:
+        return self._lanes.name(Value(vector, varying=True))
