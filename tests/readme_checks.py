@@ -147,7 +147,7 @@ ROWS |= {
     "A result through a pointer to const": lambda bench: bench.build(
         operands=[cd.InOut("x", "f32", [n]), Y, COUNT]
     ),
-    "A name that is no identifier": lambda bench: bench.kernel("my.kernel"),
+    "A name that is not an identifier": lambda bench: bench.kernel("my.kernel"),
     "Two kernels of one name, as of two packages": lambda bench: cd.build(
         [bench.kernel(), bench.kernel(block=32)], ["cpu"]
     ),
@@ -183,7 +183,7 @@ ROWS |= {
     "PTX of a later CUDA release than ptxas": lambda bench: bench.given(
         bench.ptx("sm_80").replace(".version 9.0", ".version 99.0")
     ),
-    "A compiler that is none": lambda bench: bench.kernel().on("cpu", compiler="gcc")(
+    "An unknown compiler": lambda bench: bench.kernel().on("cpu", compiler="gcc")(
         numpy.zeros(4, numpy.float32)
     ),
     "PTX for another GPU": lambda bench: bench.given(bench.ptx("sm_90")),
@@ -408,7 +408,7 @@ def _both(bench: Bench) -> None:
     assert program.twice(numpy.ones(3, numpy.float32)).tolist() == [2, 2, 2]
 
 
-@row("A chart under a name that is none of a chart")
+@row("A chart with the name of another kind of file")
 def _chart(_: Bench) -> None:
     check_plot(Path("times.jpg"))
 
@@ -496,8 +496,8 @@ def _meta(_: Bench) -> None:
 WHOLE = torch.zeros(16)
 ROWS |= {
     "A PyTorch model in training mode": _trained,
-    "An operator of PyTorch's that writes into its arguments": lambda _: _compile(_scaled),
-    "A way of a PyTorch model that depends on its data": lambda _: _compile(
+    "A PyTorch operator that writes into its arguments": lambda _: _compile(_scaled),
+    "A branch of a PyTorch model that depends on its data": lambda _: _compile(
         lambda _, x: x if x.sum() > 0 else -x
     ),
     "Complex or packed numbers as an argument": lambda _: _compile(
@@ -508,7 +508,7 @@ ROWS |= {
     ),
     "Weights on the device meta": _meta,
     "A PyTorch model that changes its argument": lambda _: _compile(lambda _, x: x.add_(1)),
-    "State of a PyTorch model that is no buffer": lambda _: _compile(_counted),
+    "State of a PyTorch model that is not a buffer": lambda _: _compile(_counted),
     "A buffer that changes and shares memory with another": lambda _: _compile(
         lambda model, x: model.part.add_(x) + model.whole.sum(), part=WHOLE[:8], whole=WHOLE
     ),

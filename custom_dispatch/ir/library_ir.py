@@ -104,7 +104,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
         if kernel.cluster is not None and prod(kernel.cluster) > 1:
             raise UnsupportedInstructionError(
                 f"Kernel `{kernel.name}` is launched in clusters of {kernel.cluster} blocks.",
-                expected="blocks that know nothing of each other: on the CPU each runs by itself",
+                expected="independent blocks: on the CPU each runs alone",
                 next_step="give the clusters to an implementation for a GPU alone, "
                 'implementations={"cuda:sm_90": cd.Implementation(cluster=...)}, or the CPU one of '
                 "its own.",

@@ -314,7 +314,7 @@ def _check_rules(
     for named in rules:
         if not is_one_of(named, names):
             raise DeclarationError(
-                f"Choice `{name}`: a rule is for {shown(named)}, which is none of its kernels.",
+                f"Choice `{name}`: a rule is for {shown(named)}, which is not one of its kernels.",
                 expected=f"names of its kernels: {', '.join(names)}",
                 next_step="correct the name.",
             )

@@ -140,7 +140,7 @@ def _contradiction(measured: Sequence[Measured]) -> tuple[str, str] | None:
         timed = {name for sizes in item.sizes for name in sizes.seconds}
         if unknown := sorted(timed - set(item.digests)):
             return (
-                f"times `{unknown[0]}` {on}, and does not say of which source",
+                f"times `{unknown[0]}` {on}, and does not say from which source",
                 "a digest for each kernel that was timed",
             )
     return None

@@ -230,7 +230,7 @@ def test_types_that_modules_do_not_have(value: Any, dtype: str) -> None:
     if dtype.startswith("key"):
         drawn = refusal(ModelError, lambda x: norm(x) + jax.random.normal(value), X, replace=[NORM])
         assert drawn == (
-            f"The function holds an array of {dtype}, which is none of numpy's types.\n"
+            f"The function holds an array of {dtype}, which is not a type of numpy.\n"
             "  expected: arrays of numbers\n"
             "  next step: make it in the function, from numbers: jax.random.wrap_key_data."
         )

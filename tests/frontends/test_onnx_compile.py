@@ -352,7 +352,7 @@ def test_a_type_that_nobody_knows_is_named_with_its_node() -> None:
     model = model_of(nodes, {"x": ["n"]}, {"y": ["n"]})
     model.graph.input.append(value("shape", ["r"], TensorProto.INT64))
     assert refusal(ModelError, model, simple_mul) == (
-        "Node `reshape` (Reshape): nobody knows the rank of its result `t`.\n"
+        "Node `reshape` (Reshape): the rank of its result `t` is not known.\n"
         "  expected: a node whose results' types follow from its inputs'\n"
         "  next step: say the type in the model: graph.value_info.append("
         'onnx.helper.make_tensor_value_info("t", ...)).'
@@ -379,7 +379,7 @@ def test_inputs_that_no_array_fits_are_named(shape: Any, kind: int, said: str) -
         (
             helper.make_node("Div", ["a", "a"], ["b"], "quotient"),
             (TensorProto.UINT8, TensorProto.UINT8),
-            "Node `quotient` (Div) is on uint8, which IREE takes for signed numbers.\n"
+            "Node `quotient` (Div) is on uint8, which IREE treats as signed numbers.\n"
             "  expected: signed integers, or floats\n"
             "  next step: insert a Cast to INT64 before it, and one back.",
         ),
@@ -387,7 +387,7 @@ def test_inputs_that_no_array_fits_are_named(shape: Any, kind: int, said: str) -
             (
                 helper.make_node(name, ["a"] * count, ["b"], "it"),
                 (TensorProto.UINT8, kind),
-                f"Node `it` ({name}) is on uint8, which IREE takes for signed numbers.\n"
+                f"Node `it` ({name}) is on uint8, which IREE treats as signed numbers.\n"
                 "  expected: signed integers, or floats\n"
                 "  next step: insert a Cast to INT64 before it, and one back.",
             )

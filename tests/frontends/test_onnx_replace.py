@@ -275,7 +275,7 @@ BRANCH = node(
         ),
         (
             {"inputs": {"weight": ["unknown"]}},
-            "Kernel `row_layer_norm`: nobody knows whether `x`.shape[2] and `weight`.shape[0] "
+            "Kernel `row_layer_norm`: it is not known whether `x`.shape[2] and `weight`.shape[0] "
             "disagree on dim columns: 8 and unknown",
         ),
         (

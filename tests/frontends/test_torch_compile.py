@@ -468,7 +468,9 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
         ModelError, Calls(lambda x: torch.dropout(multiply(x, x), 0.5, True)), x
     )
     message = refusal(ModelError, Calls(lambda x: multiply(x, x[: int(x[0])])), x)
-    assert message.startswith("Sizes or ways of the model depend on its data at test_torch_compile")
+    assert message.startswith(
+        "Sizes or branches of the model depend on its data at test_torch_compile"
+    )
 
 
 def test_an_exported_program_of_the_users_stays_as_it_was() -> None:

@@ -74,7 +74,7 @@ def test_sizes_and_ways_that_depend_on_data() -> None:
         "  next step: compute on all elements (torch.where), or take that part out of the model:\n"
     )
     assert refusal(lambda x: multiply(x[x > 0], x[x > 0]), X).startswith(
-        "Sizes or ways of the model depend on its data at test_torch_refusals.py: those of "
+        "Sizes or branches of the model depend on its data at test_torch_refusals.py: those of "
         f"aten.index.Tensor.\n{said}"
     )
     for model in (
@@ -82,7 +82,7 @@ def test_sizes_and_ways_that_depend_on_data() -> None:
         lambda x: multiply(x, x) if x.sum() > 0 else x,
     ):
         assert refusal(model, X).startswith(
-            f"Sizes or ways of the model depend on its data at test_torch_refusals.py.\n{said}"
+            f"Sizes or branches of the model depend on its data at test_torch_refusals.py.\n{said}"
         )
 
 

@@ -305,7 +305,7 @@ def test_what_the_next_call_needs_is_refused_unless_it_is_a_tensor_that_is_writt
 ) -> None:
     model = holding(function)
     before = contents(model)
-    assert refusal(model).startswith(f"The model sets `self.{name}` while it runs, which is no")
+    assert refusal(model).startswith(f"While it runs, the model sets `self.{name}`, which is not")
     assert contents(model) == before
 
 
@@ -402,7 +402,7 @@ def test_a_tensor_that_is_set_and_no_buffer_is_refused() -> None:
     model = Model(function)
     model.last = torch.zeros(SIZE)
     assert refusal(model) == (
-        "The model sets `self.last` while it runs, which is no buffer: PyTorch would forget that.\n"
+        "While it runs, the model sets `self.last`, which is not a buffer.\n"
         "  expected: a buffer, whose changes a module keeps between calls\n"
         "  next step: make it one: self.register_buffer(name, tensor); or return the new value "
         "instead. What the first call alone sets is there if the model is called before."

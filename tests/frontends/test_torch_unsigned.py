@@ -43,7 +43,7 @@ def check(function: Function) -> None:
 )
 def test_what_would_be_wrong_is_refused(function: Function) -> None:
     with pytest.raises(
-        ModelError, match=r"with torch\.uint8, which IREE takes for signed"
+        ModelError, match=r"with torch\.uint8, which IREE treats as signed"
     ) as caught:
         check(function)
     assert caught.value.next_step.startswith("convert the tensor first: x.to(torch.int32)")

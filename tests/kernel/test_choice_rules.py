@@ -139,7 +139,9 @@ def test_another_choices_table_counts_for_the_same_kernels(choice: cd.Choice) ->
 
 
 def test_rules_are_for_kernels_of_the_choice() -> None:
-    with pytest.raises(DeclarationError, match="a rule is for 'b', which is none of its kernels"):
+    with pytest.raises(
+        DeclarationError, match="a rule is for 'b', which is not one of its kernels"
+    ):
         cd.Choice("k", [kernel("a")], rules={"b": [m > 1]})
     with pytest.raises(DeclarationError, match="requires"):
         cd.Choice("k", [kernel("a")], rules={"a": [True]})  # type: ignore[list-item]

@@ -173,7 +173,7 @@ def test_each_result_is_one_line_of_the_table() -> None:
         ),
         (
             (replace(BOTH, digests={"a": "0"}),),
-            "times `b` on cuda:sm_90a, and does not say of which source",
+            "times `b` on cuda:sm_90a, and does not say from which source",
             "a digest for each kernel that was timed",
         ),
     ],

@@ -43,7 +43,7 @@ def call(how: int) -> None:
 
 INSIDE = ("an access inside of it", "compare the index with the size before the access")
 BARRIER = (
-    "a barrier between accesses of different threads of which one writes",
+    "a barrier between accesses of different threads if one of them writes",
     "put __syncthreads() between them (__syncwarp() for lanes of a warp), or use atomics",
 )
 DIVISOR = (
@@ -118,7 +118,7 @@ FOUND = {
         "reads 4 bytes at address 0x0, which is in none of its operands and variables, "
         + at(21, "ld.f32", 0),
         "an address that was computed from an operand or a variable",
-        "look for a null pointer, or one that was read from memory nobody wrote",
+        "look for a null pointer, or one that was read from uninitialised memory",
     ),
     10: (
         f"reads byte 0 of {TILE} before anyone wrote it, " + at(22, LOAD, 0),

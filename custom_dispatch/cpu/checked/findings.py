@@ -95,7 +95,7 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         "kernel `{kernel}` {verb} {size} bytes at address {address}, which is in none of its "
         f"operands and variables, {_WHERE}",
         "an address that was computed from an operand or a variable",
-        "look for a null pointer, or one that was read from memory nobody wrote",
+        "look for a null pointer, or one that was read from uninitialised memory",
     ),
     Finding.UNINITIALISED: (
         f"kernel `{{kernel}}` reads byte {{offset}} of {{object}} before anyone wrote it, {_WHERE}",
@@ -106,7 +106,7 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
         "kernel `{kernel}` has a race for byte {offset} of {object}: thread {thread} {verb} it at "
         "{place}, and thread {other thread} {other verb} it at {other place}, in no order, block "
         "{block}",
-        "a barrier between accesses of different threads of which one writes",
+        "a barrier between accesses of different threads if one of them writes",
         "put __syncthreads() between them (__syncwarp() for lanes of a warp), or use atomics",
     ),
     Finding.TRAP: (

@@ -150,7 +150,7 @@ def _spec(item: Any) -> Any:
         array = jax.numpy.asarray(item)
     except Exception as error:  # whatever JAX and numpy raise of what they cannot read
         raise ModelError(
-            f"An argument of the function is {shown(item)}, of which JAX makes no array.",
+            f"An argument of the function is {shown(item)}, which JAX cannot make an array of.",
             expected="an array, a number, or a jax.ShapeDtypeStruct",
             next_step="pass one.",
         ) from error
@@ -266,7 +266,7 @@ class _Held:
         kind = getattr(value, "dtype", numpy.dtype(object))
         if jax.dtypes.issubdtype(kind, jax.dtypes.extended):
             raise ModelError(
-                f"The function holds an array of {kind}, which is none of numpy's types.",
+                f"The function holds an array of {kind}, which is not a type of numpy.",
                 expected="arrays of numbers",
                 next_step="make it in the function, from numbers: jax.random.wrap_key_data.",
             )

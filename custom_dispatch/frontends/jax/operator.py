@@ -122,8 +122,8 @@ def _array(kernel: Kernel, operand: Buffer, value: Any) -> Any:
         return jax.numpy.asarray(value)
     except Exception as error:  # whatever JAX and numpy raise of what they cannot read
         raise CallError(
-            f"Operand `{operand.name}` of `{kernel.name}` is {shown(value)}, of which JAX makes no "
-            "array.",
+            f"Operand `{operand.name}` of `{kernel.name}` is {shown(value)}, which JAX cannot make "
+            "an array of.",
             expected=f"an array of {operand.dtype}",
             next_step="pass one.",
         ) from error

@@ -137,7 +137,7 @@ def infer_types(graph: Graph, nodes: Nodes) -> Graph:
     Raises
     ------
     ModelError
-        The model is not valid, or nobody knows a type in it.
+        The model is not valid, or a type in it is not known.
     LinkError
         A kernel's node has inputs that do not fit.
     """
@@ -245,8 +245,8 @@ def _check_types(graph: onnx.GraphProto, known: Mapping[str, onnx.TypeProto] | N
             kind = tensor_type(said)
             if kind is None or kind.shape is None:
                 raise ModelError(
-                    f"{label_of(node)}: nobody knows the "
-                    f"{'type' if kind is None else 'rank'} of its result `{name}`.",
+                    f"{label_of(node)}: the {'type' if kind is None else 'rank'} of its result "
+                    f"`{name}` is not known.",
                     expected="a node whose results' types follow from its inputs'",
                     next_step="say the type in the model: graph.value_info.append("
                     f'onnx.helper.make_tensor_value_info("{name}", ...)).',

@@ -153,7 +153,7 @@ class _Work:
                 continue
             kind = self._types.get(name)
             if kind is None or kind.shape is None:
-                return f"nobody knows the type of `{name}`"
+                return f"the type of `{name}` is not known"
             if kind.element != onnx_type(operand.dtype):
                 return (
                     f"`{name}` is {type_name(kind.element)}, and `{operand.name}` {operand.dtype}"

@@ -48,7 +48,7 @@ def certain_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict
     Raises
     ------
     CallError
-        The shapes do not fit the declaration, or nobody knows whether they do.
+        The shapes do not fit the declaration, or it is not known whether they do.
     """
     found = inferred_shapes(kernel, shapes)
     _InferredShapes(kernel, shapes, certain=True)
@@ -80,7 +80,7 @@ class _InferredShapes(SymbolicShapes[Size]):
         if isinstance(known, int) and isinstance(found, int) and known != found:
             raise self._refusal(f"{problem}: {known} and {found}")
         if self._certain and (known is None or known != found):
-            raise self._refusal(f"nobody knows whether {problem}: {both}")
+            raise self._refusal(f"it is not known whether {problem}: {both}")
         if isinstance(known, int) or found is None:
             return known
         return found if isinstance(found, int) or known is None else known
@@ -116,7 +116,9 @@ class _InferredShapes(SymbolicShapes[Size]):
     def _require(self, condition: Condition) -> None:
         holds = self._holds(condition)
         if holds is None and self._certain and not self._is_multiple_of_itself(condition):
-            raise CallError(f"nobody knows whether {condition}, which the kernel requires, holds")
+            raise CallError(
+                f"it is not known whether {condition}, which the kernel requires, holds"
+            )
         if holds is False:
             numbers = {name: size for name, size in self.dims.items() if isinstance(size, int)}
             raise CallError(

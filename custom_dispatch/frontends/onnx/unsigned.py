@@ -53,7 +53,7 @@ def _check(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
         bare = node.op_type == "MatMulInteger" and len(node.input) == _TWO_OPERANDS
         if (node.op_type in _WRONG or bare) and _kind(given) == "u":
             raise ModelError(
-                f"{label_of(node)} is on {type_name(given)}, which IREE takes for signed numbers.",
+                f"{label_of(node)} is on {type_name(given)}, which IREE treats as signed numbers.",
                 expected="signed integers, or floats",
                 next_step="insert a Cast to INT64 before it, and one back.",
             )

@@ -130,7 +130,7 @@ def export(
     if changes and not _is_same_again(program, changes, attempt):
         found = ", ".join(f"`{change.name}`" for change in changes[:_MOST_NAMES])
         raise ModelError(
-            f"The model sets {found} while it runs, which is no buffer: PyTorch would forget that.",
+            f"While it runs, the model sets {found}, which is not a buffer.",
             expected="a buffer, whose changes a module keeps between calls",
             next_step="make it one: self.register_buffer(name, tensor); or return the new "
             "value instead. What the first call alone sets is there if the model is called before.",

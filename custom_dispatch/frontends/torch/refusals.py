@@ -171,7 +171,7 @@ def _check_tensor(what: str, tensor: torch.Tensor) -> None:
 
 def _data_dependent(place: str, what: str, log: str) -> ModelError:
     return ModelError(
-        f"Sizes or ways of the model depend on its data{place}{what}.",
+        f"Sizes or branches of the model depend on its data{place}{what}.",
         expected="sizes that follow from those of the arguments, as with a mask in place of a "
         "selection",
         next_step="compute on all elements (torch.where), or take that part out of the model:",

@@ -227,7 +227,7 @@ class Reader:
             raise wrong(
                 pattern.kernel,
                 f"has a function with {len(outputs)} results"
-                + ("" if len(outputs) != len(wanted) else ", of which one is none of its own"),
+                + ("" if len(outputs) != len(wanted) else ", one of which it does not compute"),
                 f"{len(wanted)}: {', '.join(operand.name for operand in wanted)}",
             )
         found = tuple(item for item in outputs if isinstance(item, Call))

@@ -41,7 +41,7 @@ def check_unsigned(program: torch.export.ExportedProgram) -> None:
         if _is_wrong(name, str(target._overloadname), given, gives):
             kind = next(dtype for dtype in (*given, *gives) if dtype in _UNSIGNED)
             raise ModelError(
-                f"{place_of(node)} computes `{name}` with {kind}, which IREE takes for signed "
+                f"{place_of(node)} computes `{name}` with {kind}, which IREE treats as signed "
                 "numbers.",
                 expected="signed integers or floats in what is computed",
                 next_step="convert the tensor first: x.to(torch.int32), or x.float().",
