@@ -97,6 +97,23 @@ __global__ void strided(float* y, const float4* x, const float2* z, int n) {
   y[threadIdx.x] = sum + i;
 }
 
+__global__ void detours(int* y, const int* x, int n, int threads) {
+  int t = threadIdx.x, v = x[t];
+  if (v & 1) {  // all three end at one place
+    v += x[(t + 1) % threads];
+    if (v & 2) {
+      v += x[(t + 2) % threads];
+      if (v & 4) v += x[(t + 3) % threads];
+    }
+  }
+  for (int i = 0; i < v % 9; ++i)
+    if ((i ^ t) & 1) v += x[(t + i) % threads];
+  if (v % 3)
+    for (int i = 0; i < n; ++i)
+      if (v & 1 << i) v += x[(t + i) % threads];
+  y[t] = v;
+}
+
 __global__ void meetings(int* y, const int* x) {
   int t = threadIdx.x, v = x[t];
   unsigned odd = __ballot_sync(0xffffffffu, v & 1);
@@ -205,6 +222,32 @@ def _meetings() -> tuple[Launch, list[np.ndarray]]:
     return Launch("meetings", [np.zeros_like(x), x], [0]), [want]
 
 
+def _detours() -> tuple[Launch, list[np.ndarray]]:
+    threads, n = 70, 5
+    x = np.random.default_rng(6).integers(0, 50, threads, np.int32)
+    want = np.zeros_like(x)
+    for t in range(threads):
+        v = int(x[t])
+        if v & 1:
+            v += x[(t + 1) % threads]
+            if v & 2:
+                v += x[(t + 2) % threads]
+                if v & 4:
+                    v += x[(t + 3) % threads]
+        i = 0
+        while i < v % 9:
+            if (i ^ t) & 1:
+                v += x[(t + i) % threads]
+            i += 1
+        if v % 3:
+            for i in range(n):
+                if v & 1 << i:
+                    v += x[(t + i) % threads]
+        want[t] = v
+    arrays = [np.zeros_like(x), x]
+    return Launch("detours", arrays, [0], [n, threads], (threads, 1, 1)), [want]
+
+
 def _cases() -> list[tuple[Launch, list[np.ndarray]]]:
     blocks = [(32, 2, 1), (16, 3, 1), (8, 4, 2), (4, 5, 3), (7, 5, 3), (1, 40, 1), (3, 1, 11)]
     return [
@@ -215,6 +258,7 @@ def _cases() -> list[tuple[Launch, list[np.ndarray]]]:
         *(_backwards(threads) for threads in (4, 31, 40)),
         _strided(),
         _meetings(),
+        _detours(),
     ]
 
 
@@ -381,3 +425,26 @@ def test_what_waiting_lanes_still_read_is_blended() -> None:
     nothing = find_divergence(graph, live, set())
     assert nothing is not None
     assert not nothing.stops
+
+
+def test_what_some_lanes_pass_over_needs_no_note_of_who_waits() -> None:
+    body = """
+    setp.lt.u32 %p1, %r1, 5;
+    @%p1 bra END;
+    setp.lt.u32 %p2, %r1, 3;
+    @%p2 bra END;
+    BAR
+    add.u32 %r2, %r2, %r1;
+    END:
+    st.global.u32 [%rd1], %r2;
+    """
+    head = f"{HEADER}.visible .entry k() {{\n.reg .b32 %r<5>; .reg .pred %p<3>; .reg .b64 %rd<2>;\n"
+    for barrier, detours in (("", {0: 3, 1: 3}), ("bar.sync 0;", {})):
+        text = head + body.replace("BAR", barrier) + "ret;\n}\n"
+        graph = build_graph(read_module(text).entries[0])
+        found = find_divergence(graph, dict(enumerate(live_before(graph))), {0, 1})
+        assert found is not None
+        assert found.detours == detours
+        assert bool(found.stops) == bool(barrier)
+        assert found.blended[2] == {"%r2", "%rd1"}
+        assert found.together & {0, 1, 2, 3} == {0, 3}

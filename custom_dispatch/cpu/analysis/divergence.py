@@ -5,14 +5,18 @@ earliest block, while the others wait where they are. Lanes so meet again at the
 post-dominator at the latest, if the blocks between are numbered below it, as they are in what nvcc
 writes. PTX promises no order (PTX ISA 9.0, section 3.1); this one is what a GPU without independent
 thread scheduling would do.
+
+Most branches only have some lanes pass over a few blocks, as `if` without `else` does. While the
+others run these, it need not be noted who waits: those that were active before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.graph import Graph
+from custom_dispatch.cpu.threads.suspension import is_barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,16 @@ class Divergence:
         The blocks at which lanes may wait.
     together
         The blocks that all lanes run together that have not ended.
+    detours
+        By the block whose branch some lanes pass the following blocks with, the block where they
+        wait for the others: those come there and nowhere else, and wait at no barrier before.
     """
 
     waiting: tuple[frozenset[int], ...]
     blended: tuple[frozenset[str], ...]
     stops: frozenset[int]
     together: frozenset[int]
+    detours: Mapping[int, int]
 
 
 def exit_blocks(graph: Graph) -> frozenset[int]:
@@ -94,6 +102,7 @@ def find_divergence(
     blended: list[set[str]] = [set() for _ in range(count)]
     stops: set[int] = set()
     regions: list[set[int]] = []
+    detours = _detours(graph, exits, sorted(divergent))
     for index in sorted(divergent):
         targets = successors[index]
         if len(targets) < 2:
@@ -103,7 +112,6 @@ def find_divergence(
         region = set().union(*ways)
         if meet is None or any(block >= meet for block in region):
             return None
-        stops.update(targets)
         regions.append(region)
         for way, blocks in enumerate(ways):
             others = set().union(*(w for i, w in enumerate(ways) if i != way))
@@ -112,6 +120,9 @@ def find_divergence(
             needed = set[str]().union(*(live[other] for other in others))
             for block in blocks:
                 blended[block] |= needed
+        if index in detours:
+            continue
+        stops.update(targets)
         for block in region | {index}:
             waiting[block] |= region | {meet}
     _add_stops(successors, waiting, stops)
@@ -120,7 +131,44 @@ def find_divergence(
         tuple(frozenset(names) for names in blended),
         frozenset(stops),
         frozenset(range(count)).difference(*regions),
+        detours,
     )
+
+
+def _detours(graph: Graph, exits: frozenset[int], divergent: Sequence[int]) -> dict[int, int]:
+    blocks, before = graph.blocks, _predecessors(graph)
+    found: dict[int, int] = {}
+
+    def stays(block: int, start: int, meet: int) -> bool:
+        """Whether lanes come to a block from the start, go to where they meet, and are together."""
+        after = blocks[block].successors
+        return (
+            bool(after)
+            and start < min(after)
+            and max(after) <= meet
+            and all(start <= other < meet for other in before[block])
+            and (block not in divergent or found.get(block, meet + 1) <= meet)
+            and not any(map(is_barrier, blocks[block].instructions))
+        )
+
+    for index in reversed(divergent):  # inner ones first
+        following, meet = index + 1, max(blocks[index].successors)
+        if (
+            sorted(blocks[index].successors) == [following, meet]
+            and meet not in exits
+            and all(stays(block, index, meet) for block in range(following, meet))
+        ):
+            found[index] = meet
+    return found
+
+
+def _predecessors(graph: Graph) -> list[list[int]]:
+    """The blocks that lead to each."""
+    before: list[list[int]] = [[] for _ in graph.blocks]
+    for index, block in enumerate(graph.blocks):
+        for target in block.successors:
+            before[target].append(index)
+    return before
 
 
 def reachable(graph: Graph, start: int) -> set[int]:
@@ -130,11 +178,7 @@ def reachable(graph: Graph, start: int) -> set[int]:
 
 def loop_through(graph: Graph, index: int) -> set[int]:
     """The blocks of all loops that a block is part of."""
-    before: list[list[int]] = [[] for _ in graph.blocks]
-    for block, found in enumerate(graph.blocks):
-        for target in found.successors:
-            before[target].append(block)
-    leads_here = _reachable([tuple(found) for found in before], index, None)
+    leads_here = _reachable([tuple(found) for found in _predecessors(graph)], index, None)
     ways = [reachable(graph, target) for target in graph.blocks[index].successors]
     return leads_here & set().union(*ways) if ways else set()
 

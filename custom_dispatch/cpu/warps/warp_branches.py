@@ -37,6 +37,11 @@ class WarpBranches:
         """Where the bits of the active lanes are, and of those that have not ended."""
         self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
         self._searches: dict[tuple[int, ...], str] = {}
+        detours = sorted(plan.divergence.detours.items(), reverse=True)
+        self._detours = {meet: start for start, meet in detours}
+        """Where the outermost detour begins that ends at a block."""
+        self._before: dict[int, str] = {}
+        """The active lanes, as bits, where a detour begins."""
 
     def begin(self, index: int) -> None:
         """Begin a block, and activate the lanes that come to it."""
@@ -71,6 +76,8 @@ class WarpBranches:
     def leave(self, index: int, block: Block) -> None:
         """The branch at a block's end, or the way into the next."""
         branch = block.branch
+        if index in self._plan.divergence.detours:
+            self._before[index] = self._frame.access.mask
         if branch is None:
             self.go(index, index + 1 if block.falls_through else None)
             return
@@ -156,6 +163,9 @@ class WarpBranches:
             for stop in waiting:
                 if index < stop < target:
                     self._let_pass(stop, target)
+            start = self._detours.get(target, index)
+            if self._plan.final and start < index < target:
+                b.store(self._before[start], self.active, "i32", 4)
             b.branch(self._label(target))
 
     def _label(self, target: int) -> str:
@@ -206,6 +216,9 @@ class WarpBranches:
             with b.raw():
                 b.branch(STOPPED)  # found just now: the next pass knows it
             return
+        if index in self._plan.divergence.detours:
+            self._detour(index, next(mask for target, mask in going if target == index + 1))
+            return
         waiting = sorted(self._plan.divergence.waiting[index])
         with b.raw():
             for mask in ending:
@@ -224,6 +237,18 @@ class WarpBranches:
                 held = b.load(place, "i32", 4)
                 b.store(b.binary("or", held, mask, "i32"), place, "i32", 4)
             self._next(sorted({*waiting, *targets}))
+
+    def _detour(self, index: int, there: str) -> None:
+        """Some lanes run the next blocks, if there are any; the others stay where they are."""
+        b = self._b
+        some, none = b.fresh_label("some"), b.fresh_label("none")
+        with b.raw():
+            b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), some, none)
+            b.block(some)
+            b.store(there, self.active, "i32", 4)
+            b.branch(f"b{index + 1}")
+            b.block(none)
+        self.go(index, self._plan.divergence.detours[index])
 
     def _go_if_any(self, index: int, target: int, masks: list[str]) -> None:
         """Lanes that do not end go on, if there are any."""

@@ -104,7 +104,7 @@ def _first_plan(
         lasting=kept & written_once(graph),
         live_after=after,
         divergent=frozenset(),
-        divergence=Divergence((), (), frozenset(), frozenset()),
+        divergence=Divergence((), (), frozenset(), frozenset(), {}),
         exits=exit_blocks(graph),
         whole=frozenset(),
         reached=frozenset({0}),
