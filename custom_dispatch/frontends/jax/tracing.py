@@ -28,6 +28,7 @@ from custom_dispatch.frontends.patterns.function import Computes
 from custom_dispatch.frontends.patterns.matching import Matcher
 from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.patterns.state import Match, Miss
+from custom_dispatch.frontends.patterns.text import tensors_of
 from custom_dispatch.frontends.symbols import functions_of, is_public
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
@@ -77,9 +78,7 @@ class TracedExamples:
         self.pattern = pattern
         self._context = module.context
         self._known: dict[tuple[Computes, _Sizes], Example | DeclarationError] = {}
-        self._batched = any(
-            isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
-        )
+        self._batched = pattern.kernel.has_leading_dims
         start = 1 if self._batched else None
         # Tracing takes long, and of all the kernels that ship most are for other types and sizes.
         self._computes = pattern.computes
@@ -319,40 +318,17 @@ class TracedExamples:
         )
 
 
-def _floats_of(pattern: Pattern) -> set[str]:
-    """The floating-point types of what a kernel has to be given."""
-    return {
-        item.dtype.name
-        for item in pattern.kernel.inputs
-        if isinstance(item, Buffer) and item.dtype.name in _FLOATS and not item.optional
-    }
-
-
-def _sizes_of(pattern: Pattern) -> set[int]:
-    """The sizes that a kernel's operands have in any case, but for single elements."""
-    return {
-        evaluate(size, {})
-        for item in pattern.kernel.inputs
-        if isinstance(item, Buffer) and not item.optional
-        for size in item.shape
-        if not dims_of(size)
-    } - {1}
-
-
 def _may_be_in(pattern: Pattern, module: ir.Module) -> bool:
     """Whether a model has tensors of the types and sizes of a kernel's operands at all."""
-    kinds = {result.type for op in operations_of(module) for result in op.results}
-    kinds |= {
-        argument.type
-        for op in functions_of(module)
-        for region in op.regions
-        for block in region.blocks
-        for argument in block.arguments
-    }
-    tensors = [kind for kind in kinds if isinstance(kind, ir.RankedTensorType)]
+    tensors = tensors_of(module)
     elements = {str(kind.element_type) for kind in tensors}
-    sizes = {size for kind in tensors for size in kind.shape}
-    return _floats_of(pattern) <= elements and _sizes_of(pattern) <= sizes
+    sizes = {1, *(size for kind in tensors for size in kind.shape)}
+    return all(
+        (item.dtype.name not in _FLOATS or item.dtype.name in elements)
+        and all(dims_of(size) or evaluate(size, {}) in sizes for size in item.shape)
+        for item in pattern.kernel.inputs
+        if isinstance(item, Buffer) and not item.optional
+    )
 
 
 def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:

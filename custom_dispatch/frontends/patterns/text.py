@@ -33,7 +33,7 @@ class Texts:
     def __init__(self, module: ir.Module, names: Collection[str]) -> None:
         self._context = module.context
         self._names = frozenset(names)
-        kinds = _tensors_of(module)
+        kinds = tensors_of(module)
         self._elements = {str(kind.element_type) for kind in kinds}
         self._sizes = {str(size) for kind in kinds for size in kind.shape}
         self._parsed: dict[str, ir.Module] = {}
@@ -55,7 +55,7 @@ class Texts:
         )
 
 
-def _tensors_of(module: ir.Module) -> list[ir.RankedTensorType]:
+def tensors_of(module: ir.Module) -> list[ir.RankedTensorType]:
     """The types of what a model's operations take and give, in any dialect."""
     kinds = {value.type for op in operations_of(module) for value in (*op.operands, *op.results)}
     found = [builtin_type(kind) for kind in kinds]

@@ -34,7 +34,6 @@ from custom_dispatch.frontends.torch.operator import operator_of
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern
 from custom_dispatch.frontends.torch.traced import Traced
 from custom_dispatch.frontends.torch.tracing import trace, variants
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
@@ -146,9 +145,7 @@ class _Work:
             The pattern for each kernel of one signature: places are compared with the first.
         """
         pattern = group[0]
-        batched = any(
-            isinstance(item, Buffer) and item.batched for item in pattern.kernel.arguments
-        )
+        batched = pattern.kernel.has_leading_dims
         found: list[Found[Match]] = []
         if not pattern.required and not self._may_have(pattern.kernel):
             return found
@@ -167,11 +164,10 @@ class _Work:
                 there = {str(node.target) for node in self._graph.nodes}
                 self._misses.compare(pattern.item.name, {*map(str, first.targets)}, there)
             output = pattern.kernel.outputs[first.roots[0]]
-            more = output.batched
             for node in self._matcher.candidates(first.root.target):
                 leading = start
                 tensor = tensor_of(node)
-                if batched and more and tensor is not None:
+                if output.batched and tensor is not None:
                     leading = tensor.dim() - output.least_rank
                 if leading not in traced:
                     traced[leading] = _trace_or_none(pattern, function, names, leading)
@@ -201,17 +197,16 @@ class _Work:
         wanted = kernel.outputs[0]
         dtype = torch_dtype(wanted.dtype)
         tail = wanted.shape[int(wanted.batched) :]
-        for node in self._graph.nodes:
-            tensor = tensor_of(node)
-            if tensor is None or tensor.dtype != dtype or not wanted.has_rank(tensor.dim()):
-                continue
-            sizes = tensor.shape[tensor.dim() - len(tail) :]
-            if all(
+        return any(
+            tensor.dtype == dtype
+            and wanted.has_rank(tensor.dim())
+            and all(
                 isinstance(size, torch.SymInt) or dims_of(expr) or evaluate(expr, {}) == size
-                for expr, size in zip(tail, sizes, strict=True)
-            ):
-                return True
-        return False
+                for expr, size in zip(reversed(tail), reversed(tensor.shape), strict=False)
+            )
+            for tensor in map(tensor_of, self._graph.nodes)
+            if tensor is not None
+        )
 
     def _fitting(self, match: Match, group: Sequence[Pattern]) -> list[Match]:
         """A place that computes the same, for each kernel that can stand there."""
