@@ -36,6 +36,8 @@ def check(function: Function) -> None:
         lambda x: x > x.long(),
         lambda x: x.sum(),
         lambda x: x.abs(),
+        lambda x: x.prod(),
+        lambda x: x.scatter_reduce(0, x.long() * 0, x, "amax"),
         lambda x: torch.fmod(x, 7),
         lambda x: torch.div(x, 7, rounding_mode="trunc"),
         lambda x: (x.float() * 0.9).to(torch.uint8),

@@ -15,25 +15,31 @@ _WIDENED = re.compile(
     r"(?P<typed>linalg_vector_norm|mean|mean\.dim|cumsum|cumprod)|norm\..*|std.*|mse_loss"
     r"|(native_)?(layer|group|batch|instance|rms)_norm|(adaptive_)?avg_pool.*"
     r"|cosine_similarity|lerp\..*|round\.decimals|addc(mul|div)"
-    r"|(?P<whole>(?P<quotient>floor_divide|div\.Tensor_mode)|(remainder|fmod)\.Tensor)"
+    r"|(?P<quotient>floor_divide|(div|remainder|fmod)\.Tensor.*)"
     r"|(?P<scaled>(add|sub|rsub)\..*|(?P<product>add(mm|mv|bmm|r)|baddbmm)))"
     r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
     r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
 )
 """Those that round once in 16 bits, though they take several steps: which have a type last; which
 IREE does not convert for i8, and computes rightly in 16 bits; which take factors."""
-_WITH_TENSORS = {
+WITH_TENSORS = {
     "torch.aten.floor_divide.Scalar": "torch.aten.floor_divide",
     "torch.aten.fmod.Scalar": "torch.aten.fmod.Tensor",
     "torch.aten.remainder.Scalar": "torch.aten.remainder.Tensor",
     "torch.prims.remainder": "torch.aten.remainder.Tensor",
+    **{
+        f"torch.aten.bitwise_{name}.{kind}Scalar": f"torch.aten.bitwise_{name}.Tensor"
+        for name in ("and", "or", "xor", "left_shift", "right_shift")
+        for kind in ("", "Tensor_")
+    },
 }
 """Operators with a number as those with a tensor, which holds all digits of it."""
 _ROOTS = {0.5: "torch.aten.sqrt", -0.5: "torch.aten.rsqrt"}
 """What PyTorch has for powers, but for those of f16: of -infinity, they are NaN."""
 _FMOD = ("torch.aten.fmod.Tensor", "onnx.Mod")
 _WIDE = {"f16": "f32", "bf16": "f32", "si8": "si32"}
-_TYPES = {"si8": 1, "si32": 3, "f16": 5, "f32": 6, "f64": 7, "bf16": 15}
+_TYPES = {"ui8": 0, "si8": 1, "si16": 2, "si32": 3, "si64": 4, "f16": 5, "f32": 6, "f64": 7}
+_TYPES |= {"i1": 11, "bf16": 15}
 """How the torch dialect counts its types."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _ELEMENT = re.compile(r"(?<=\],)\w+(?=>)")
@@ -50,16 +56,18 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
     """
     for op in operations_of(module):
         name = _name_of(op)
-        if name in _WITH_TENSORS:
+        if name in WITH_TENSORS:
             with ir.InsertionPoint(op), op.location:
-                op = _replaced(op, _WITH_TENSORS[name], *map(_as_tensor, op.operands))
+                element = _element(op.result.type)
+                numbers = [_as_tensor(item, element) for item in op.operands]
+                op = _replaced(op, WITH_TENSORS[name], *numbers)
             name = op.name
         match = _WIDENED.fullmatch(name) if widens else None
         if name in _FMOD and _element(op.result.type) in _FLOATS:
             _write_fmod(op)
         elif match and match["scaled"]:
             _scale(op, is_product=bool(match["product"]))
-        elif match and (not match["whole"] or _is_wide(op, is_quotient=bool(match["quotient"]))):
+        elif match and (not match["quotient"] or _is_wide(op)):
             _compute_wide(op, len(op.operands), is_typed=bool(match["typed"]))
         elif name == "torch.aten.pow.Tensor_Scalar" and widens:
             root = _ROOTS.get(as_written(op.operands[1]) or 0)
@@ -80,19 +88,20 @@ def _replaced(op: ir.Operation, name: str, *operands: Any) -> ir.Operation:
     return result.owner.operation
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: Any, element: str) -> Any:
+    """A number as a tensor; an integer as one of the integers that the result consists of."""
     kind = {"!torch.int": "si64", "!torch.float": "f64"}.get(str(value.type))
     if kind is None:
         return value
-    return create(
-        "torch.prim.NumToTensor.Scalar", ir.Type.parse(f"!torch.vtensor<[],{kind}>"), value
-    )
+    tensor = ir.Type.parse(f"!torch.vtensor<[],{kind}>")
+    number = create("torch.prim.NumToTensor.Scalar", tensor, value)
+    return _cast(number, _with(tensor, element)) if kind == "si64" and "i" in element else number
 
 
-def _is_wide(op: ir.Operation, *, is_quotient: bool) -> bool:
-    """Whether a division is of i8, or by a number that no tensor held in 16 bits."""
-    kinds = [_element(item.type) for item in (op.result, op.operands[1])]
-    return kinds[0] == "si8" or (is_quotient and kinds[1] == "f64")
+def _is_wide(op: ir.Operation) -> bool:
+    """Whether a division is of i8, or a quotient by a number that no tensor held in 16 bits."""
+    is_exact = "div" in op.name and _element(op.operands[1].type) in ("f32", "f64")
+    return _element(op.result.type) == "si8" or is_exact
 
 
 def _scale(op: ir.Operation, *, is_product: bool) -> None:

@@ -12,6 +12,7 @@ from iree.compiler.extras.fx_importer import FxImporter
 
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.arguments import check_arguments
+from custom_dispatch.frontends.corrections.torch_operators import WITH_TENSORS
 from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
@@ -50,18 +51,6 @@ _OTHER_NAMES = {
 _KINDS = {"Tensor": ("Tensor",), "Scalar": ("Scalar", "Tensor_Scalar")}
 
 
-def _of_tensors(operation: Any) -> Any:
-    """An operation with a number as one with a tensor; IREE lacks what PyTorch makes of it."""
-    return lambda x, other: operation(x, torch.full((), other, dtype=torch.result_type(x, other)))
-
-
-_WITH_NUMBERS = {
-    getattr(packet, kind): _of_tensors(packet.Tensor)
-    for name in _OTHER_NAMES.values()
-    for packet in [getattr(torch.ops.aten, name)]
-    for kind in ("Scalar", "Tensor_Scalar")
-    if name[-1] != "_" and kind in packet.overloads()
-}
 _WRONG = {
     "torch.aten.grid_sampler": torch.ops.aten.grid_sampler.default,
     "torch.aten.log_sigmoid": torch.ops.aten.log_sigmoid.default,
@@ -252,8 +241,9 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     with module.context:
         operators += {_WRONG[op.name] for op in operations_of(module, *_WRONG)}
         for op in operations_of(module, "torch.operator"):
-            parts = str(ir.StringAttr(op.attributes["name"]).value).split(".")
-            if parts[:2] == ["torch", "aten"]:
+            name = str(ir.StringAttr(op.attributes["name"]).value)
+            parts = name.split(".")
+            if parts[:2] == ["torch", "aten"] and name not in WITH_TENSORS:
                 packet = getattr(torch.ops.aten, parts[2])
                 operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
     # What the others' decompositions have in them, and PyTorch would not take apart again.
@@ -261,5 +251,4 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
     composite = torch.export.default_decompositions()
     found |= {each: composite[each] for each in composite.keys() & set(operators) - found.keys()}
-    found |= {each: _WITH_NUMBERS[each] for each in _WITH_NUMBERS.keys() & set(operators)}
     return found if any(operator in found for operator in operators) else {}

@@ -19,7 +19,8 @@ _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 _CASTS = ("_to_copy", "to", "type_as")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _WRONG = (
-    *("abs", "neg", "topk", "sort", "sum", "div", "floor_divide", "remainder", "fmod", "pow"),
+    *("abs", "neg", "topk", "sort", "sum", "prod", "scatter_reduce", "pow"),
+    *("div", "floor_divide", "remainder", "fmod"),
 )
 
 
