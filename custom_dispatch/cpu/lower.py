@@ -10,6 +10,13 @@ from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.pointers import pointer_registers
+from custom_dispatch.cpu.analysis.suspension import (
+    is_barrier,
+    is_lockstep,
+    is_warp_operation,
+    suspends,
+    words_shown,
+)
 from custom_dispatch.cpu.checked.checked_block import checked_block_function
 from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.monitor_code import monitor
@@ -25,13 +32,6 @@ from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.entry_function import entry_function
 from custom_dispatch.cpu.threads.scheduler import scheduler_function
-from custom_dispatch.cpu.threads.suspension import (
-    is_barrier,
-    is_lockstep,
-    is_warp_operation,
-    suspends,
-    words_shown,
-)
 from custom_dispatch.cpu.threads.thread_function import ThreadFunction
 from custom_dispatch.cpu.threads.vectorise import can_vectorise
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError

@@ -9,9 +9,9 @@ from cpu_harness import Launch, compile_cuda, compile_model, load_functions, mod
 from custom_dispatch.cpu.analysis.graph import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import live_after, live_before
+from custom_dispatch.cpu.analysis.suspension import is_lockstep, suspends
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.lower import lower
-from custom_dispatch.cpu.threads.suspension import is_lockstep, suspends
 from custom_dispatch.ptx import Instruction, read_module
 from custom_dispatch.toolchain.nvrtc import C_HEADERS
 

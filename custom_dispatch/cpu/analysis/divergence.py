@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.graph import Graph
-from custom_dispatch.cpu.threads.suspension import is_barrier
+from custom_dispatch.cpu.analysis.suspension import is_barrier
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
+from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.findings import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
     ANYWHERE,
@@ -39,7 +40,6 @@ from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.structure import loop, when
 from custom_dispatch.cpu.threads.barriers import LAST_COUNT
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, BlockMemory
-from custom_dispatch.cpu.threads.suspension import is_barrier
 from custom_dispatch.ptx import Address, Instruction, Integer, Operand
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.findings import Finding, find, stage
 from custom_dispatch.cpu.checked.monitor import (
     IS_ALIGNED,
@@ -24,7 +25,6 @@ from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.structure import Cell, fold, loop, when
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, BlockMemory
-from custom_dispatch.cpu.threads.suspension import is_barrier
 from custom_dispatch.ptx import Instruction
 
 

@@ -16,6 +16,7 @@ from custom_dispatch.cpu.analysis.liveness import (
     registers_in,
     writes,
 )
+from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.analysis.waits import Waits
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import FunctionBuilder
@@ -26,7 +27,6 @@ from custom_dispatch.cpu.threads.block_memory import (
     IN_WARP,
     BlockMemory,
 )
-from custom_dispatch.cpu.threads.suspension import suspends
 from custom_dispatch.cpu.threads.thread_function import (
     THREAD,
     ThreadFunction,

@@ -15,6 +15,7 @@ from custom_dispatch.cpu.analysis.guard import find_guard
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter, find_spins
+from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.monitor import CONTEXT
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
@@ -23,7 +24,6 @@ from custom_dispatch.cpu.lowering.instruction_table import lowering_of
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.text.special_registers import Ids
 from custom_dispatch.cpu.threads.block_memory import MEMORY, BlockMemory
-from custom_dispatch.cpu.threads.suspension import suspends
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Instruction, Variable
 

@@ -31,8 +31,8 @@ from custom_dispatch.cpu.analysis.liveness import (
     written_once,
 )
 from custom_dispatch.cpu.analysis.spins import asks_memory
+from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.threads.block_memory import BlockMemory
-from custom_dispatch.cpu.threads.suspension import is_barrier
 from custom_dispatch.cpu.threads.thread_function import ThreadFunction
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.lane_values import LANES
