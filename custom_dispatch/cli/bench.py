@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "sizes",
     multiple=True,
     metavar="NAME=SIZE",
-    help="A kernel's sizes: n=1024; or a range, n=1024:268435456:x4; again for each.",
+    help="A kernel's sizes: n=1024; or a range, n=1024:268435456:x4; repeatable.",
 )
 @click.option(
     "--input",
@@ -87,9 +87,9 @@ def bench(
     """Time calls of a function of a .vmfb, or of a kernel, on random or given inputs.
 
     Operands and results stay on the device. The columns are a call through this package, the same
-    through IREE alone, and, for a kernel on a GPU, the same object launched through the CUDA
-    driver, and the kernel's own time. Results are compared with the kernel's reference and with
-    that launch first. Exit status 2 if they differ.
+    call through IREE alone and, for a kernel on a GPU, the same object launched through the CUDA
+    driver, and the kernel's own time. First, results are compared with the kernel's reference and
+    with that launch. Exit status 2 if they differ.
     """
     from secrets import randbelow
 

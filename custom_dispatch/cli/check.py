@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @target_option
 @build_options("compiler", "include_dirs")
 @device_option_for("Where they run; auto is every device here, of equal GPUs the first.")
-@timeout_option(300.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
+@timeout_option(300.0, "Abandon a kernel that takes longer for one size, in seconds.")
 @json_option
 def check(
     kernels: tuple[str, ...],
@@ -44,9 +44,9 @@ def check(
     json_path: str | None,
     how: BuildOptions,
 ) -> int:
-    """Build KERNELS for each target and validate them; then compare them with their references,
-    for several sizes, on each kind of device that is here, in a process of its own: a kernel that
-    hangs or faults is a result, too.
+    """Build KERNELS for each target and validate them. Then compare them with their references,
+    for several sizes, on each kind of device of this machine. They run in a separate process, so
+    a kernel that hangs or faults is reported like any other result.
     """
     from custom_dispatch.cli.bench import device_for
     from custom_dispatch.cli.kernels import load_members

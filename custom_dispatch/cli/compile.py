@@ -30,7 +30,7 @@ _ONNX = ".onnx"
     "-k",
     multiple=True,
     shell_complete=complete_kernels,
-    help="A module or file; again for each.",
+    help="A module or file; repeatable.",
 )
 @click.option(
     "--replace",
@@ -38,7 +38,7 @@ _ONNX = ".onnx"
     multiple=True,
     shell_complete=complete_kernels,
     help="A module or file with patterns, whose kernels are put wherever the model computes what "
-    "they do; again for each.",
+    "they do; repeatable.",
 )
 @target_option
 @build_options("objects", "compiler", "include_dirs", "image", "ptx_version")
@@ -60,9 +60,9 @@ def compile_command(
     """Link kernels into MODEL, an .mlir or .onnx file, and compile it for every target into one
     .vmfb.
 
-    Of --kernels, MODEL calls what it uses by name. --replace finds places in it: cd.Pattern and
-    cd.jax.Pattern objects for .mlir, cd.onnx.Pattern for .onnx. What was replaced, and what only
-    looks alike, is printed.
+    MODEL calls --kernels by name. --replace finds places for kernels in it, with cd.Pattern and
+    cd.jax.Pattern objects for .mlir and cd.onnx.Pattern objects for .onnx. The command prints which
+    places were replaced and which almost matched.
     """
     from custom_dispatch.cli.kernels import load_kernels
     from custom_dispatch.cli.patterns import load_patterns

@@ -100,7 +100,7 @@ class _Fish(_Words, FishComplete):
 _SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 
 
-@click.command(short_help="Print what makes a shell complete commands.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

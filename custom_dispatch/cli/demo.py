@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from custom_dispatch.runtime import Program
 
 
-@click.command(short_help="Go the whole way on two sample kernels.")
+@click.command(short_help="Build, compile and run two sample kernels.")
 @click.option(
     "--output",
     "-o",

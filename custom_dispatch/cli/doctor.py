@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from custom_dispatch.toolchain.locations import Search
 
 
-@click.command(short_help="Say what this machine can build and run.")
+@click.command(short_help="Report what this machine can build and run.")
 @json_option
 def doctor(json_path: str | None) -> int:
-    """Say what this machine can build and run, and what to do about the rest.
+    """Report what this machine can build and run, and how to fix the rest.
 
-    The exit status is 1 where something that is here cannot work, or no kernel can be built.
+    The exit status is 1 if something that is installed cannot work, or no kernel can be built.
     """
     from custom_dispatch.cli.report import show_table
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from custom_dispatch.format.manifest import Manifest
 
 
-@click.command(short_help="Say what is in a file.")
+@click.command(short_help="Show what is in a file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def inspect(file: Path, json_path: str | None) -> None:

@@ -36,13 +36,13 @@ target_option = click.option(
     metavar="TARGET",
     shell_complete=complete_targets,
     callback=lambda _context, _option, words: _split(words),
-    help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; again for each, or with commas.",
+    help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; repeat it or use commas.",
 )
 _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "objects": click.option(
         "--objects",
         type=click.Path(path_type=Path),
-        help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake wrote them) instead "
+        help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake writes them) instead "
         "of compiling.",
     ),
     "compiler": click.option(
@@ -50,7 +50,7 @@ _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["auto", "nvrtc", "nvcc"]),
         default="auto",
         show_default=True,
-        help="What compiles the sources; auto is NVRTC, and nvcc for those with code for the host.",
+        help="The compiler; auto uses NVRTC, and nvcc for sources with host code.",
     ),
     "include_dirs": click.option(
         "--include",
@@ -65,11 +65,11 @@ _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["ptx", "cubin", "fatbin"]),
         default="ptx",
         show_default=True,
-        help="PTX, which also runs on later GPUs; machine code; or both for all targets in one "
-        "file.",
+        help="PTX, which also runs on later GPUs; machine code; or one file with both for all "
+        "targets.",
     ),
     "ptx_version": click.option(
-        "--ptx-version", metavar="VERSION", help="The PTX version to need, for old drivers: 8.0."
+        "--ptx-version", metavar="VERSION", help="The PTX version to write, for old drivers: 8.0."
     ),
 }
 """The keywords of `cd.build`, as options."""
@@ -95,7 +95,7 @@ function_option = click.option(
     "--function",
     "-f",
     shell_complete=complete_functions,
-    help="The function; may be left out when there is only one.",
+    help="The function; optional if there is only one.",
 )
 
 
@@ -121,7 +121,7 @@ def device_option_for(what: str) -> Callable[[Command], Command]:
 
 _DEVICES = ("auto", "cuda", "cuda:1", "cpu")
 device_option = device_option_for(
-    "Where it runs; auto is the first GPU, if there is one that can; cuda:1 is the second."
+    "Where to run; auto is the first GPU that can run it, else the CPU; cuda:1 is the second GPU."
 )
 
 

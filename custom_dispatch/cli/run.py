@@ -21,13 +21,13 @@ from custom_dispatch.cli.told import json_file, json_option, tell
     multiple=True,
     metavar="INPUT",
     shell_complete=complete_inputs,
-    help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; again for each.",
+    help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; repeat it for each.",
 )
 @device_option
 @click.option(
     "--parameters",
     type=click.Path(path_type=Path),
-    help="The .irpa file with the weights, where it is not beside MODULE under its name.",
+    help="The .irpa file with the weights, if it is not beside MODULE with the same name.",
 )
 @click.option(
     "--output",
@@ -35,7 +35,7 @@ from custom_dispatch.cli.told import json_file, json_option, tell
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A .npy file for a result; again for each, or one .npz for all.",
+    help="A .npy file for a result; repeat it for each, or give one .npz for all.",
 )
 @json_option
 def run(
@@ -47,7 +47,7 @@ def run(
     outputs: tuple[Path, ...],
     json_path: str | None,
 ) -> None:
-    """Run a function of MODULE, a .vmfb file, and print its results: of large ones, some."""
+    """Run a function of MODULE, a .vmfb file, and print its results; large ones only in part."""
     import numpy
 
     from custom_dispatch.cli.inputs import parse_input

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 @click.group(invoke_without_command=True, short_help="Show, verify or clear the store.")
 @click.pass_context
 def store(context: click.Context) -> None:
-    """Show what was compiled before and is kept; or verify or clear it.
+    """Show, verify or clear the store of compiled code.
 
-    CUSTOM_DISPATCH_STORE names its directory, or turns it off; CUSTOM_DISPATCH_STORE_LIMIT says how
-    large it may become (500M, 2G).
+    CUSTOM_DISPATCH_STORE sets its directory, or turns it off; CUSTOM_DISPATCH_STORE_LIMIT sets its
+    maximum size (500M, 2G).
     """
     if context.invoked_subcommand is None:
         _show()

@@ -38,28 +38,28 @@ _MOST_TABLES = 8
     "--choice",
     "name",
     shell_complete=complete_choices,
-    help="The choice of KERNELS; may be left out for the only one.",
+    help="The choice of KERNELS; optional if there is only one.",
 )
 @shape_option(
-    "Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; again for others."
+    "Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; repeat it for others."
 )
 @click.option(
     "--scalar",
     "scalars",
     multiple=True,
     metavar="NAME=VALUE",
-    help="The value of a scalar that calls pass, causal=0; else it is some number. Again for each.",
+    help="The value of a scalar argument, causal=0, which is otherwise arbitrary; repeatable.",
 )
 @device_option
 @click.option(
     "--table",
     type=click.Path(path_type=Path),
-    help="Where to write; else what the choice declares, tuning=.",
+    help="The table to write, instead of the choice's tuning=.",
 )
 @plot_option("the table")
 @repetitions_option(100, "Launches that are timed of each kernel and size, at most.")
 @seconds_option(1.0, "Time for these, at most.")
-@timeout_option(60.0, "Give a kernel up that takes longer for one of the sizes, in seconds.")
+@timeout_option(60.0, "Abandon a kernel that takes longer for one size, in seconds.")
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
 @build_options("compiler", "include_dirs", "objects")
 @click.option(
@@ -94,10 +94,10 @@ def tune(
 ) -> int:
     """Measure every kernel of a cd.Choice for some sizes, and write a table beside it.
 
-    Each is built for this machine's GPU, launched with the same random inputs through the CUDA
-    driver, compared with the reference, and timed on the GPU's clock, in a process of its own. On
-    the CPU (--device cpu, or where there is no GPU) calls through IREE are timed. What spills, does
-    not fit, is wrong or fails is written down as that. From the table `cd.compile` picks kernels
+    Each kernel is built for this machine's GPU, launched through the CUDA driver with the same
+    random inputs, compared with the reference, and timed on the GPU's clock, in a separate process.
+    On the CPU (--device cpu, or without a GPU) calls through IREE are timed. The table records
+    which kernels spill, do not fit, are wrong or fail. `cd.compile` then chooses by the table,
     without a GPU. Exit status 2 if no kernel could be measured for some sizes.
     """
     from secrets import randbelow

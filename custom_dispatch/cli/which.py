@@ -29,7 +29,7 @@ def which(
 ) -> None:
     """Say which kernel of a cd.Choice, NAME, a call of some sizes takes, and why not the others.
 
-    It is decided as modules and calls decide it. Nothing is compiled, and no GPU is needed.
+    The decision is the one that modules and calls make. This compiles nothing and needs no GPU.
     """
     from custom_dispatch.cli.kernels import choice_in
     from custom_dispatch.cli.report import show_table

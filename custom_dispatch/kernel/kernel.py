@@ -62,16 +62,15 @@ class Kernel:
     Parameters
     ----------
     name
-        The name a model calls it by, and the `__global__` function's, unless `entry` is given.
+        The name by which a model calls it; also the `__global__` function's, without `entry`.
     source
         The `.cu` file, relative to the file that declares the kernel.
     operands
-        `In`, `Out`, `InOut`, `Scratch`, `Scalar` and `Struct`, in the C signature's order,
-        whatever it is.
+        `In`, `Out`, `InOut`, `Scratch`, `Scalar` and `Struct`, in the order of the C signature.
     block
-        Threads a block: one to three integers.
+        Threads in each block: one to three integers.
     grid
-        Blocks: one to three dim expressions.
+        Blocks in the grid: one to three dim expressions.
     dynamic_shared_memory
         Bytes of `extern __shared__` memory.
     include_dirs
@@ -82,41 +81,41 @@ class Kernel:
     objects
         Objects built elsewhere, by target, instead of a source: {"cuda:sm_90": "kernel.ptx"}.
     launch_bounds
-        The thread limit that the source states with `__launch_bounds__`. A block above it is
-        refused at once instead of when the PTX is read.
+        The thread limit in the source's `__launch_bounds__`. A larger block is refused when the
+        kernel is declared instead of when the PTX is read.
     max_registers
-        A limit of registers for each thread, stated in the PTX (`.maxnreg`): fewer may let more
-        blocks run at once, or spill.
+        The register limit of each thread, written into the PTX (`.maxnreg`). A low limit lets more
+        blocks run at once, or causes spills.
     cluster
-        Blocks of a cluster: one to three integers, those that the source states with
-        `__cluster_dims__`. The grid is a multiple of it.
+        Blocks in a cluster: one to three integers, as in the source's `__cluster_dims__`. The grid
+        must be a multiple of it.
     entry
-        The `__global__` function's name, where it is not `name`: a plain or mangled name, or a C++
+        The `__global__` function's name if it is not `name`: a plain or mangled name, or a C++
         name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
         overload, "scale(const float*, int)".
     reference
         What the kernel computes, as a function of the same arguments: numpy in, numpy out.
     fallback
-        "reference" lets calls from Python run the reference, with a warning, on a CPU that cannot
-        run the kernel, such as one that uses `wgmma`. A compiled module cannot hold a Python
-        function: building one for the CPU is refused as ever.
+        "reference" lets calls from Python run the reference, with a warning, if the CPU target
+        cannot run the kernel, for instance because it uses `wgmma`. A compiled module cannot hold a
+        Python function, so compiling one for the CPU is still refused.
     requires
-        Conditions on dims, all of which must hold for a call: `[n % 4 == 0, n <= 8192]`. A call for
-        which one does not is refused; a `Choice` takes another kernel then.
+        Conditions on dims that must all hold for a call: `[n % 4 == 0, n <= 8192]`. Other calls are
+        refused; a `Choice` then takes another kernel.
     flops
         Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
         `custom-dispatch bench` reads it, for FLOP/s.
     implementations
-        Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. A target
-        takes its own where exactly that one is asked for, "cpu" on every CPU; all others, and
-        "cpu:checked", the kernel's. A call has to fit the grids of all.
+        Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. It is used
+        for exactly that target, "cpu" for every CPU. Other targets and "cpu:checked" use the
+        kernel's main code. A call must fit the grids of all.
 
     Raises
     ------
     DeclarationError
-        Any part is wrong by itself or together with the others.
+        An argument is wrong, or the arguments contradict each other.
     SignatureError
-        IREE's calling convention cannot be made to take the C signature.
+        The C signature cannot be adapted to IREE's calling convention.
     """
 
     name: str

@@ -85,7 +85,7 @@ class Program:
         return MappingProxyType(self._functions)
 
     def function(self, name: str | None = None) -> Function:
-        """A function by its name; without one the only one that there is.
+        """Return a function by name; without a name, the only one.
 
         Raises
         ------
@@ -98,10 +98,10 @@ class Program:
         return chosen(owner, self._functions, name, "function", how)
 
     def report(self) -> ProgramReport:
-        """What it consists of: per function the kernels that it dispatches and how often, per
-        kernel the variant that IREE chooses here and what that takes, and the module's parts.
+        """Report the kernels that each function dispatches and how often, the variant of each
+        kernel that IREE chooses here with its resources, and the module's parts.
 
-        Of a module that another tool made it says what can be known, and fails for none.
+        For a module that another tool made it reports what is known, without an error.
         """
         types = {name: function.type for name, function in self._functions.items()}
         return ProgramReport(
