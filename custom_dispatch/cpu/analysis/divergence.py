@@ -227,9 +227,6 @@ def _post_dominators(successors: list[tuple[int, ...]]) -> list[int | None]:
             if common != after[index]:
                 after[index] = common
                 changed = True
-    result: list[int | None] = []
-    for index in range(count):
-        others = after[index] & ~(1 << index)
-        nearest = [j for j in range(count + 1) if others >> j & 1 and after[j] == others]
-        result.append(nearest[0] if nearest else None)
-    return result
+    # The nearest one has all the others behind it.
+    blocks = {later: index for index, later in reversed(list(enumerate(after)))}
+    return [blocks.get(after[index] & ~(1 << index)) for index in range(count)]
