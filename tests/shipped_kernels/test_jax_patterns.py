@@ -182,14 +182,13 @@ def test_masks_of_bools_are_taken_and_give_the_mean_where_nothing_is_seen() -> N
     numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("mask", [(2, 4, 7, 5), (1, 1, 7, 5)])
-def test_masks_of_bools_of_each_head_and_of_all_sequences_are_left(mask: tuple[int, ...]) -> None:
-    def model(q: Any, k: Any, seen: Any) -> Any:
-        return jax.nn.dot_product_attention(q, k, k, mask=seen)
+def test_masks_of_bools_of_each_head_and_of_all_sequences_are_left() -> None:
+    def model(q: Any, k: Any, of_heads: Any, of_all: Any) -> Any:
+        return [jax.nn.dot_product_attention(q, k, k, mask=seen) for seen in (of_heads, of_all)]
 
     q, k = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in MASKED[:2])
-    seen = jax.ShapeDtypeStruct(mask, jnp.bool_)
-    exported = export_function(model, (q, k, seen), "main", 4096)
+    seen = (jax.ShapeDtypeStruct(shape, jnp.bool_) for shape in ((2, 4, 7, 5), (1, 1, 7, 5)))
+    exported = export_function(model, (q, k, *seen), "main", 4096)
     assert not list(replace_places(exported.module, jax_patterns.attention, Callees([])))
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels.attention import declare
 from cuda_kernels.torch_patterns import everything
-from custom_dispatch.frontends.torch import tracing
+from custom_dispatch.frontends.torch import replace, tracing
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 
@@ -119,11 +119,10 @@ def kernels(model: torch.nn.Module, arguments: Any, shapes: Any) -> list[str]:
     return sorted(item.kernel for item in report)
 
 
-@pytest.mark.parametrize("tables", [1, 2])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("dynamic", "tables"), [(False, 1), (True, 2)])
 def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: int) -> None:
-    name = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[dtype]
+    name = {torch.float32: "f32", torch.bfloat16: "bf16"}[dtype]
     model = Decoder().to(dtype)
     angles = torch.randn(tables, 6, SIZE, dtype=dtype)
     arguments = (torch.randn(2, 6, WIDTH, dtype=dtype), angles, angles.clone())
@@ -162,8 +161,7 @@ def qk(heads: int) -> tuple[torch.Tensor, ...]:
     return torch.randn(2, heads, 6, SIZE), torch.randn(2, 2, 6, SIZE), attended
 
 
-@pytest.mark.parametrize("heads", [2, 4])
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("dynamic", "heads"), [(False, 2), (True, 4)])
 def test_a_mask_of_bools_is_taken_as_it_is(heads: int, dynamic: bool) -> None:
     batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=2)
     of_heads = {0: batch, 2: length}
@@ -205,8 +203,7 @@ def test_what_only_looks_alike_stays(function: Any) -> None:
     assert kernels(Model(), (torch.randn(3, 2, WIDTH),), None) == []
 
 
-@pytest.mark.parametrize("reshaped", [False, True])
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("dynamic", "reshaped"), [(False, False), (True, True)])
 def test_a_transposition_behind_attention_is_the_kernels(reshaped: bool, dynamic: bool) -> None:
     q, k = torch.randn(2, 4, 6, 64).half(), torch.randn(2, 2, 6, 64).half()
     length = {2: torch.export.Dim("length", min=2)}
@@ -245,7 +242,7 @@ def test_what_a_model_cannot_have_is_not_exported(monkeypatch: pytest.MonkeyPatc
         return export(pattern, function, names, leading, which)
 
     monkeypatch.setattr(tracing, "_export", noted)
-    tracing.trace.cache_clear()
+    monkeypatch.setattr(replace, "trace", tracing.trace.__wrapped__)  # whatever is known by now
     given = (torch.randn(2, 3, 5, SIZE), torch.ones(2, 1, 5, 5, dtype=torch.bool))
     found = replace_places(export_model(Model().eval(), given, None), [everything])[1]
     assert sorted(item.kernel for item in found) == [
