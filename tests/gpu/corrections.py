@@ -21,6 +21,7 @@ from gpu.halves import options
 
 Tensor = torch.Tensor
 FILE = "corrections.vmfb"
+_INTEGERS = torch.tensor([2**62 + 1, -(2**62) - 3, -7])
 
 
 class Model(torch.nn.Module):
@@ -51,6 +52,11 @@ class Model(torch.nn.Module):
             "maximum of NaN": torch.maximum(gaps, gaps.flip(0)),
             "argmax of NaN": gaps.argmax(-1),
             "sort of NaN": torch.sort(gaps, -1)[0],
+            "fmod": torch.fmod(angles, 0.75),
+            "fmod of 16 bits": torch.fmod(half, half.flip(0) - 7),
+            "floor of a quotient": torch.floor_divide(angles, 0.75),
+            "large integers": (_INTEGERS + x[0, 0].long()) // torch.tensor([3, -7, 2**53]) % 1000,
+            "sum with a factor": torch.add(half, half.flip(0), alpha=-4000.0) / 64,
         }
 
 
