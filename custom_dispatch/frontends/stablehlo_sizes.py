@@ -104,7 +104,7 @@ def _plain_numbers(several: bool) -> ir.Attribute:
 
 
 def _grouped(value: Any, groups: Sequence[Sequence[int]]) -> Any:
-    """A tensor with each group of dims as one; a first group of none is none."""
+    """A tensor with each group of dims as one; an empty first group adds none."""
     order = [dim for group in groups for dim in group]
     shape = value.type.shape
     sizes = {dim: _size(value, dim) for dim in order}

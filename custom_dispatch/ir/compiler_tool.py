@@ -102,7 +102,7 @@ def run_compiler(
     ToolNotFoundError
         The IREE compiler is not installed.
     ToolTimeoutError
-        It ran past `_MOST_SECONDS`.
+        The compiler ran longer than `_MOST_SECONDS`.
     """
     return run(
         [find_compiler_tool(), *arguments],

@@ -363,7 +363,7 @@ def check_declared(item: Kernel | Choice, given_to: str) -> None:
     Raises
     ------
     DeclarationError
-        It is something else.
+        The item is neither a kernel nor a choice.
     """
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(

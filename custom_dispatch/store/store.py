@@ -63,7 +63,7 @@ class Store:
         self._told: set[str] = set()
 
     def get(self, key: bytes) -> bytes | None:
-        """The value kept under a key; None where there is none, or where anything is odd."""
+        """The value stored under a key; None if it is missing or irregular in any way."""
         path = self._path(key)
         data = read_private_file(path, self.limit)
         value = None if data is None else read_entry(data, key)

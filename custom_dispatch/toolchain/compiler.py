@@ -187,7 +187,7 @@ def read_source(path: Path) -> bytes:
 
 
 def check_include_dirs(request: CompileRequest) -> None:
-    """Refuse an include directory that is none: the compilers would pass over it in silence.
+    """Refuse an include directory that is not one: compilers ignore it silently.
 
     Raises
     ------

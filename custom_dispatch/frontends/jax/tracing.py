@@ -100,7 +100,7 @@ class TracedExamples:
     def at(
         self, op: ir.Operation, by_name: ByName
     ) -> Iterator[Example | tuple[Miss, Example | None]]:
-        """The examples for one place, or why there is none."""
+        """The examples for one place, or why it has none."""
         for function in self._computes:
             yield from self._of(function, op, by_name)
 

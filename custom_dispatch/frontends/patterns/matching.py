@@ -96,7 +96,7 @@ class Matcher:
 
     @property
     def miss(self) -> Miss:
-        """Why the place that was compared last is none."""
+        """Why the place that was compared last does not match."""
         return self._miss
 
     def _as_match(self, state: State) -> Match:

@@ -10,7 +10,7 @@ import torch
 
 
 def size_of(value: Any) -> Any:
-    """A size as a number or as an expression of the model's symbols; None for what is none."""
+    """A size as a number or as an expression of the model's symbols; None for anything else."""
     if isinstance(value, torch.fx.Node):
         value = value.meta.get("val")
     if isinstance(value, torch.SymInt | torch.SymFloat):
