@@ -19,6 +19,11 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.usage import FunctionUse
 from custom_dispatch.frontends.barriers import hide_constants
+from custom_dispatch.frontends.corrections.open_sizes import (
+    compare_open_sizes,
+    drop_comparisons,
+    is_from_onnx,
+)
 from custom_dispatch.frontends.corrections.table import correct
 from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
 from custom_dispatch.frontends.entry_function import Preflight, put_in_front
@@ -132,7 +137,7 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
     by_name = {item.name: item for item in given}
-    from_torch = is_torch(module)
+    from_torch, from_onnx = is_torch(module), is_from_onnx(module)
     patterns = patterns_of(replace)
     if from_torch:
         converted, calls = convert_torch(module, by_name, has_patterns=bool(patterns))
@@ -158,6 +163,9 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
             found = replace_places(module, later, callees)
             replaced = found if replaced is None else replaced.and_those(found)
             calls = {**calls, **callees.kernels}
+    if from_onnx:
+        with module.context:
+            compare_open_sizes(module)
     declared = {name_of(op) for op in functions_of(module) if is_declaration(op)}
     known = {item.name: item for item in calls.values()} | by_name
     called = tuple(
@@ -336,6 +344,7 @@ def _call_unchecked(preflights: Sequence[Preflight], names: set[str]) -> set[str
     """Let functions with a preflight call kernels without further checks; return which ones."""
     called = set()
     for preflight in preflights:
+        drop_comparisons(preflight.function)
         for call in calls_of(preflight.function, names):
             name = callee_of(call)
             called.add(name)

@@ -8,7 +8,7 @@ from custom_dispatch.errors import CallError, DeviceError, KernelError
 from custom_dispatch.format.failure import Failure
 
 _KERNEL_CHECK = re.compile(
-    r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice) `[^`]+`: .*?);?\s*"
+    r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice|model) `[^`]+`: .*?);?\s*"
     r"(?:\[ *\d+\] \w+ module@.*)?$"
 )
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `format/failure.py`.
@@ -53,9 +53,12 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
         return KernelError(f"`{name}` failed on the CPU: {found}.", next_step=next_step)
     check = _KERNEL_CHECK.search(text.replace("\n", " "))
     if check is not None:
+        is_model = check[2].startswith("model ")
         return CallError(
             f"`{name}` refused the call: {check[2]}.",
-            next_step="pass arrays whose sizes fit the kernel's declaration.",
+            next_step="pass arrays of the same sizes, or state the sizes in the model."
+            if is_model
+            else "pass arrays whose sizes fit the kernel's declaration.",
         )
     if "INVALID_ARGUMENT" in text and "mismatch" in text:
         return CallError(

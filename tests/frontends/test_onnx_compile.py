@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import custom_dispatch as cd
 from cuda_kernels.layer_norm import layer_norm_f16
 from cuda_kernels.simple_mul import simple_mul
-from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.errors import CallError, LinkError, ModelError
 from custom_dispatch.frontends.onnx.model import read_model
 from tests.sample_kernels.rows import row_layer_norm
 from tests.sample_kernels.samples import scale, sum_and_difference
@@ -486,3 +486,41 @@ def test_weights_in_other_files_are_looked_at(tmp_path: Path) -> None:
     assert refusal(ModelError, path, row_layer_norm).splitlines()[0] == (
         "The tensor `matrix` is in `../weights.bin`, which is not below the model's directory."
     )
+
+
+def test_open_sizes_that_differ_are_refused_when_the_model_is_called() -> None:
+    """IREE takes them for equal: it would broadcast nothing, and read beside an operand."""
+    make = helper.make_node
+    model = model_of(
+        [
+            make("Add", ["a", "b"], ["sum"]),
+            make("MatMul", ["sum", "c"], ["product"]),
+            make("Relu", ["product"], ["same"]),
+            make("Add", ["same", "product"], ["y"]),
+            node("simple_mul", ["x", "x"], ["z"]),
+        ],
+        {**{name: [f"{name}0", f"{name}1"] for name in "abc"}, "x": ["n"]},
+        {"y": ["rows", "columns"], "z": ["n"]},
+    )
+    call = cd.load(cd.onnx.compile(model, ["cpu"], kernels=[simple_mul]), "cpu").main
+    x = numpy.ones(4, numpy.float32)
+
+    def given(*shapes: tuple[int, int]) -> list[Any]:
+        random = numpy.random.default_rng()
+        return [*(random.standard_normal(shape).astype(numpy.float32) for shape in shapes), x]
+
+    a, b, c, _ = arrays = given((3, 5), (3, 5), (5, 2))
+    product = (a + b) @ c
+    numpy.testing.assert_allclose(call(*arrays)[0], product + product.clip(0), rtol=1e-4, atol=1e-5)
+    for shapes in (
+        ((1, 5), (3, 5), (5, 2)),
+        ((3, 5), (3, 1), (5, 2)),
+        ((3, 5), (3, 5), (4, 2)),
+    ):
+        with pytest.raises(CallError) as caught:
+            call(*given(*shapes))
+        assert str(caught.value) == (
+            "`main` refused the call: model `main`: two operands of an operation differ in a size "
+            "that the model leaves open, which IREE does not broadcast.\n"
+            "  next step: pass arrays of the same sizes, or state the sizes in the model."
+        )
