@@ -105,12 +105,15 @@ class Manifest:
             "kernels": list(self.declarations),
             "functions": [use.as_data() for use in self.functions],
             "objects": [item.as_data() for item in self.objects],
+        }
+        more = {
             "sources": [asdict(source) for source in self.sources],
             "left_out": {str(target): names for target, names in self.left_out.items()},
             "flags": self.flags,
             "cpu_architecture": self.cpu_architecture,
             "cpu_features": self.cpu_features,
         }
+        content |= {key: value for key, value in more.items() if value}
         return json.dumps(content, separators=(",", ":"))
 
     @property

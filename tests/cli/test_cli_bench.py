@@ -174,7 +174,7 @@ def test_a_kernel_that_writes_anywhere_is_an_error(adding: Path, cli: CommandLin
     )
     cli("tune", "add.py", "-s", "n:4").refused("next step: write ", "n=1024 or ")
     said = " ".join(cli("tune", "--help").out.split())
-    assert "On the CPU (--device cpu, or where there is no GPU)" in said
+    assert "On the CPU (--device cpu, or without a GPU)" in said
 
 
 def test_check_goes_on_after_kernels_that_hang_or_fault(adding: Path, cli: CommandLine) -> None:

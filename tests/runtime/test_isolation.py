@@ -294,11 +294,11 @@ def test_two_modules_in_many_threads(mixed: CompiledModule) -> None:
 
 def test_memory_stays_as_it_is(tmp_path: Path) -> None:
     """The short form of `benchmarks/host/soak.py`, whose long one is run by hand."""
-    script = Path(__file__).parents[2] / "benchmarks" / "soak.py"
     for words in (["build", tmp_path], ["run", tmp_path, "--calls", 10_000]):
-        command = [sys.executable, script, *words]
+        command = [sys.executable, "-m", "benchmarks", "host.soak", *words]
         done = subprocess.run(
             [str(word) for word in command],
+            cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
             check=False,

@@ -15,7 +15,7 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli import main
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
-from custom_dispatch.errors import DeviceError, ModuleFileError
+from custom_dispatch.errors import CallError, DeviceError, ModuleFileError
 from custom_dispatch.runtime import device, device_choice, program
 from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.driver import DriverState, Gpu
@@ -307,7 +307,7 @@ def test_devices_of_pytorch_are_names_too(driver_answers: Any, mixed: CompiledMo
 
 def test_an_unknown_function_is_answered_with_those_there_are(mixed: CompiledModule) -> None:
     program = cd.load(mixed, "cpu")
-    with pytest.raises(DeviceError, match="expected: one of mixed_invocation"):
+    with pytest.raises(CallError, match="expected: one of mixed_invocation"):
         program.function("main")
     with pytest.raises(AttributeError, match="it has: mixed_invocation"):
         program.main  # noqa: B018

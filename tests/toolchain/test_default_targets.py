@@ -39,7 +39,7 @@ def held(*targets: str) -> Manifest:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TargetWarning)
         library = cd.build(ALL, list(targets))
-    found = parse_manifest(manifest(library, library.kernels, []))
+    found = parse_manifest(manifest(library, library.kernels, []).as_text())
     assert found is not None
     return found
 
@@ -110,7 +110,7 @@ def test_the_same_code_under_two_names_is_none() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TargetWarning)
         library = cd.build(kernel, ["cuda:sm_90"])
-    assert "left_out" not in json.loads(manifest(library, library.kernels, []))
+    assert "left_out" not in json.loads(manifest(library, library.kernels, []).as_text())
 
 
 def test_the_ratio_is_the_one_that_was_measured() -> None:

@@ -161,6 +161,8 @@ def test_interrupting_the_compiler_is_answered_at_once(
         pytest.skip("nvcc needs gcc to preprocess, and there is none")
     program = f"""
 import os, signal, sys, threading, custom_dispatch as cd
+# What runs the tests in the background may ignore it, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def hear():
     sys.stdin.readline()
     main, here = threading.main_thread().ident, threading.get_ident()

@@ -100,7 +100,7 @@ def test_one_file_runs_on_the_cpu_and_says_what_it_holds(library: cd.Library) ->
     assert np.array_equal(
         found, np.stack([np.full(130, 800), np.full(130, 64), np.full(130, 3), x], 1)
     )
-    held = parse_manifest(manifest(library, library.kernels, []))
+    held = parse_manifest(manifest(library, library.kernels, []).as_text())
     assert held is not None
     declared = held.declaration("geometry")
     assert declared is not None
@@ -109,7 +109,9 @@ def test_one_file_runs_on_the_cpu_and_says_what_it_holds(library: cd.Library) ->
     item = held.object_of("geometry", held.cuda_targets[0])
     assert item is not None
     assert item.symbols["geometry"] == "geometry_persistent"
-    assert json.loads(manifest(library, library.kernels, []))["kernels"][0]["implementations"]
+    assert json.loads(manifest(library, library.kernels, []).as_text())["kernels"][0][
+        "implementations"
+    ]
 
 
 def test_what_was_written_is_found_again(library: cd.Library, tmp_path: Path) -> None:
