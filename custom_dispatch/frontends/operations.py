@@ -46,6 +46,17 @@ def integer(number: int, kind: ir.Type | None = None) -> Any:
     return create("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
+EQUAL, UNEQUAL = 0, 1
+"""Predicates of `arith.cmpi`."""
+
+
+def compare_integers(predicate: int, first: Any, second: Any) -> Any:
+    """Whether two integers or indices compare so: EQUAL or UNEQUAL."""
+    bit = ir.IntegerType.get_signless(1)
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    return create("arith.cmpi", bit, first, second, predicate=attribute)
+
+
 def size_of(tensor: Any, axis: int) -> Any:
     """A size of a tensor, as a value."""
     return create("tensor.dim", ir.IndexType.get(), tensor, integer(axis))

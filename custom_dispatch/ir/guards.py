@@ -20,8 +20,8 @@ from custom_dispatch.kernel.expr import Constant, Dim, Expr, dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 
-_INVALID_ARGUMENT = 3
-"""IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
+INVALID_ARGUMENT = 3
+"""IREE_STATUSINVALID_ARGUMENT (iree/base/status.h)."""
 
 
 class Guards:
@@ -90,7 +90,7 @@ class Guards:
         message = quote(f"{who}: {check.message}")
         inner = self._body.nested()
         self._body.line(f"scf.if {fails} {{")
-        status = inner.i32(_INVALID_ARGUMENT)
+        status = inner.i32(INVALID_ARGUMENT)
         inner.line(f"util.status.check_ok {status}, {message}")
         self._body.absorb(inner)
         self._body.line("}")

@@ -11,15 +11,13 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.frontends.elementwise import over_elements
-from custom_dispatch.frontends.operations import create, integer
+from custom_dispatch.frontends.operations import EQUAL, compare_integers, create, integer
 from custom_dispatch.frontends.patterns.constants import as_written
 
 DIVISIONS = tuple(
     f"arith.{name}"
     for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
 )
-_EQUAL = 0
-"""`arith.cmpi`'s predicate."""
 
 
 def divide_safely(op: ir.Operation) -> None:
@@ -46,6 +44,4 @@ def divide_safely(op: ir.Operation) -> None:
 
 
 def _equal(number: Any, other: int) -> Any:
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _EQUAL)
-    bit = ir.IntegerType.get_signless(1)
-    return create("arith.cmpi", bit, number, integer(other, number.type), predicate=attribute)
+    return compare_integers(EQUAL, number, integer(other, number.type))

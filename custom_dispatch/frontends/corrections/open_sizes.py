@@ -12,8 +12,15 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.frontends.operations import create, integer, operations_of, size_of
-from custom_dispatch.frontends.symbols import functions_of
+from custom_dispatch.frontends.operations import (
+    UNEQUAL,
+    compare_integers,
+    integer,
+    operations_of,
+    size_of,
+)
+from custom_dispatch.frontends.symbols import functions_of, name_of
+from custom_dispatch.ir.guards import INVALID_ARGUMENT
 
 _ORIGIN = "torch.onnx_meta.ir_version"
 """What IREE's importer writes on the functions of an ONNX model."""
@@ -26,11 +33,7 @@ _LOOPS = {
     "linalg.vecmat": ((1,), (1, 0)),
 }
 """By operation, the loop that each axis of each input belongs to."""
-_INVALID_ARGUMENT = 3
-"""IREE_STATUS_INVALID_ARGUMENT (iree/base/status.h)."""
-_DIFFERS = 1
-"""`arith.cmpi`'s predicate."""
-MESSAGE = (
+_MESSAGE = (
     "model `{}`: two operands of an operation differ in a size that the model leaves open, which "
     "IREE does not broadcast"
 )
@@ -44,11 +47,10 @@ def is_from_onnx(module: ir.Module) -> bool:
 def compare_open_sizes(module: ir.Module) -> None:
     """Let calls fail where operands' sizes differ that IREE takes for equal."""
     for function in functions_of(module):
-        name = ir.StringAttr(function.attributes["sym_name"]).value
         for op in operations_of(function, "linalg.generic", *_LOOPS):
             with ir.InsertionPoint(op), op.location:
                 for first, second in _pairs(op):
-                    _require_same(first, second, MESSAGE.format(name))
+                    _require_same(first, second, _MESSAGE.format(name_of(function)))
 
 
 def drop_comparisons(function: ir.Operation) -> None:
@@ -90,18 +92,12 @@ def _is_open(operand: Any, axis: int) -> bool:
 
 
 def _require_same(first: tuple[Any, int], second: tuple[Any, int], message: str) -> None:
-    differ = create(
-        "arith.cmpi",
-        ir.IntegerType.get_signless(1),
-        size_of(*first),
-        size_of(*second),
-        predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _DIFFERS),
-    )
+    differ = compare_integers(UNEQUAL, size_of(*first), size_of(*second))
     branch = ir.Operation.create(
         "scf.if", operands=[differ], attributes={_MARK: ir.UnitAttr.get()}, regions=2
     )
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        status = integer(_INVALID_ARGUMENT, ir.IntegerType.get_signless(32))
+        status = integer(INVALID_ARGUMENT, ir.IntegerType.get_signless(32))
         ir.Operation.create(
             "util.status.check_ok",
             operands=[status],
