@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from custom_dispatch import torch as torch
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
     from custom_dispatch.compiled import CompiledModule
-    from custom_dispatch.frontends.patterns.pattern import Pattern
+    from custom_dispatch.match.pattern import Pattern
     from custom_dispatch.runtime import (
         DeviceArray,
         Program,
@@ -93,7 +93,7 @@ _LAZY = {
     "CompiledModule": "custom_dispatch.compiled",
     "DeviceArray": "custom_dispatch.runtime",
     "Library": "custom_dispatch.toolchain.library",
-    "Pattern": "custom_dispatch.frontends.patterns.pattern",
+    "Pattern": "custom_dispatch.match.pattern",
     "Program": "custom_dispatch.runtime",
     "Submission": "custom_dispatch.runtime",
     "build": "custom_dispatch.toolchain.build",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.frontends.patterns.pattern import as_list, with_own_names
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.ir.stored import StoredModules
@@ -20,6 +19,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
@@ -27,7 +27,7 @@ from custom_dispatch.toolchain.plan import check_callees, check_one_form
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
-    from custom_dispatch.frontends.model import Model
+    from custom_dispatch.link.model import Model
 
 # The architectures IREE 3.13 generates code for; any other leaves it without a target
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
@@ -149,8 +149,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
         )
     # Loaded here, with IREE's own parser: calling a kernel that was compiled before needs neither.
     from custom_dispatch.frontends.mlir import link
-    from custom_dispatch.frontends.model import refers_to_files
     from custom_dispatch.ir.executable import embedded
+    from custom_dispatch.link.model import refers_to_files
 
     assert placed is not None  # noqa: S101 - as the model is not
     with_files = refers_to_files(model)
@@ -189,7 +189,7 @@ def _with_replacing(
             next_step="leave replace out, or pass the model first.",
         )
     from custom_dispatch.frontends.mlir import place
-    from custom_dispatch.frontends.patterns.replace import patterns_of
+    from custom_dispatch.match.replace import patterns_of
 
     patterns = patterns_of(patterns)
     if isinstance(kernels, Library):
@@ -338,7 +338,7 @@ def emit(
 
 def _checked(text: str) -> str:
     """The text as IREE's parser prints it: proof that it parses and verifies."""
-    from custom_dispatch.frontends.model import parse_model
+    from custom_dispatch.link.model import parse_model
 
     parse_model(text)
     return text

@@ -32,8 +32,8 @@ from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.patterns.pattern import as_list
-from custom_dispatch.frontends.patterns.replace import patterns_of
+from custom_dispatch.match.pattern import as_list
+from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 

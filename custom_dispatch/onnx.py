@@ -43,9 +43,9 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.patterns.pattern import nothing_replaced, with_own_names
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.pattern import nothing_replaced, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 

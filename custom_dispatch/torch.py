@@ -28,13 +28,13 @@ if importlib.util.find_spec("torch") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.patterns.pattern import as_list, nothing_replaced
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import compile_error
 from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.frontends.torch.unsigned import check_unsigned
+from custom_dispatch.match.pattern import as_list, nothing_replaced
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 

@@ -21,8 +21,8 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli.inputs import parse_input
 from custom_dispatch.cli.results import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
-from custom_dispatch.frontends.patterns.pattern import with_own_names
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.match.pattern import with_own_names
 from custom_dispatch.measure.plot import check_plot
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.device_array import DeviceArray

@@ -62,7 +62,7 @@ def without_kernels(
     from custom_dispatch.compilation import compile_mlir, device_flags
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.frontends.torch.importer import export_model, import_program
-    from custom_dispatch.frontends.torch_dialect import convert_torch
+    from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
     program = export_model(module, arguments, dynamic)
     imported, parameters = import_program(program, "main", 0)

@@ -107,7 +107,7 @@ def _resources(content: bytes, arch: Arch) -> dict[str, KernelResources]:
 
 def _model(file: Path) -> Found:
     from custom_dispatch.cli.report import show_table
-    from custom_dispatch.frontends.model import describe_model
+    from custom_dispatch.link.model import describe_model
 
     rows = describe_model(file)
     functions = [dict(zip(("name", "type", "linking"), row, strict=True)) for row in rows]

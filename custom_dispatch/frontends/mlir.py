@@ -18,44 +18,6 @@ from iree.compiler import ir
 from custom_dispatch.errors import LinkError
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.usage import FunctionUse
-from custom_dispatch.frontends.barriers import hide_constants
-from custom_dispatch.frontends.corrections.open_sizes import (
-    compare_open_sizes,
-    drop_comparisons,
-    is_from_onnx,
-)
-from custom_dispatch.frontends.corrections.table import correct
-from custom_dispatch.frontends.declarations import Callees, KernelFunction, kernel_functions
-from custom_dispatch.frontends.entry_function import Preflight, put_in_front
-from custom_dispatch.frontends.model import Model, diagnostic, parse_content, parse_model
-from custom_dispatch.frontends.patterns.pattern import nothing_replaced
-from custom_dispatch.frontends.patterns.replace import patterns_of, replace_places
-from custom_dispatch.frontends.patterns.text import is_of_linalg
-from custom_dispatch.frontends.preflight import (
-    find_preflights,
-    has_effects,
-    has_one_block,
-    may_return_empty,
-)
-from custom_dispatch.frontends.public_functions import open_to_callers
-from custom_dispatch.frontends.stablehlo_dialect import (
-    call_kernels,
-    convert_stablehlo,
-    is_stablehlo,
-)
-from custom_dispatch.frontends.symbols import (
-    callee_of,
-    calls_of,
-    functions_of,
-    is_declaration,
-    is_public,
-    name_of,
-    symbols_of,
-)
-from custom_dispatch.frontends.torch_converted import tidy_converted
-from custom_dispatch.frontends.torch_dialect import convert_torch, is_torch
-from custom_dispatch.frontends.updates import keep_arguments, separate_updates, updated_arguments
-from custom_dispatch.frontends.usage import kernel_uses
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
     executables_of,
@@ -66,6 +28,44 @@ from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.barriers import hide_constants
+from custom_dispatch.link.corrections.open_sizes import (
+    compare_open_sizes,
+    drop_comparisons,
+    is_from_onnx,
+)
+from custom_dispatch.link.corrections.table import correct
+from custom_dispatch.link.declarations import Callees, KernelFunction, kernel_functions
+from custom_dispatch.link.dialects.stablehlo_dialect import (
+    call_kernels,
+    convert_stablehlo,
+    is_stablehlo,
+)
+from custom_dispatch.link.dialects.torch_converted import tidy_converted
+from custom_dispatch.link.dialects.torch_dialect import convert_torch, is_torch
+from custom_dispatch.link.entry_function import Preflight, put_in_front
+from custom_dispatch.link.model import Model, diagnostic, parse_content, parse_model
+from custom_dispatch.link.preflight import (
+    find_preflights,
+    has_effects,
+    has_one_block,
+    may_return_empty,
+)
+from custom_dispatch.link.public_functions import open_to_callers
+from custom_dispatch.link.symbols import (
+    callee_of,
+    calls_of,
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    symbols_of,
+)
+from custom_dispatch.link.updates import keep_arguments, separate_updates, updated_arguments
+from custom_dispatch.link.usage import kernel_uses
+from custom_dispatch.match.pattern import nothing_replaced
+from custom_dispatch.match.replace import patterns_of, replace_places
+from custom_dispatch.match.text import is_of_linalg
 from custom_dispatch.replaced import Replaced
 from custom_dispatch.toolchain.library import Library
 

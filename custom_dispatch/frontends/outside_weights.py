@@ -10,9 +10,9 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.keys import PARAMETERS_KEY, RESULTS_KEY, UPDATES_KEY
-from custom_dispatch.frontends.symbols import PARAMETER, functions_of, name_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.kernel.names import as_integer, shown
+from custom_dispatch.link.symbols import PARAMETER, functions_of, name_of
 from custom_dispatch.parameters import SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096

@@ -34,7 +34,7 @@ _SUBSTITUTED = "NOTE: hal.executable"
 _OWN_CODE = re.compile(r"^code\d+\.mlir:\d+:\d+: error: ", re.MULTILINE)
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
-# Where no GPU is, nothing runs a kernel of constants alone (see `frontends/barriers.py`).
+# Where no GPU is, nothing runs a kernel of constants alone (see `link/barriers.py`).
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
 _EVALUATE_NOTHING = "--iree-opt-const-eval=false"
 

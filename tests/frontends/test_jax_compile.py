@@ -13,9 +13,9 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, LinkError, ModelError
-from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.frontends.patterns.replace import replace_places
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.match.replace import replace_places
 from tests.sample_kernels.rows import add_row_norm, row_norm
 
 LINES = Path(__file__).read_text().splitlines()

@@ -12,10 +12,10 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.declarations import Callees
-from custom_dispatch.frontends.model import parse_model
-from custom_dispatch.frontends.patterns.pattern import with_own_names
-from custom_dispatch.frontends.patterns.replace import replace_places
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.model import parse_model
+from custom_dispatch.match.pattern import with_own_names
+from custom_dispatch.match.replace import replace_places
 
 n = cd.dim("n")
 X = numpy.arange(4, dtype=numpy.float32)

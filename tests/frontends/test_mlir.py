@@ -15,8 +15,8 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
-from custom_dispatch.frontends.model import describe_model, parse_model
 from custom_dispatch.ir.executable import by_path
+from custom_dispatch.link.model import describe_model, parse_model
 from custom_dispatch.toolchain.library import Library
 
 MODELS = Path(__file__).resolve().parents[2] / "mlir"

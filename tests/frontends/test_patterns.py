@@ -13,9 +13,9 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.frontends.declarations import Callees
-from custom_dispatch.frontends.model import parse_model
-from custom_dispatch.frontends.patterns.replace import replace_places
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.model import parse_model
+from custom_dispatch.match.replace import replace_places
 from tests.sample_kernels.rows import row_norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -6,7 +6,7 @@ import pytest
 from iree.compiler import ir
 
 import custom_dispatch as cd
-from custom_dispatch.frontends.patterns.sizes import extent_of, is_certain, size_of
+from custom_dispatch.match.sizes import extent_of, is_certain, size_of
 
 # Each line gives a size; %n and %m are those of tensors.
 TEXT = """

@@ -10,9 +10,9 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
-from custom_dispatch.frontends.model import parse_model
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module
+from custom_dispatch.link.model import parse_model
 
 KERNELS = [simple_mul, simple_mul_inplace]
 GOLDEN = Path(__file__).resolve().parents[2] / "mlir" / "simple_mul.mlir"

@@ -13,10 +13,10 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels import attention, jax_patterns
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.frontends.patterns.replace import replace_places
 from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.match.replace import replace_places
 
 SIZES = {"columns": 16, "queries": 5, "keys": 5, "batch": 2, "heads": 3, "length": 5, "dim": 8}
 SIZES |= {"m": 5, "n": 24, "k": 16}

@@ -13,9 +13,9 @@ import torch
 from benchmarks.cases.llama import Layer
 from benchmarks.cases.llama_jax import EPSILON, Weights, decoder_layer
 from cuda_kernels import jax_patterns
-from custom_dispatch.frontends.declarations import Callees
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.frontends.patterns.replace import replace_places
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.match.replace import replace_places
 
 WIDTH, HEADS, KV_HEADS, SIZE, INNER, LENGTH = 128, 4, 2, 32, 192, 10
 random = numpy.random.default_rng(0)

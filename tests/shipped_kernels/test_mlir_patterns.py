@@ -13,11 +13,11 @@ from cuda_kernels.shared import mlir_forms
 from custom_dispatch import compilation
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
-from custom_dispatch.frontends.model import parse_content, parse_model
-from custom_dispatch.frontends.torch_converted import tidy_converted
-from custom_dispatch.frontends.torch_dialect import convert_torch
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.link.dialects.torch_converted import tidy_converted
+from custom_dispatch.link.dialects.torch_dialect import convert_torch
+from custom_dispatch.link.model import parse_content, parse_model
 
 ALONE = ["--iree-hal-target-device=local", *cpu_flags(Target.parse("cpu"))]
 TILE_F32 = gemm.TileF32(32, 32, 16, 2, 2, 1)

@@ -17,17 +17,17 @@ from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
-from custom_dispatch.frontends.arguments import check_arguments
-from custom_dispatch.frontends.dialects import end_searches
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
-from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
-from custom_dispatch.frontends.symbols import functions_of, is_public, type_of
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.link.arguments import check_arguments
+from custom_dispatch.link.dialects.names import end_searches
+from custom_dispatch.link.operations import create, operations_of
+from custom_dispatch.link.symbols import functions_of, is_public, type_of
 from custom_dispatch.parameters import Parameters
 
 

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.frontends.patterns.bools import check_bools
-from custom_dispatch.frontends.patterns.function import (
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.bools import check_bools
+from custom_dispatch.match.function import (
     Computes,
     OfFunctions,
     check_functions,
     check_sizes,
 )
-from custom_dispatch.frontends.patterns.pattern import check_axes, check_fixed, check_kernel
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.pattern import check_axes, check_fixed, check_kernel
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-    from custom_dispatch.frontends.patterns.replace import Examples
+    from custom_dispatch.match.replace import Examples
 
 
 @dataclass(frozen=True, init=False)

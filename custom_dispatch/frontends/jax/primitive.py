@@ -16,13 +16,13 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.frontends.arguments import call_arguments
 from custom_dispatch.frontends.jax.shapes import traced_shapes
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import call_arguments
 
 primitive = Primitive("custom_dispatch")
 primitive.multiple_results = True

@@ -19,23 +19,23 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.frontends.jax.pattern import Pattern
-from custom_dispatch.frontends.operations import operations_of
-from custom_dispatch.frontends.patterns.axes import as_the_kernels, axes_of
-from custom_dispatch.frontends.patterns.bools import number_of_false
-from custom_dispatch.frontends.patterns.constants import element_of, number_of
-from custom_dispatch.frontends.patterns.example import Example, normalise, read_example
-from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.matching import Matcher
-from custom_dispatch.frontends.patterns.pattern import wrong
-from custom_dispatch.frontends.patterns.state import Match, Miss
-from custom_dispatch.frontends.patterns.text import tensors_of
-from custom_dispatch.frontends.symbols import functions_of, is_public
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.leading import leading_dims
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.constants import element_of, number_of
+from custom_dispatch.link.operations import operations_of
+from custom_dispatch.link.symbols import functions_of, is_public
+from custom_dispatch.match.axes import as_the_kernels, axes_of
+from custom_dispatch.match.bools import number_of_false
+from custom_dispatch.match.example import Example, normalise, read_example
+from custom_dispatch.match.function import Computes
+from custom_dispatch.match.matching import Matcher
+from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.state import Match, Miss
+from custom_dispatch.match.text import tensors_of
 
 _SIZES = (8, 12, 16, 20, 24, 28, 32)
 """What dims are traced with first; even, and none of them 1, which would not be broadcast."""

@@ -24,13 +24,13 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
 from custom_dispatch.frontends.onnx.unsigned import check_unsigned
-from custom_dispatch.frontends.operations import create, operations_of
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
-from custom_dispatch.frontends.symbols import functions_of, name_of
-from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import create, operations_of
+from custom_dispatch.link.symbols import functions_of, name_of
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
-from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
 from custom_dispatch.frontends.onnx.sizes import Shape, inferred_shapes
 from custom_dispatch.kernel.buffer import Buffer
@@ -16,6 +15,7 @@ from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import argument_names
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
 

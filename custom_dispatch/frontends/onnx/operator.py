@@ -13,7 +13,6 @@ from onnx.defs import OpSchema
 from onnx.reference.op_run import OpRun
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.onnx.dtypes import type_string
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
@@ -29,6 +28,7 @@ from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.sameness import are_same
+from custom_dispatch.link.arguments import argument_names, call_arguments
 
 OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
 """Those of ONNX itself."""

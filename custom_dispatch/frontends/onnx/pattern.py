@@ -12,16 +12,16 @@ import onnx
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
-from custom_dispatch.frontends.patterns.pattern import (
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import is_list, shown
+from custom_dispatch.match.pattern import (
     check_axes,
     check_fixed,
     check_kernel,
     wrong,
 )
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import is_list, shown
 
 Computes: TypeAlias = str | onnx.NodeProto | onnx.GraphProto | onnx.ModelProto
 Array = numpy.ndarray[Any, numpy.dtype[Any]]

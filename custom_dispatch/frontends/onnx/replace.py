@@ -24,12 +24,12 @@ from custom_dispatch.frontends.onnx.node import (
 )
 from custom_dispatch.frontends.onnx.pattern import Example, Pattern
 from custom_dispatch.frontends.onnx.sizes import Shape, certain_shapes
-from custom_dispatch.frontends.patterns.choosing import Found, chosen
-from custom_dispatch.frontends.patterns.near import NearMisses
-from custom_dispatch.frontends.patterns.pattern import as_list, check_found, of_each
 from custom_dispatch.kernel.choice import kernels_of
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.match.choosing import Found, chosen
+from custom_dispatch.match.near import NearMisses
+from custom_dispatch.match.pattern import as_list, check_found, of_each
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 DOMAIN = "custom_dispatch.replaced"

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from custom_dispatch.frontends.patterns.function import Computes
 from custom_dispatch.frontends.torch.graph import arguments_of, may_be_identity, tensor_of
 from custom_dispatch.frontends.torch.matching import VIEWS
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.tracing import example_values
+from custom_dispatch.match.function import Computes
 
 Form = tuple[Any, tuple[tuple[str, bool], ...]]
 """An operation, and the tensors that it is given but need not be: their names, whether of bools."""

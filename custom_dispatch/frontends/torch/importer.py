@@ -11,9 +11,6 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporter
 
 from custom_dispatch.errors import ModelError, excerpt
-from custom_dispatch.frontends.arguments import check_arguments
-from custom_dispatch.frontends.corrections.torch_operators import WITH_TENSORS
-from custom_dispatch.frontends.operations import operations_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import element_type_of
@@ -33,6 +30,9 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.link.arguments import check_arguments
+from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
+from custom_dispatch.link.operations import operations_of
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
 

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.frontends.arguments import argument_names, call_arguments
 from custom_dispatch.frontends.torch.batching import map_calls
 from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
@@ -28,6 +27,7 @@ from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 from custom_dispatch.kernel.sameness import are_same
+from custom_dispatch.link.arguments import argument_names, call_arguments
 
 _DEVICES = ("cpu", "cuda")
 _CUDA_ALIGNMENT = 16

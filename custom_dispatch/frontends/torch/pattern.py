@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.patterns.function import (
+from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.match.function import (
     Computes,
     OfFunctions,
     check_functions,
     check_sizes,
 )
-from custom_dispatch.frontends.patterns.pattern import check_fixed, check_kernel
-from custom_dispatch.kernel.choice import Choice, kernels_of
-from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import shown
+from custom_dispatch.match.pattern import check_fixed, check_kernel
 
 
 @dataclass(frozen=True, init=False)

@@ -16,14 +16,6 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from custom_dispatch.errors import CustomDispatchError, DeclarationError
-from custom_dispatch.frontends.patterns.choosing import Found, chosen
-from custom_dispatch.frontends.patterns.near import NEAR, NearMisses
-from custom_dispatch.frontends.patterns.pattern import (
-    alike,
-    as_list,
-    check_found,
-    with_own_names,
-)
 from custom_dispatch.frontends.torch.computing import Computer
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.fitting import likeness, misfit
@@ -38,6 +30,14 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.choosing import Found, chosen
+from custom_dispatch.match.near import NEAR, NearMisses
+from custom_dispatch.match.pattern import (
+    alike,
+    as_list,
+    check_found,
+    with_own_names,
+)
 from custom_dispatch.replaced import NearMiss, Replaced, Replacement
 
 _MOST_LEADING = 4

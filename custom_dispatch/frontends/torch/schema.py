@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from custom_dispatch.frontends.arguments import argument_names
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import argument_names
 
 
 def schema_of(kernel: Kernel) -> str:

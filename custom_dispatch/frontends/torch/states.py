@@ -27,12 +27,12 @@ from typing import Any
 import torch
 from iree.compiler import ir
 
-from custom_dispatch.frontends.operations import create
 from custom_dispatch.frontends.outside_weights import OutsideWeights
-from custom_dispatch.frontends.symbols import PARAMETER, STATE, functions_of, name_of, type_of
 from custom_dispatch.frontends.torch.tensor_bytes import bytes_of, digest_of, dtype_name
-from custom_dispatch.frontends.torch_types import builtin_type
 from custom_dispatch.ir.emitter import Emitter, quote
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import create
+from custom_dispatch.link.symbols import PARAMETER, STATE, functions_of, name_of, type_of
 
 RESET = "reset"
 """The function that gives every state its first value again."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.graph import ASSERTION, arguments_of, resolved, tensor_of
 from custom_dispatch.frontends.torch.indices import Indices
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.solving import condition_of
+from custom_dispatch.match.pattern import wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False)

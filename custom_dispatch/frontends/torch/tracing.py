@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
-from custom_dispatch.frontends.patterns.function import Computes
-from custom_dispatch.frontends.patterns.pattern import wrong
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.traced import Reader, Traced, kind_of
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.match.function import Computes
+from custom_dispatch.match.pattern import wrong
 
 _LEADING = (4, 8, 12, 16)
 """Sizes of leading dims to trace with; even, and none of them 1, which would broadcast."""

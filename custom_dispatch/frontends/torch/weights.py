@@ -13,7 +13,7 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 from custom_dispatch.frontends.outside_weights import OutsideWeights
 from custom_dispatch.frontends.torch.states import States
 from custom_dispatch.frontends.torch.tensor_bytes import bytes_of, digest_of, dtype_name
-from custom_dispatch.frontends.torch_types import builtin_type
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.parameters import Parameters
 
 _LEAST_SEVERAL = 2

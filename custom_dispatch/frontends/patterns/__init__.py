@@ -1,1 +1,0 @@
-"""Patterns over MLIR: kernels put wherever a model computes what an example does."""

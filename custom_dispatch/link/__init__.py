@@ -1,0 +1,1 @@
+"""Kernels in a model's MLIR: what it calls, checked and declared, and the IR that calls need."""

@@ -1,0 +1,95 @@
+"""Barriers that hide constants from the compiler, which would run kernels on them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.operations import create, open_sizes
+from custom_dispatch.link.symbols import calls_of, is_function
+from custom_dispatch.link.values import operands_for, values_from_outside
+
+Use = tuple[ir.Operation, int]
+"""An operation, and which of its operands."""
+
+
+def hide_constants(module: ir.Module, kernels: Mapping[str, Kernel]) -> None:
+    """Put a barrier on an operand of every call whose operands may all be constants.
+
+    The compiler would evaluate such a kernel itself, where no GPU is, and crashes. A call is safe
+    when an operand comes from an argument of a public function: nobody knows that one yet. What a
+    loop carries, and what blocks are given, is hidden where it goes in: of a barrier on a loop's
+    own value, IREE forgets that it has to wait for the turn before (docs/iree-notes.md).
+    """
+    outside = values_from_outside(module)
+    hidden: set[Use] = set()
+    for call in calls_of(module, set(kernels)):
+        tensors = [i for i, value in enumerate(call.operands) if _is_tensor(value)]
+        if not tensors or any(call.operands[index] in outside for index in tensors):
+            continue
+        waiting = [(call, tensors[0])]
+        while waiting:
+            use = waiting.pop()
+            if use in hidden:
+                continue
+            hidden.add(use)
+            before = _goes_in(use[0].operands[use[1]])
+            if before:
+                waiting += before
+            else:
+                _hide(*use)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value.type, ir.RankedTensorType)
+
+
+def _goes_in(value: Any) -> list[Use]:
+    """Where a value goes into the loop or the blocks that it is passed around in.
+
+    Nothing, for one that is no such value; then it is hidden where it is used.
+    """
+    if not isinstance(value.owner, ir.Block):
+        return []
+    block = value.owner
+    owner = block.owner.operation
+    if not list(block.predecessors):  # the first of a function or of a region
+        if is_function(owner):
+            return []
+        return [(owner, i) for i, operand in enumerate(owner.operands) if _is_tensor(operand)]
+    later = _reached_from(block)
+    found = []
+    for before in block.predecessors:
+        branch = before.operations[len(before.operations) - 1].operation
+        given = operands_for(branch, block, value.arg_number) or [
+            i for i, operand in enumerate(branch.operands) if operand.type == value.type
+        ]
+        if not any(before == other for other in later):  # else the turn before gives it
+            found += [(branch, index) for index in given]
+    return found
+
+
+def _reached_from(block: ir.Block) -> list[ir.Block]:
+    """The blocks that may run after one; itself, if it is in a loop."""
+    found: list[ir.Block] = []
+    waiting = list(block.successors)
+    while waiting:
+        other = waiting.pop()
+        if not any(other == known for known in found):
+            found.append(other)
+            waiting += other.successors
+    return found
+
+
+def _hide(op: ir.Operation, index: int) -> None:
+    """Put what an operation takes behind a barrier."""
+    value = op.operands[index]
+    with ir.InsertionPoint(op):
+        hidden = create("util.optimization_barrier", value.type, value)
+        sizes = open_sizes(value)
+        if sizes:  # they are not seen through the barrier
+            hidden = create("flow.tensor.tie_shape", value.type, hidden, *sizes)
+    op.operands[index] = hidden

@@ -1,0 +1,106 @@
+"""Sums and products of 16-bit floats, which IREE 3.13 accumulates in 16 bits: 4096 ones are 2048.
+
+PyTorch, JAX and ONNX's runtimes accumulate them in f32, and round once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import linalg
+
+from custom_dispatch.link.elementwise import Arithmetic
+from custom_dispatch.link.operations import create, open_sizes, operations_of
+
+_ACCUMULATE = ("arith.addf", "arith.mulf")
+_WIDENED = (*_ACCUMULATE, "arith.subf", "arith.divf", "arith.negf", "arith.select", "math.")
+"""Operations on 16-bit floats that become ones of f32 in the body of a sum."""
+_SCAN = "iree_linalg_ext.scan"
+
+
+def widen_sums(module: ir.Module) -> None:
+    """Let sums and products accumulate in f32 what is of 16 bits."""
+    for op in operations_of(module):
+        if op.name.startswith("linalg.") or op.name == _SCAN:
+            numbers = _accumulators(op)
+            if numbers:
+                with ir.InsertionPoint(op), op.location:
+                    _widen(op, numbers)
+
+
+def _accumulators(op: ir.Operation) -> list[int]:
+    """The results that are sums or products of 16-bit floats, of an operation on tensors."""
+    if len(op.regions) != 1 or not op.results:
+        return []
+    if op.name == "linalg.generic" and "reduction" not in str(op.attributes["iterator_types"]):
+        return []
+    block = op.regions[0].blocks[0]
+    outs = list(block.arguments)[-len(op.results) :]
+    return [
+        index
+        for index, argument in enumerate(outs)
+        if _is_small(argument.type) and any(use.owner.name in _ACCUMULATE for use in argument.uses)
+    ]
+
+
+def _is_small(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.FloatType) and kind.width == 16
+
+
+def _widen(op: ir.Operation, numbers: list[int]) -> None:
+    of = Arithmetic(ir.F32Type.get())
+    inputs = len(op.operands) - len(op.results)
+    operands = list(op.operands)
+    for index in range(len(operands)) if op.name == _SCAN else [inputs + item for item in numbers]:
+        operands[index] = _wide(of, operands[index])
+    new = ir.Operation.create(
+        op.name,
+        results=[item.type for item in operands[inputs:]],
+        operands=operands,
+        attributes={name: op.attributes[name] for name in op.attributes},
+        regions=1,
+    )
+    block = op.regions[0].blocks[0]
+    block.append_to(new.regions[0])
+    arguments = list(block.arguments)
+    outs = arguments[-len(new.results) :]
+    for argument in arguments if op.name == _SCAN else [outs[index] for index in numbers]:
+        argument.set_type(of.kind)
+    _widen_body(of, block, [item.type.element_type for item in operands[inputs:]])
+    for old, result in zip(list(op.results), list(new.results), strict=True):
+        is_same = old.type == result.type
+        narrow = result if is_same else create("arith.truncf", old.type, result)
+        old.replace_all_uses_with(narrow)
+    op.erase()
+
+
+def _wide(of: Arithmetic, tensor: Any) -> Any:
+    """A tensor as one of f32, filled with a number if it is."""
+    kind = ir.RankedTensorType.get(tensor.type.shape, of.kind)
+    owner = tensor.owner
+    if isinstance(owner, ir.Block) or owner.name != "linalg.fill":
+        return create("arith.extf", kind, tensor)
+    return linalg.fill(
+        of.widened(owner.operands[0]), outs=[create("tensor.empty", kind, *open_sizes(tensor))]
+    )
+
+
+def _widen_body(of: Arithmetic, block: ir.Block, yielded: list[ir.Type]) -> None:
+    """Compute in f32 what a block computes in 16 bits, but for what it yields as such."""
+    was: dict[Any, ir.Type] = {}
+    for op in [item.operation for item in block.operations]:
+        is_wide = op.name.startswith(_WIDENED) and _is_small(op.result.type)
+        is_end = op.name.endswith(".yield")
+        with ir.InsertionPoint(op), op.location:
+            for index, item in enumerate(op.operands):
+                kind = yielded[index] if is_end else was.get(item, item.type)
+                if is_wide and _is_small(kind):
+                    kind = of.kind
+                if kind == of.kind and _is_small(item.type):
+                    op.operands[index] = of.widened(item)
+                elif item.type != kind:
+                    op.operands[index] = of.narrowed(item, kind)
+        if is_wide:
+            was[op.result] = op.result.type
+            op.result.set_type(of.kind)

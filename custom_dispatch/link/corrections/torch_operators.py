@@ -1,0 +1,177 @@
+"""Operators of PyTorch and ONNX that IREE 3.13 converts into others that are not the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.link.constants import as_written
+from custom_dispatch.link.operations import create, operations_of
+
+_WIDENED = re.compile(
+    r"torch\.aten\.("
+    r"(?P<typed>linalg_vector_norm|mean|mean\.dim|cumsum|cumprod)|norm\..*|std.*|mse_loss"
+    r"|(native_)?(layer|group|batch|instance|rms)_norm|(adaptive_)?avg_pool.*"
+    r"|cosine_similarity|lerp\..*|round\.decimals|addc(mul|div)"
+    r"|(?P<quotient>floor_divide|(div|remainder|fmod)\.Tensor.*)"
+    r"|(?P<scaled>(add|sub|rsub)\..*|(?P<product>add(mm|mv|bmm|r)|baddbmm)))"
+    r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
+    r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
+)
+"""Those that round once in 16 bits, though they take several steps: which have a type last; which
+IREE does not convert for i8, and computes rightly in 16 bits; which take factors."""
+WITH_TENSORS = {
+    "torch.aten.floor_divide.Scalar": "torch.aten.floor_divide",
+    "torch.aten.fmod.Scalar": "torch.aten.fmod.Tensor",
+    "torch.aten.remainder.Scalar": "torch.aten.remainder.Tensor",
+    "torch.prims.remainder": "torch.aten.remainder.Tensor",
+    **{
+        f"torch.aten.bitwise_{name}.{kind}Scalar": f"torch.aten.bitwise_{name}.Tensor"
+        for name in ("and", "or", "xor", "left_shift", "right_shift")
+        for kind in ("", "Tensor_")
+    },
+}
+"""Operators with a number as those with a tensor, which holds all digits of it."""
+_ROOTS = {0.5: "torch.aten.sqrt", -0.5: "torch.aten.rsqrt"}
+"""What PyTorch has for powers, but for those of f16: of -infinity, they are NaN."""
+_FMOD = ("torch.aten.fmod.Tensor", "onnx.Mod")
+_WIDE = {"f16": "f32", "bf16": "f32", "si8": "si32"}
+_TYPES = {"ui8": 0, "si8": 1, "si16": 2, "si32": 3, "si64": 4, "f16": 5, "f32": 6, "f64": 7}
+_TYPES |= {"i1": 11, "bf16": 15}
+"""How the torch dialect counts its types."""
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_ELEMENT = re.compile(r"(?<=\],)\w+(?=>)")
+
+
+def correct_operators(module: ir.Module, *, widens: bool) -> None:
+    """Write operators that IREE converts rightly for those that it does not.
+
+    Parameters
+    ----------
+    widens
+        Whether operators of 16 bits compute in f32. Patterns over MLIR have them as IREE converts
+        them, in 16 bits.
+    """
+    for op in operations_of(module):
+        name = _name_of(op)
+        if name in WITH_TENSORS:
+            with ir.InsertionPoint(op), op.location:
+                element = _element(op.result.type)
+                numbers = [_as_tensor(item, element) for item in op.operands]
+                op = _replaced(op, WITH_TENSORS[name], *numbers)
+            name = op.name
+        match = _WIDENED.fullmatch(name) if widens else None
+        if name in _FMOD and _element(op.result.type) in _FLOATS:
+            _write_fmod(op)
+        elif match and match["scaled"]:
+            _scale(op, is_product=bool(match["product"]))
+        elif match and (not match["quotient"] or _is_wide(op)):
+            _compute_wide(op, len(op.operands), is_typed=bool(match["typed"]))
+        elif name == "torch.aten.pow.Tensor_Scalar" and widens:
+            root = _ROOTS.get(as_written(op.operands[1]) or 0)
+            if root and _element(op.result.type) != "f16":
+                with ir.InsertionPoint(op), op.location:
+                    _replaced(op, root, op.operands[0])
+
+
+def _name_of(op: ir.Operation) -> str:
+    is_operator = op.name == "torch.operator"
+    return str(ir.StringAttr(op.attributes["name"]).value) if is_operator else str(op.name)
+
+
+def _replaced(op: ir.Operation, name: str, *operands: Any) -> ir.Operation:
+    result = create(name, op.result.type, *operands)
+    op.result.replace_all_uses_with(result)
+    op.erase()
+    return result.owner.operation
+
+
+def _as_tensor(value: Any, element: str) -> Any:
+    """A number as a tensor; an integer as one of the integers that the result consists of."""
+    kind = {"!torch.int": "si64", "!torch.float": "f64"}.get(str(value.type))
+    if kind is None:
+        return value
+    tensor = ir.Type.parse(f"!torch.vtensor<[],{kind}>")
+    number = create("torch.prim.NumToTensor.Scalar", tensor, value)
+    return _cast(number, _with(tensor, element)) if kind == "si64" and "i" in element else number
+
+
+def _is_wide(op: ir.Operation) -> bool:
+    """Whether a division is of i8, or a quotient by a number that no tensor held in 16 bits."""
+    is_exact = "div" in op.name and _element(op.operands[1].type) in ("f32", "f64")
+    return _element(op.result.type) == "si8" or is_exact
+
+
+def _scale(op: ir.Operation, *, is_product: bool) -> None:
+    """An operator with factors: none counts where it is 1, and 0 leaves nothing of NaN."""
+    factors = [as_written(item) for item in op.operands[3 if is_product else 2 :]]
+    if is_product and factors[0] == 0:
+        with ir.InsertionPoint(op), op.location:
+            first = op.operands[0]
+            op.operands[0] = create("torch.aten.zero", first.type, first)
+    if any(factor != 1 for factor in factors):
+        # The other operands of a product stay small: what is summed up is in f32 anyway.
+        _compute_wide(op, 1 if is_product else len(op.operands))
+
+
+def _compute_wide(op: ir.Operation, count: int, *, is_typed: bool = False) -> None:
+    """Cast the first operands that are small to wider types, and the results back."""
+    last = len(op.operands) - 1
+    kind = _wide(op.results[0].type)
+    with ir.InsertionPoint(op), op.location:
+        is_small = kind != op.results[0].type
+        if is_typed and is_small and str(op.operands[last].type) == "!torch.int":
+            op.operands[last] = _integer(_TYPES[_element(kind)])
+        for index, value in enumerate(list(op.operands)[:count]):
+            op.operands[index] = _cast(value, _wide(value.type))
+    for result in op.results:
+        kind = result.type
+        if _wide(kind) != kind:
+            result.set_type(_wide(kind))
+            with ir.InsertionPoint.after(op), op.location:
+                narrow = _cast(result, kind)
+            result.replace_all_uses_except(narrow, narrow.owner.operation)
+
+
+def _write_fmod(op: ir.Operation) -> None:
+    """fmod(x, y) of floats: the remainder of |x| by |y|, which is exact, with the sign of x."""
+    kind = op.result.type
+    element = _element(kind)
+    with ir.InsertionPoint(op), op.location:
+        numbers = [_cast(item, _with(item.type, element)) for item in op.operands]
+        sizes = [create("torch.aten.abs", item.type, item) for item in numbers]
+        rest = create("torch.aten.remainder.Tensor", kind, *sizes)
+        least = create("torch.aten.minimum", kind, rest, numbers[0])  # -0.0 of -0.0
+        opposite = create("torch.aten.neg", kind, rest)
+        bit = _with(numbers[0].type, "i1")
+        is_negative = create("torch.aten.lt.Scalar", bit, numbers[0], _integer(0))
+        _replaced(op, "torch.aten.where.self", is_negative, opposite, least)
+
+
+def _element(kind: ir.Type) -> str:
+    """The type of a tensor's elements, as the torch dialect names it; empty without any."""
+    match = _ELEMENT.search(str(kind))
+    return match[0] if match else ""
+
+
+def _with(kind: ir.Type, element: str) -> ir.Type:
+    return ir.Type.parse(_ELEMENT.sub(element, str(kind)))
+
+
+def _wide(kind: ir.Type) -> ir.Type:
+    element = _element(kind)
+    return _with(kind, _WIDE[element]) if element in _WIDE else kind
+
+
+def _cast(value: Any, kind: ir.Type) -> Any:
+    if value.type == kind:
+        return value
+    dtype = _integer(_TYPES[_element(kind)])
+    return create("torch.prims.convert_element_type", kind, value, dtype)
+
+
+def _integer(number: int) -> Any:
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    return create("torch.constant.int", ir.Type.parse("!torch.int"), value=attribute)

@@ -1,0 +1,243 @@
+"""The functions without a body through which a model calls kernels.
+
+A model in MLIR declares them itself, each named after its kernel. For calls in other dialects
+linking declares them: one for each kernel and each number of leading dims that it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import LinkError
+from custom_dispatch.ir.choice import candidates
+from custom_dispatch.ir.leading import is_folded, known_dims
+from custom_dispatch.ir.order import Order, kernels_in, orders_of
+from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.fitting import fits_none
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.link.symbols import functions_of, is_declaration, name_of, type_of
+from custom_dispatch.toolchain.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFunction:
+    """A function that stands for a kernel, or for a choice of several, in a model."""
+
+    name: str
+    """The kernel's or choice's."""
+    orders: tuple[Order, ...]
+    """Those that it may dispatch, as each target prefers them: of a choice, those that its type
+    fits, as far as that tells."""
+    declaration: ir.Operation
+    signature: Signature
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All of them."""
+        return kernels_in(self.orders)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The first of them; the others take and return as much."""
+        return self.orders[0].kernels[0]
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its calls: "func" or "util"."""
+        return str(self.declaration.name).partition(".")[0]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one kernel, and takes and returns what that sees: leading dims as one."""
+        if len(self.kernels) > 1:
+            return False
+        pairs = zip(self.kernel.arguments, self.signature.inputs, strict=True)
+        return not any(isinstance(item, Buffer) and is_folded(item, of) for item, of in pairs)
+
+
+class Callees:
+    """The functions that linking declares, as they are asked for.
+
+    Parameters
+    ----------
+    taken
+        The names in the model that they must not have.
+    """
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.kernels: dict[str, Kernel | Choice] = {}
+        """By symbol."""
+        self._taken = set(taken)
+        self._symbols: dict[tuple[str, str], str] = {}
+
+    def declare(
+        self,
+        module: ir.Module,
+        item: Kernel | Choice,
+        signature: Signature,
+        kernel: Kernel | None = None,
+    ) -> str:
+        """The symbol of a function of some type; declared where it is not yet.
+
+        Parameters
+        ----------
+        item
+            What it stands for.
+        kernel
+            One of a choice's kernels, whose types it has; the first if none is given.
+        """
+        kind = function_type(kernel or kernels_of(item)[0], signature)
+        key = (item.name, kind)
+        if key not in self._symbols:
+            symbol = item.name
+            count = 1
+            while symbol in self._taken:
+                count += 1
+                symbol = f"{item.name}__{count}"
+            added = ir.Module.parse(f"func.func private @{symbol}{kind}")
+            for function in list(added.body.operations):
+                module.body.append(function)
+            self._taken.add(symbol)
+            self._symbols[key] = symbol
+            self.kernels[symbol] = item
+        return self._symbols[key]
+
+
+def kernel_functions(
+    module: ir.Module, library: Library, calls: Mapping[str, Kernel | Choice]
+) -> dict[str, KernelFunction]:
+    """The functions through which a model calls kernels, by symbol.
+
+    Parameters
+    ----------
+    calls
+        Those that linking has declared itself, for calls in other dialects.
+
+    Raises
+    ------
+    LinkError
+        A call names no given kernel or does not fit its declaration, or the model calls no kernel.
+    """
+    declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
+    given: list[Kernel | Choice] = [*library.kernels, *library.choices]
+    names = {item.name for item in given}
+    for op in functions_of(module):
+        if name_of(op) in names and not is_declaration(op):
+            raise LinkError(
+                f"The model defines a function `{name_of(op)}` with a body, which is a kernel's "
+                "name.",
+                expected="a private function without a body, to be replaced by the kernel",
+                next_step="remove the body, or rename the function or the kernel.",
+            )
+    known = ", ".join(sorted(names))
+    for name in declarations:
+        # A name with a dot is a function of another VM module, found when the file is loaded.
+        if name not in names and name not in calls and "." not in name:
+            raise LinkError(
+                f"The model declares `{name}` without a body, and no kernel has that name.",
+                expected=f"a kernel that is given: {known}",
+                next_step="give the kernel too, or correct the name.",
+            )
+    items = {item.name: item for item in given} | dict(calls)
+    found = {
+        symbol: _function(item, op, library.targets)
+        for symbol, item in items.items()
+        if (op := declarations.get(symbol)) is not None
+    }
+    if not found:
+        first = library.kernels[0]
+        raise LinkError(
+            f"The model calls none of the kernels: {known}.",
+            expected="a declaration such as "
+            f"`func.func private @{first.name}{function_type(first, declared_signature(first))}`",
+            next_step="declare and call the kernel in the model.",
+        )
+    return found
+
+
+def _function(
+    item: Kernel | Choice, declaration: ir.Operation, targets: Sequence[Target]
+) -> KernelFunction:
+    """What a function stands for: of a choice, the kernels that its type fits."""
+    if isinstance(item, Kernel):
+        signature = _signature(item, declaration)
+        return KernelFunction(item.name, (Order.of(item, targets),), declaration, signature)
+    fitting: list[Kernel] = []
+    common: Signature | None = None
+    refusals: list[LinkError] = []
+    for kernel in item.kernels:
+        try:
+            found = _signature(kernel, declaration)
+        except LinkError as error:
+            refusals.append(error)
+            continue
+        fitting.append(kernel)
+        common = found
+    if common is None:
+        what = f"No kernel of choice `{item.name}` takes the types that the model declares it with."
+        raise fits_none(what, refusals)
+    names = {kernel.name for kernel in fitting}
+    orders = [
+        Order(each.targets, tuple(kernel for kernel in each.kernels if kernel.name in names))
+        for each in orders_of(item, known_dims(fitting[0], common), targets)
+    ]
+    return KernelFunction(item.name, candidates(item.name, orders, common), declaration, common)
+
+
+def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
+    kind = type_of(declaration)
+    wanted = f"@{kernel.name}{function_type(kernel, declared_signature(kernel))}"
+    if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {len(kind.inputs)} operands and "
+            f"{len(kind.results)} results.",
+            expected=f"{len(kernel.arguments)} and {len(kernel.outputs)}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    inputs = tuple(
+        _sizes(kernel, operand, found, wanted)
+        if isinstance(operand, Buffer)
+        else _scalar(kernel, operand.name, operand.argument_type, found, wanted)
+        for operand, found in zip(kernel.arguments, kind.inputs, strict=True)
+    )
+    outputs = tuple(
+        _sizes(kernel, operand, found, wanted)
+        for operand, found in zip(kernel.outputs, kind.results, strict=True)
+    )
+    return Signature(inputs, outputs)
+
+
+def _sizes(kernel: Kernel, operand: Buffer, found: ir.Type, wanted: str) -> Sizes:
+    fits = (
+        isinstance(found, ir.RankedTensorType)
+        and found.encoding is None
+        and operand.has_rank(found.rank)
+        and str(found.element_type) == operand.dtype.mlir
+    )
+    if not fits:
+        rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {found} for `{operand.name}`.",
+            expected=f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    return tuple(
+        None if found.is_dynamic_dim(axis) else found.get_dim_size(axis)
+        for axis in range(found.rank)
+    )
+
+
+def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -> Sizes:
+    if str(found) != kind:
+        raise LinkError(
+            f"The model declares `{kernel.name}` with {found} for the scalar `{name}`.",
+            expected=f"{kind}: {wanted}",
+            next_step="correct the model's declaration of the kernel.",
+        )
+    return ()

@@ -1,0 +1,1 @@
+"""The dialects that models come in: calls of kernels in each, and IREE's conversion of the rest."""

@@ -1,0 +1,161 @@
+"""Models in MLIR's torch dialect: from PyTorch, through the importer that comes with IREE.
+
+An operator that no dialect knows arrives as
+
+    torch.operator "torch.NAMESPACE.KERNEL"(%x, %epsilon) : (!torch.vtensor<[?,8],f32>, ...) -> ...
+
+It becomes a call of the function `@KERNEL` over tensors, as every model calls a kernel; then IREE's
+own passes convert the rest of the model. What comes out is linked like any other model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.call_site import place_of
+from custom_dispatch.link.conversion import convert_input
+from custom_dispatch.link.corrections.torch_operators import correct_operators
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.dialects.torch_operator import replace_operator
+from custom_dispatch.link.dialects.torch_types import NUMBERS, builtin_type
+from custom_dispatch.link.operations import has_operation, operations_of
+from custom_dispatch.link.symbols import (
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    symbols_of,
+    type_of,
+)
+
+_OPERATOR = "torch.operator"
+_FROM = "torch_c.from_"
+_TO = "torch_c.to_"
+# IREE would make each public function one over buffers, without a word on their types (IREE,
+# compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
+_KEEP = "iree.abi.stub"
+_ONNX = "onnx."
+_VERSION = "torch.onnx_meta.opset_version"
+
+
+def is_torch(module: ir.Module) -> bool:
+    """Whether a module has operations of the torch dialect, or of what becomes of some."""
+    return has_operation(module, "torch.", "tm_tensor.")
+
+
+def convert_torch(
+    module: ir.Module, kernels: Mapping[str, Kernel | Choice], *, has_patterns: bool = False
+) -> tuple[bytes, Mapping[str, Kernel | Choice]]:
+    """A model over tensors that calls kernels, as MLIR bytecode; and the functions that stand for
+    them, by symbol.
+
+    Parameters
+    ----------
+    module
+        The model; it is changed.
+    kernels
+        Every kernel that is given, by name.
+    has_patterns
+        Whether patterns are looked for in what it is converted to.
+
+    Raises
+    ------
+    LinkError
+        An operator is no kernel's, or does not fit the kernel's declaration.
+    ModelError
+        IREE cannot convert the model.
+    """
+    with module.context, ir.Location.unknown():
+        callees = Callees(name_of(op) for op in symbols_of(module))
+        others = _call_kernels(module, kernels, callees)
+        for op in functions_of(module):
+            if is_public(op) and not is_declaration(op):
+                _pass_tensors(op)
+        _share_version(functions_of(module))
+        correct_operators(module, widens=not has_patterns)
+    done = convert_input(module)
+    if done.returncode != 0:
+        for name, place in others.items():
+            if f'"{name}"' in done.stderr:
+                raise LinkError(
+                    f"The model calls the operator `{name.removeprefix('torch.')}`{place}, which "
+                    "IREE does not know, and no kernel has that name.",
+                    expected=f"a kernel that is given: {', '.join(sorted(kernels))}",
+                    next_step="give the kernel too, or write the model without the operator.",
+                )
+        raise ModelError(
+            "IREE cannot convert the model from the torch dialect.",
+            next_step="write the model without the operation that the message names:",
+            log=_errors(done.stderr),
+        )
+    return done.stdout, callees.kernels
+
+
+def _share_version(functions: Sequence[ir.Operation]) -> None:
+    """Say ONNX's version in every function, of a model from ONNX: IREE's conversion asks each."""
+    versions = [op.attributes[_VERSION] for op in functions if _VERSION in op.attributes]
+    for op in functions if versions else ():
+        op.attributes[_VERSION] = versions[0]
+
+
+def _errors(log: str) -> str:
+    """The compiler's messages without the IR that it prints after them."""
+    lines = [line for line in log.splitlines() if ": error: " in line or ": note: called" in line]
+    return "\n".join(line[:400] for line in lines[:10]) or log[:4000]
+
+
+def _call_kernels(
+    module: ir.Module, kernels: Mapping[str, Kernel | Choice], callees: Callees
+) -> dict[str, str]:
+    """Call kernels in place of their operators; return the other operators, and where they are."""
+    others: dict[str, str] = {}
+    for op in operations_of(module, _OPERATOR):
+        name = str(ir.StringAttr(op.attributes["name"]).value)
+        kernel = _kernel_of(name, kernels)
+        if kernel is None:
+            others.setdefault(name, place_of(op))  # IREE knows some
+            continue
+        replace_operator(op, name, kernel, module, callees)
+    return others
+
+
+def _kernel_of(operator: str, kernels: Mapping[str, Kernel | Choice]) -> Kernel | Choice | None:
+    """The kernel of "torch.NAMESPACE.KERNEL" or "torch.NAMESPACE.KERNEL.OVERLOAD"."""
+    parts = operator.split(".")
+    name = parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
+    return kernels.get(name)
+
+
+def _pass_tensors(op: ir.Operation) -> None:
+    """Give a function tensors and numbers for arguments and results, where it has torch's."""
+    kind = type_of(op)
+    inputs = [builtin_type(item) for item in kind.inputs]
+    outputs = [builtin_type(item) for item in kind.results]
+    if None in inputs or None in outputs or len(op.regions[0].blocks) != 1:
+        return
+    block = op.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_begin(block):
+        for argument, old, new in zip(block.arguments, kind.inputs, inputs, strict=True):
+            if old == new:
+                continue
+            argument.set_type(new)
+            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
+            cast = ir.Operation.create(_FROM + which, results=[old], operands=[argument])
+            argument.replace_all_uses_except(cast.result, cast)
+    end = block.operations[len(block.operations) - 1].operation
+    with ir.InsertionPoint(end):
+        for index, (old, new) in enumerate(zip(kind.results, outputs, strict=True)):
+            if old == new:
+                continue
+            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
+            value = end.operands[index]
+            end.operands[index] = ir.Operation.create(
+                _TO + which, results=[new], operands=[value]
+            ).result
+    op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, outputs))
+    op.attributes[_KEEP] = ir.UnitAttr.get()

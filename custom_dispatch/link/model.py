@@ -1,0 +1,110 @@
+"""Reading a model: MLIR text, bytecode, a file, or a module that somebody parsed."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, TypeAlias
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import ModelError
+from custom_dispatch.files import read_bytes
+from custom_dispatch.kernel.names import as_path
+from custom_dispatch.link.dialects.names import end_searches
+from custom_dispatch.link.symbols import (
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    type_of,
+)
+
+Model: TypeAlias = "str | os.PathLike[str] | Any"
+"""A path, MLIR text, or a parsed `iree.compiler.ir.Module` (which stays as it is)."""
+
+
+def parse_model(model: Model) -> ir.Module:
+    """Read a model into a context of its own.
+
+    Raises
+    ------
+    ModelError
+        The file is missing or unreadable, or its content is not valid MLIR.
+    """
+    return parse_content(*_content_of(model))
+
+
+def refers_to_files(model: Model) -> bool:
+    """Whether a model may refer to object files: then it is not all that its compilation reads."""
+    content, _ = _content_of(model)
+    return b"executable.object" in content
+
+
+def _content_of(model: Model) -> tuple[bytes, str]:
+    """A model as text or bytecode, and what errors call it."""
+    if isinstance(model, ir.Module):
+        buffer = io.BytesIO()
+        model.operation.write_bytecode(buffer)
+        return buffer.getvalue(), "The model"
+    if isinstance(model, str) and ("\n" in model or "{" in model):
+        return model.encode("utf-8", "surrogatepass"), "The model"
+    path = as_path(model, "The model", ModelError)
+    return read_bytes(path, "The model", ModelError), f"`{path}`"
+
+
+def parse_content(content: bytes, what: str) -> ir.Module:
+    """Parse text or bytecode into a context of its own.
+
+    Parameters
+    ----------
+    what
+        What it is, for errors.
+
+    Raises
+    ------
+    ModelError
+        The content is not valid MLIR.
+    """
+    try:
+        source: Any = content if content.startswith(b"ML\xefR") else content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ModelError(
+            f"{what} is neither MLIR text nor MLIR bytecode.",
+            next_step="give an .mlir file; a compiled .vmfb cannot be linked any more.",
+        ) from None
+    end_searches()
+    context = ir.Context()
+    with context, ir.Location.unknown():
+        try:
+            return ir.Module.parse(source)
+        except (ir.MLIRError, ValueError) as error:
+            raise ModelError(
+                f"{what} is not valid MLIR.",
+                next_step="correct it where the parser points:",
+                log=diagnostic(error, what),
+            ) from None
+
+
+def diagnostic(error: Exception, what: str = "") -> str:
+    """The parser's or verifier's message, with the file's name where it says "-"."""
+    lines = [line for line in str(error).splitlines() if not line.endswith(":")]
+    text = "\n".join(line for line in lines if "see current operation" not in line)
+    return text.replace('"-":', f'"{what.strip("`")}":') if what.startswith("`") else text
+
+
+def describe_model(model: Model) -> list[tuple[str, str, str]]:
+    """The functions of a model: name, type, and what they are to linking.
+
+    Raises
+    ------
+    ModelError
+        The model is not valid MLIR.
+    """
+    module = parse_model(model)
+    rows = []
+    for op in functions_of(module):
+        kind = str(type_of(op))
+        what = "to be linked" if is_declaration(op) else "public" if is_public(op) else "private"
+        rows.append((name_of(op), kind, what))
+    return rows

@@ -1,0 +1,175 @@
+"""What is done before a model's function runs: the kernels' checks, and the results' sizes.
+
+Both are arithmetic on the sizes of the arguments, once MLIR's own passes have worked on a copy of
+the function in which every kernel is replaced by its checks and tensors of its results' sizes
+(`resolve-ranked-shaped-type-result-dims`). What is left then is the function's preflight. Where
+something else is left, because a size depends on data or on an operation that does not say, the
+function has none, and its kernels are checked one by one where they are called.
+
+- The checks in front of everything leave nothing between two dispatches. Between them, they would
+  make IREE submit every dispatch by itself (benchmarks/results/dispatch_chain_h200.json).
+- IREE's CUDA driver launches the code that the compiler generates whatever its grid, and a zero in
+  it fails and leaves the device unusable (its HIP driver skips such launches since
+  iree-org/iree#18835). So a function whose results are all empty returns them at once: without side
+  effects, there is nothing it could have computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir, passmanager
+
+from custom_dispatch.link.operations import open_sizes, operations_of
+from custom_dispatch.link.public_functions import updates_of
+from custom_dispatch.link.symbols import functions_of, is_declaration, name_of, type_of
+
+_PIPELINE = (
+    "builtin.module(inline,func.func(convert-elementwise-to-linalg),"
+    "resolve-ranked-shaped-type-result-dims,canonicalize,cse)"
+)
+_PREFIX = "custom_dispatch_"
+# What a preflight may consist of, besides checks.
+_SIZE_OPERATIONS = ("arith.", "affine.", "tensor.dim", "hal.device.", "func.return")
+# Operations with an effect beyond their results.
+_EFFECTS = ("util.global.store", "util.global.store.indirect", "ml_program.global_store")
+
+
+def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]) -> dict[str, str]:
+    """The preflight of each function that has one.
+
+    Parameters
+    ----------
+    model
+        The model, with kernels declared and not yet linked. It stays as it is.
+    checks
+        The kernels' functions as `Part.CHECKS` of their wrappers.
+    functions
+        Names of functions with one block; whether the sizes of their results are wanted.
+
+    Returns
+    -------
+    dict
+        By function, the text of a private function @custom_dispatch_preflight_NAME that takes the
+        same arguments, makes the checks, and returns every dynamic size of the results if wanted.
+    """
+    # A clone shares the model's constants, however large they are.
+    copy = model.operation.clone()
+    operations = {name_of(op): op for op in functions_of(copy)}
+    replacements = ir.Module.parse(checks, model.context)
+    for op in list(replacements.body.operations):
+        name = name_of(op.operation)
+        operations[name].erase()
+        copy.regions[0].blocks[0].append(op)
+    _drop_assertions(copy)
+    _drop_stores(copy)
+    for name, sizes_wanted in functions.items():
+        _return_sizes(operations[name], preflight_symbol(name), sizes_wanted)
+    try:
+        passmanager.PassManager.parse(_PIPELINE, model.context).run(copy)
+    except ir.MLIRError:
+        return {}  # an operation that the passes do not take
+    found = {}
+    for op in functions_of(copy):
+        name = name_of(op).removeprefix(preflight_symbol(""))
+        if name in functions and _is_arithmetic(op):
+            # Public until here: the passes drop private functions that nobody calls.
+            op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            found[name] = str(op)
+    return found
+
+
+def preflight_symbol(function: str) -> str:
+    """The symbol of a function's preflight."""
+    return f"{_PREFIX}preflight_{function}"
+
+
+def has_effects(module: ir.Module, kernels: Sequence[str]) -> bool:
+    """Whether a model does anything besides computing results from arguments."""
+    external = [
+        op for op in functions_of(module) if is_declaration(op) and name_of(op) not in kernels
+    ]
+    updating = [op for op in functions_of(module) if updates_of(op)]
+    return bool(external or updating or operations_of(module, *_EFFECTS))
+
+
+def has_one_block(op: ir.Operation) -> bool:
+    """Whether a function is one that `find_preflights` takes."""
+    return bool(op.name == "func.func" and len(op.regions[0].blocks) == 1)
+
+
+def may_return_empty(op: ir.Operation) -> bool:
+    """Whether a function has results, and all of them may be empty."""
+    results = type_of(op).results
+    return bool(results) and all(_may_be_empty(kind) for kind in results)
+
+
+def _may_be_empty(kind: Any) -> bool:
+    if not isinstance(kind, ir.RankedTensorType) or kind.encoding is not None:
+        return False
+    return any(kind.is_dynamic_dim(axis) for axis in range(kind.rank))
+
+
+def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
+    """Make a function return its results' dynamic sizes, or nothing, instead of the results."""
+    block = op.regions[0].blocks[0]
+    terminator = block.operations[len(block.operations) - 1].operation
+    sizes: list[Any] = []
+    with ir.InsertionPoint(terminator):
+        for value in terminator.operands if sizes_wanted else ():
+            sizes += open_sizes(value)
+        ir.Operation.create("func.return", operands=sizes)
+    terminator.erase()
+    inputs = type_of(op).inputs
+    kind = ir.FunctionType.get(inputs, [ir.IndexType.get()] * len(sizes))
+    op.attributes["function_type"] = ir.TypeAttr.get(kind)
+    op.attributes["sym_name"] = ir.StringAttr.get(name)
+    for extra in ("arg_attrs", "res_attrs", "iree.reflection"):
+        if extra in op.attributes:
+            del op.attributes[extra]
+
+
+def _drop_assertions(copy: ir.Operation) -> None:
+    """Drop the model's own assertions, which its function goes on making where they are.
+
+    A look into a table asserts its indices one by one (torch-mlir's embedding, gather and index).
+    With that effect, nothing would be found to be of no use.
+    """
+    for op in operations_of(copy, "cf.assert"):
+        op.erase()
+
+
+def _drop_stores(copy: ir.Operation) -> None:
+    """Drop what a function leaves in its state, and what hides constants: neither is a size."""
+    for op in operations_of(copy, "util.global.store"):
+        op.erase()
+    for op in operations_of(copy, "util.optimization_barrier"):
+        for result, operand in zip(op.results, op.operands, strict=True):
+            result.replace_all_uses_with(operand)
+        op.erase()
+
+
+def _is_arithmetic(op: ir.Operation) -> bool:
+    """Whether a function computes with sizes alone: nothing makes a tensor, or reads one."""
+    return all(
+        inner.operation.name.startswith(_SIZE_OPERATIONS) or _is_check(inner.operation)
+        for inner in op.regions[0].blocks[0].operations
+    ) and not any(
+        isinstance(value.type, ir.ShapedType)
+        for inner in op.regions[0].blocks[0].operations
+        for value in inner.operation.results
+    )
+
+
+def _is_check(op: ir.Operation) -> bool:
+    """Whether an operation is a check as wrappers write them: a branch that ends in a status."""
+    if op.name != "scf.if" or op.results:
+        return False
+    names = {
+        inner.operation.name
+        for region in op.regions
+        for block in region.blocks
+        for inner in block.operations
+    }
+    return names <= {"arith.constant", "util.status.check_ok", "scf.yield"}

@@ -1,0 +1,127 @@
+"""Giving a model's public functions the interface that callers need: see `ir/interface.py`."""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from custom_dispatch.format.keys import ASYNC, FINDINGS_FUNCTION, UPDATES_KEY
+from custom_dispatch.ir.emitter import quote
+from custom_dispatch.ir.interface import Interface, Value
+from custom_dispatch.link.symbols import (
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    symbols_of,
+    type_of,
+)
+
+_PREFIX = "custom_dispatch_function_"
+_REFLECTION = "iree.reflection"
+# IREE's own words on how a function is called from outside. What has some is left to IREE.
+_ABI = "iree.abi"
+
+
+def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
+    """Replace every public function by the functions through which it is called from outside.
+
+    Parameters
+    ----------
+    stateless
+        Whether no call leaves anything behind.
+
+    Functions whose interface somebody has chosen already stay as they are, and so do those with
+    other arguments or results than tensors and numbers.
+    """
+    names = {name_of(op) for op in symbols_of(module)}
+    written = []
+    for op in functions_of(module):
+        name = name_of(op)
+        if is_declaration(op) or not is_public(op) or _has_interface(op, names):
+            continue
+        kind = type_of(op)
+        inputs, outputs = _values(kind.inputs), _values(kind.results)
+        if inputs is None or outputs is None:
+            continue
+        body = _PREFIX + name
+        while body in names:
+            body += "_"
+        dialect = op.name.partition(".")[0]
+        updates = updates_of(op)
+        interface = Interface(
+            name,
+            body,
+            inputs,
+            outputs,
+            dialect,
+            _take_reflection(op),
+            stateless=stateless,
+            updates=updates,
+        )
+        _make_private(module, op, body)
+        written.append((op, interface))
+    for op, interface in written:
+        declared = f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}"
+        added = ir.Module.parse(f"{declared}\n{interface.write()}", module.context)
+        for function in list(added.body.operations):
+            if not is_declaration(function.operation):
+                module.body.append(function)
+
+
+def updates_of(op: ir.Operation) -> tuple[int, ...]:
+    """The arguments whose new values a function returns before its results."""
+    if _REFLECTION not in op.attributes:
+        return ()
+    entries = {item.name: item.attr for item in ir.DictAttr(op.attributes[_REFLECTION])}
+    if UPDATES_KEY not in entries:
+        return ()
+    return tuple(map(int, ir.StringAttr(entries[UPDATES_KEY]).value.split(",")))
+
+
+def _has_interface(op: ir.Operation, names: set[str]) -> bool:
+    name = name_of(op)
+    # What was found is asked for at once, when nothing else runs.
+    if name.endswith(ASYNC) or name + ASYNC in names or name.startswith(FINDINGS_FUNCTION):
+        return True
+    attributes = list(op.attributes)
+    for which in ("arg_attrs", "res_attrs"):
+        if which in op.attributes:
+            for each in ir.ArrayAttr(op.attributes[which]):
+                attributes += [item.name for item in ir.DictAttr(each)]
+    return any(attribute.startswith(_ABI) for attribute in attributes)
+
+
+def _values(types: list[ir.Type]) -> tuple[Value, ...] | None:
+    """The types as values to be passed; None where there is something else among them."""
+    found = []
+    for kind in types:
+        if isinstance(kind, ir.RankedTensorType):
+            if kind.encoding is not None:
+                return None
+            sizes = tuple(
+                None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
+                for axis in range(kind.rank)
+            )
+            found.append(Value(str(kind), sizes))
+        elif isinstance(kind, ir.IntegerType | ir.FloatType | ir.IndexType):
+            found.append(Value(str(kind)))
+        else:
+            return None
+    return tuple(found)
+
+
+def _take_reflection(op: ir.Operation) -> str:
+    """Move a function's reflection out of it, as text."""
+    if _REFLECTION not in op.attributes:
+        return ""
+    entries = ir.DictAttr(op.attributes[_REFLECTION])
+    text = ", ".join(f"{quote(item.name)} = {item.attr}" for item in entries)
+    del op.attributes[_REFLECTION]
+    return text
+
+
+def _make_private(module: ir.Module, op: ir.Operation, symbol: str) -> None:
+    """Rename a function, also where others call it."""
+    ir.SymbolTable.replace_all_symbol_uses(name_of(op), symbol, module.operation)
+    op.attributes["sym_name"] = ir.StringAttr.get(symbol)
+    op.attributes["sym_visibility"] = ir.StringAttr.get("private")

@@ -1,0 +1,136 @@
+"""Where a model's values come from, and what the compiler may find them to be.
+
+It folds operations: a product with ones is its other operand, and so is a copy, or what was negated
+twice. So a value that an operation computes may turn out to be one that was there before, and in
+the same buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.link.constants import as_written
+from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
+
+_LINALG = "linalg."
+# By the beginnings of their names: what adds up products, or fills.
+_NEVER_OPERANDS = tuple(
+    _LINALG + name
+    for name in (
+        "batch_", "conv", "depthwise_conv", "dot", "fill", "matmul", "matvec", "mmt4d", "pooling",
+        "quantized_", "softmax", "vecmat",
+    )
+)  # fmt: skip
+_NEW = ("arith.constant", "tensor.empty", "tensor.splat", "tensor.extract", "linalg.index")
+# Of two values that vary, and the number with which each is its first operand (or its second, where
+# they can be exchanged): MLIR's folders, mlir/lib/Dialect/Arith/IR/ArithOps.cpp and Math.
+_NEUTRAL = {
+    "arith.addf": 0.0,
+    "arith.subf": 0.0,
+    "arith.mulf": 1.0,
+    "arith.divf": 1.0,
+    "math.powf": 1.0,
+}
+# What undoes itself, or what another one does, or does nothing done twice.
+_UNDONE = ("math.absf", "math.ceil", "math.floor", "math.round", "math.roundeven", "math.trunc")
+
+
+def values_from_outside(module: ir.Module) -> set[ir.Value]:
+    """What is computed from an argument of a public function, which nobody knows yet.
+
+    Of an operation with regions, such as a loop, these are its results if an operand is one, and
+    the arguments of its regions.
+    """
+    found: set[ir.Value] = set()
+    waiting: list[ir.Value] = [
+        argument
+        for op in functions_of(module)
+        if is_public(op) and not is_declaration(op)
+        for argument in op.regions[0].blocks[0].arguments
+    ]
+    while waiting:
+        value = waiting.pop()
+        if value in found:
+            continue
+        found.add(value)
+        for use in value.uses:
+            op = use.owner.operation
+            waiting += op.results
+            for block in (block for region in op.regions for block in list(region.blocks)[:1]):
+                arguments = block.arguments
+                if op.name.startswith(_LINALG):  # one for each operand, as far as they go
+                    arguments = list(arguments)[use.operand_number : use.operand_number + 1]
+                waiting += arguments
+            waiting += (
+                block.arguments[index]
+                for block in op.successors
+                for index in range(len(block.arguments))
+                if use.operand_number in operands_for(op, block, index)
+            )
+    return found
+
+
+def operands_for(branch: ir.Operation, block: ir.Block, index: int) -> list[int]:
+    """The operands of a terminator that may become an argument of a block; none if that is unclear.
+
+    MLIR, "cf" dialect: a branch's operands are those of the block; before those of a conditional
+    one's blocks stands the condition.
+    """
+    if branch.name == "cf.br":
+        return [index]
+    if branch.name != "cf.cond_br":
+        return []
+    to_first = list(ir.DenseI32ArrayAttr(branch.attributes["operandSegmentSizes"]))[1]
+    starts = zip(branch.successors, (1, 1 + to_first), strict=True)
+    return [start + index for successor, start in starts if successor == block]
+
+
+def may_become(value: Any, outside: Container[ir.Value]) -> Sequence[ir.Value] | None:
+    """The values of which one may be all that a computed value is; none, where it is a new one.
+
+    Parameters
+    ----------
+    value
+        A tensor, or an element of one inside of an operation of linalg.
+    outside
+        What nobody knows when the model is compiled; the rest may be found to be any number.
+
+    Returns
+    -------
+    Sequence or None
+        None for what is not computed by arithmetic.
+    """
+    if isinstance(value.owner, ir.Block):
+        owner = value.owner.owner.operation
+        is_element = owner.name.startswith(_LINALG)
+        return [owner.operands[value.arg_number]] if is_element else None
+    op = value.owner.operation
+    if op.name in _NEW or op.name.startswith(_NEVER_OPERANDS):
+        return ()
+    if op.name.startswith(_LINALG):
+        if not op.regions or not list(op.regions[0].blocks):
+            return list(op.operands)
+        block = op.regions[0].blocks[0]
+        return [block.operations[len(block.operations) - 1].operation.operands[value.result_number]]
+    if op.name in _NEUTRAL:
+        return _beside_neutral(op, outside)
+    if op.name.startswith("math."):
+        return list(op.operands) if op.name in _UNDONE else ()
+    # Casts and signs may be undone, and of integers anything may.
+    return list(op.operands) if op.name.startswith("arith.") else None
+
+
+def _beside_neutral(op: ir.Operation, outside: Container[ir.Value]) -> list[ir.Value]:
+    """The operands beside which the other one may be found to be neutral."""
+    first, second = op.operands
+    pairs = [(first, second)]
+    if op.name in ("arith.addf", "arith.mulf"):
+        pairs.append((second, first))
+    return [
+        kept
+        for kept, other in pairs
+        if other not in outside and as_written(other) in (None, _NEUTRAL[op.name])
+    ]

@@ -1,0 +1,68 @@
+"""Operands and results of a kernel whose axes a model has in another order than the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import linalg
+
+from custom_dispatch.link.operations import create, size_of
+
+Axes = Sequence[int]
+"""As of `numpy.transpose`: for each axis of what comes out, the one that it was."""
+
+
+def inverse(axes: Axes) -> tuple[int, ...]:
+    """What puts transposed axes back."""
+    return tuple(sorted(range(len(axes)), key=lambda axis: axes[axis]))
+
+
+def as_the_kernels(kind: ir.Type, axes: Axes | None) -> ir.Type:
+    """The type that a tensor of the model has for the kernel.
+
+    Parameters
+    ----------
+    axes
+        What the model has done to the kernel's axes; None for nothing.
+    """
+    if axes is None or not isinstance(kind, ir.RankedTensorType):
+        return kind
+    return _transposed(kind, inverse(axes))
+
+
+def transpose(value: ir.Value, axes: Axes | None, dialect: str) -> ir.Value:
+    """A tensor with its axes in another order, where the insertion point is.
+
+    Parameters
+    ----------
+    dialect
+        Of the operations around it: "stablehlo", or others, among which linalg's are.
+    """
+    if axes is None:
+        return value
+    kind = _transposed(ir.RankedTensorType(value.type), axes)
+    if dialect == "stablehlo":
+        order = ir.DenseI64ArrayAttr.get(list(axes))
+        found: ir.Value = create("stablehlo.transpose", kind, value, permutation=order)
+        return found
+    sizes = [size_of(value, axes[axis]) for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+    to = create("tensor.empty", kind, *sizes)
+    done: ir.Value = linalg.transpose(value, outs=[to], permutation=list(axes)).operation.results[0]
+    return done
+
+
+def dialect_of(op: Any) -> str:
+    """Of an operation, by its name."""
+    return str(op.name).partition(".")[0]
+
+
+def axes_of(pattern: Any, name: str) -> Axes | None:
+    """What a pattern's function has done to the axes of an operand or result; None for nothing."""
+    found: Mapping[str, Axes] = getattr(pattern, "axes", {})
+    return found.get(name)
+
+
+def _transposed(kind: ir.RankedTensorType, axes: Axes) -> ir.RankedTensorType:
+    return ir.RankedTensorType.get([kind.shape[axis] for axis in axes], kind.element_type)

@@ -1,0 +1,303 @@
+"""An example of what a kernel computes: a function's body, in SSA form, to compare models with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from iree.compiler import ir, passmanager
+
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
+from custom_dispatch.match.bools import number_of_false
+from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
+
+# Calls of private functions become their bodies: JAX puts its own functions into such. Values are
+# not made common (`cse`): a model that computes one twice may use one of both elsewhere.
+_PASSES = "builtin.module(inline,canonicalize,symbol-dce)"
+_SIZES = ("tensor.dim", "shape.dim")
+"""They read a tensor's size, and nothing of its content."""
+_FRAMES = ("linalg.generic", "linalg.map", "linalg.reduce", "linalg.yield", "stablehlo.return")
+"""They hold operations on elements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A function that computes what a kernel does.
+
+    Its values belong to the context of the model that it is compared with.
+    """
+
+    pattern: Replaceable
+    module: ir.Module
+    """What the values are in; it keeps them alive."""
+    operands: Mapping[ir.Value, str]
+    """The function's parameters, and the kernel's arguments that they stand for."""
+    results: tuple[ir.Value, ...]
+    """What it returns, in the order of the kernel's outputs."""
+    holes: Mapping[ir.Value, str] = field(default_factory=dict)
+    """Constants that stand for a scalar of the kernel."""
+
+    @cached_property
+    def operations(self) -> frozenset[ir.Operation]:
+        """Every operation that the results are computed with, outside of regions."""
+        found: set[ir.Operation] = set()
+        pending = [op for value in self.results if (op := owner_of(value)) is not None]
+        while pending:
+            op = pending.pop()
+            if op in found:
+                continue
+            found.add(op)
+            pending += [up for value in values_of(op) if (up := owner_of(value)) is not None]
+        block = owner_of(self.results[0])
+        return frozenset(item for item in found if block is not None and item.block == block.block)
+
+    @cached_property
+    def free(self) -> frozenset[ir.Operation]:
+        """Operations that depend on no operand's content: a model may share their values."""
+        known: dict[ir.Operation, bool] = {}
+
+        def is_free(op: ir.Operation) -> bool:
+            if op not in known:
+                known[op] = op.name in _SIZES or all(
+                    value not in self.operands
+                    and value not in self.holes
+                    and ((up := owner_of(value)) is None or is_free(up))
+                    for value in values_of(op)
+                    if str(value.type) != "index"
+                )
+            return known[op]
+
+        return frozenset(op for op in self.operations if is_free(op))
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The results that no other one is computed from, by position; one an operation."""
+        owners = [owner_of(value) for value in self.results]
+        below = [self._below(value) for value in self.results]
+        return tuple(
+            index
+            for index, owner in enumerate(owners)
+            if owner not in owners[:index]
+            and not any(owner in below[other] for other, up in enumerate(owners) if up != owner)
+        )
+
+    @property
+    def root(self) -> ir.Operation:
+        """What is looked for first."""
+        found = owner_of(self.results[self.roots[0]])
+        assert found is not None  # noqa: S101 - `read_example` has seen to it
+        return found
+
+    @cached_property
+    def telling(self) -> frozenset[ir.Operation]:
+        """The operations that tell the example from others."""
+        return self.operations - self.free
+
+    @cached_property
+    def _inner(self) -> frozenset[ir.Operation]:
+        """The operations of its regions."""
+        return frozenset(
+            item.operation
+            for op in self.telling
+            for region in op.regions
+            for block in region.blocks
+            for item in block.operations
+            if not is_constant(item.operation)
+        )
+
+    @property
+    def count(self) -> int:
+        """How many operations a place has to have, those of regions among them."""
+        return max(len(self.telling | self._inner), 1)
+
+    @cached_property
+    def computing(self) -> frozenset[ir.Operation]:
+        """Those that say what is computed; all of them where none does."""
+        every = self.telling | self._inner
+        return frozenset(op for op in every if op.name not in _FRAMES) or every
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of its operations."""
+        names = {op.name for op in self.telling | self._inner}
+        return frozenset(names - {"linalg.yield", "stablehlo.return"})  # what a region ends with
+
+    @cached_property
+    def scalars(self) -> frozenset[str]:
+        """The kernel's scalars that calls pass."""
+        arguments = self.pattern.kernel.arguments
+        return frozenset(item.name for item in arguments if isinstance(item, Scalar))
+
+    def _below(self, value: ir.Value) -> set[ir.Operation]:
+        found: set[ir.Operation] = set()
+        pending = [owner_of(value)]
+        while pending:
+            op = pending.pop()
+            if op is not None and op not in found:
+                found.add(op)
+                pending += [owner_of(item) for item in values_of(op)]
+        return found
+
+
+def values_of(op: ir.Operation) -> list[ir.Value]:
+    """What an operation reads: its operands, and what its regions take from outside of it."""
+    found = list(op.operands)
+    if not op.regions or not any(len(region.blocks) for region in op.regions):
+        return found
+    inside: set[ir.Operation] = set()
+    blocks: list[ir.Block] = []
+    read: list[ir.Value] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        inside.add(inner)
+        blocks.extend(block for region in inner.regions for block in region.blocks)
+        if inner != op:
+            read.extend(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    for value in read:
+        up = owner_of(value)
+        if (up not in inside) if up is not None else not any(value.owner == b for b in blocks):
+            found.append(value)
+    return found
+
+
+def normalise(module: ir.Module) -> None:
+    """Bring a model or an example into the form in which they are compared."""
+    with module.context:
+        passmanager.PassManager.parse(_PASSES).run(module.operation)
+
+
+def read_example(
+    pattern: Replaceable,
+    module: ir.Module,
+    names: Sequence[str] | None = None,
+) -> Example:
+    """The example that a module's public function is.
+
+    Parameters
+    ----------
+    module
+        In the context of the model, and normalised.
+    names
+        The arguments of the kernel that the parameters stand for; None for all that are not fixed,
+        without as many of the optional ones, from the last on, as there are too few.
+
+    Raises
+    ------
+    DeclarationError
+        The function cannot serve as a pattern, or its types are not the kernel's.
+    """
+    kernel = pattern.kernel
+    functions = [op for op in functions_of(module) if is_public(op) and not is_declaration(op)]
+    if len(functions) != 1 or len(functions[0].regions[0].blocks) != 1:
+        raise wrong(
+            kernel,
+            f"has {len(functions)} public functions"
+            if len(functions) != 1
+            else "has a function with branches",
+            "one, which computes its results in one block",
+        )
+    block = functions[0].regions[0].blocks[0]
+    arguments = _parameters(pattern, block, names)
+    results = _results(pattern, block)
+    operands = {value: item.name for item, value in zip(arguments, block.arguments, strict=True)}
+    example = Example(pattern, module, operands, results)
+    _check_operations(example, block)
+    return example
+
+
+def _parameters(
+    pattern: Replaceable, block: ir.Block, names: Sequence[str] | None
+) -> list[Buffer | Scalar]:
+    """The kernel's arguments that a function's parameters stand for, in order."""
+    kernel = pattern.kernel
+    fixed = fixed_numbers(pattern)
+    arguments = [item for item in kernel.arguments if item.name not in fixed]
+    if names is None:
+        optional = [item for item in arguments if isinstance(item, Buffer) and item.optional]
+        missing = max(len(arguments) - len(block.arguments), 0)
+        left_out = optional[len(optional) - missing :] if missing <= len(optional) else []
+        arguments = [item for item in arguments if item not in left_out]
+    else:
+        by_name = {item.name: item for item in arguments}
+        arguments = [by_name[name] for name in names]
+    if len(block.arguments) != len(arguments):
+        raise wrong(
+            kernel,
+            f"has a function of {len(block.arguments)} parameters",
+            f"{len(arguments)}: {', '.join(item.name for item in arguments)}",
+        )
+    for item, value in zip(arguments, block.arguments, strict=True):
+        _check_type(pattern, item, value.type)
+    return arguments
+
+
+def _results(pattern: Replaceable, block: ir.Block) -> tuple[ir.Value, ...]:
+    """What a function computes for each of the kernel's outputs."""
+    kernel = pattern.kernel
+    results = tuple(block.operations[len(block.operations) - 1].operation.operands)
+    if len(results) != len(kernel.outputs):
+        raise wrong(
+            kernel,
+            f"has a function of {len(results)} results",
+            f"{len(kernel.outputs)}: {', '.join(item.name for item in kernel.outputs)}",
+        )
+    for operand, value in zip(kernel.outputs, results, strict=True):
+        _check_type(pattern, operand, value.type)
+        if owner_of(value) is None:
+            raise wrong(kernel, f"returns a parameter for `{operand.name}`", "what is computed")
+    if len(set(results)) != len(results):
+        raise wrong(kernel, "has a function that returns one value twice", "different ones")
+    return results
+
+
+def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> None:
+    found = builtin_type(kind)
+    element = found.element_type if isinstance(found, ir.RankedTensorType) else found
+    if isinstance(item, Buffer):
+        is_bool = number_of_false(pattern, item.name) is not None
+        wanted = "i1" if is_bool else item.dtype.mlir
+        if (
+            not isinstance(found, ir.RankedTensorType)
+            or not item.has_rank(found.rank)
+            or str(element) != wanted
+        ):
+            raise wrong(
+                pattern.kernel,
+                f"has {kind} for `{item.name}`",
+                f"a tensor of {wanted} and of the rank of [{item.declared_shape}]",
+            )
+        return
+    is_number = not isinstance(found, ir.RankedTensorType) or found.rank == 0
+    if not is_number:
+        raise wrong(
+            pattern.kernel, f"has {kind} for the scalar `{item.name}`", "a number, or tensor<f32>"
+        )
+
+
+def _check_operations(example: Example, block: ir.Block) -> None:
+    """Refuse what has to happen but leads to no result."""
+    known = example.operations
+    for op in list(block.operations)[:-1]:
+        if op.operation not in known:
+            raise wrong(
+                example.pattern.kernel,
+                f"has an operation {op.operation.name}, which no result is computed with",
+                "values alone, without effects",
+            )
+    read = {value for op in known for value in values_of(op)}
+    for value, name in example.operands.items():
+        if value not in read:
+            raise wrong(
+                example.pattern.kernel,
+                f"has a function that does not use `{name}`",
+                "one whose results depend on all of its parameters",
+                "leave the operand out of the kernel, or use it.",
+            )

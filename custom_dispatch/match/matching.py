@@ -1,0 +1,382 @@
+"""Whether a place in a model computes what an example does, and if not, why not.
+
+What has to agree, backwards from the results: every operation with its attributes, types and
+regions, and all values that these take from outside. Constants are equal by value, and one of the
+example that is a scalar of the kernel stands for any number. Sizes are what they are in terms of
+the operands' sizes. The operands of commutative operations may be swapped. An operand is the same
+value wherever the example has it, and intermediate values are used nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.link.constants import (
+    as_written,
+    element_of,
+    is_splat,
+    number_of,
+    owner_of,
+    shortest,
+    spread_from,
+)
+from custom_dispatch.match.attributes import other_attribute, other_slice
+from custom_dispatch.match.example import Example
+from custom_dispatch.match.orders import orders_of
+from custom_dispatch.match.sizes import is_size
+from custom_dispatch.match.state import Match, Miss, Pair, State, shown
+from custom_dispatch.match.types import fits
+from custom_dispatch.match.whole import (
+    Difference,
+    more_than_wanted,
+    other_size,
+    used_elsewhere,
+)
+
+_SIZED = {"tensor.empty", "tensor.expand_shape", "tensor.extract_slice"}
+"""Their operands and attributes say the sizes that are in the result's type, too."""
+_MOST_STEPS = 20_000
+
+
+_Ways = list[tuple[tuple[Pair, ...], State]]
+
+
+class Matcher:
+    """Compares places with examples.
+
+    Parameters
+    ----------
+    loose
+        Whether sizes, and what may follow from them, are not looked at: to find out which sizes
+        to write an example for.
+    """
+
+    def __init__(self, *, loose: bool = False) -> None:
+        self._loose = loose
+        self._example: Example
+        self._root: ir.Operation
+        self._miss: Miss
+        self._steps = 0
+
+    def match(
+        self, example: Example, root: ir.Operation, others: Mapping[str, list[ir.Operation]]
+    ) -> Match | Miss:
+        """Compare the place whose last operation is given.
+
+        Parameters
+        ----------
+        others
+            The model's operations by name, for examples of several results.
+        """
+        return next(self.matches(example, root, others), None) or self._miss
+
+    def matches(
+        self, example: Example, root: ir.Operation, others: Mapping[str, list[ir.Operation]]
+    ) -> Iterator[Match]:
+        """Every way in which it computes the example."""
+        self._example, self._root, self._steps = example, root, 0
+        self._miss = Miss(root, (), -1.0)
+        for state in self._from_roots(example.roots, root, others, State()):
+            difference = None if self._loose else self._difference(state)
+            if difference is None:
+                yield self._as_match(state)
+            else:
+                self._differs(difference[0], state, *difference[1])
+
+    def _difference(self, state: State) -> Difference | None:
+        return (
+            other_size(self._example, state)
+            or more_than_wanted(state)
+            or used_elsewhere(self._example, state)
+        )
+
+    @property
+    def miss(self) -> Miss:
+        """Why the place that was compared last does not match."""
+        return self._miss
+
+    def _as_match(self, state: State) -> Match:
+        example = self._example
+        results = []
+        for value in example.results:
+            mine = ir.OpResult(value)
+            op = min(state.operations[mine.owner.operation], key=lambda item: item != self._root)
+            results.append(op.results[mine.result_number])
+        return Match(
+            example,
+            tuple(results),
+            frozenset(op for mine in example.telling for op in state.operations.get(mine, ())),
+            state.operands,
+            state.scalars,
+        )
+
+    def _from_roots(
+        self,
+        roots: tuple[int, ...],
+        op: ir.Operation,
+        others: Mapping[str, list[ir.Operation]],
+        state: State,
+    ) -> Iterator[State]:
+        wanted = ir.OpResult(self._example.results[roots[0]])
+        if wanted.result_number >= len(op.results):
+            return
+        for found in self._solve((Pair(wanted, op.results[wanted.result_number], op),), state):
+            if len(roots) == 1:
+                yield found
+                continue
+            following = owner_of(self._example.results[roots[1]])
+            assert following is not None  # noqa: S101 - `read_example` has seen to it
+            known = found.operations.get(following, frozenset())
+            for other in known or others.get(following.name, []):
+                if other.block == op.block:
+                    yield from self._from_roots(roots[1:], other, others, found)
+
+    def _solve(self, pairs: tuple[Pair, ...], state: State) -> Iterator[State]:
+        while pairs:
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                self._differs(self._root, state, "there are too many ways to compare it")
+                return
+            pair, pairs = pairs[0], pairs[1:]
+            ways = self._ways(pair, state)
+            if not ways:
+                return
+            if len(ways) > 1:
+                for more, following in ways:
+                    yield from self._solve(more + pairs, following)
+                return
+            more, state = ways[0]
+            pairs = more + pairs
+        yield state
+
+    def _differs(self, at: ir.Operation, state: State, *said: Any) -> _Ways:
+        share = (len(state.operations.keys() - self._example.free)) / self._example.count
+        if share > self._miss.share:
+            self._miss = Miss(at, said, share)
+        return []
+
+    # -- values
+
+    def _ways(self, pair: Pair, state: State) -> _Ways:
+        """What else has to agree for two values to do so, in each way; none where they do not."""
+        wanted, found = pair.wanted, pair.found
+        source = spread_from(wanted)
+        name = self._example.holes.get(source) or self._example.operands.get(source, "")
+        if source in self._example.holes or (
+            name in self._example.scalars and element_of(found) is not None
+        ):
+            return self._hole(name, pair, state)
+        if wanted in self._example.operands:
+            return self._operand(pair, state)
+        mine = owner_of(wanted)
+        if mine is None:
+            if any(wanted == one and found == other for one, other in state.arguments):
+                return [((), state)]
+            return self._differs(pair.at, state, found, " is another of its arguments")
+        if is_size(wanted) and (str(wanted.type) == "index" or is_splat(found)):
+            return [((), replace(state, sizes=(*state.sizes, pair)))]
+        element = element_of(wanted)
+        if element is not None:
+            return self._number(pair, element, state)
+        its = owner_of(found)
+        if its is None:
+            return self._differs(pair.at, state, found, ", where the pattern has ", mine.name)
+        if its in state.operations.get(mine, ()):
+            same = ir.OpResult(wanted).result_number == ir.OpResult(found).result_number
+            return [((), state)] if same else self._differs(its, state, "it is another result")
+        if ir.OpResult(wanted).result_number != ir.OpResult(found).result_number:
+            return self._differs(its, state, "it is another result")
+        return self._operation(mine, its, state)
+
+    def _operand(self, pair: Pair, state: State) -> _Ways:
+        name = self._example.operands[pair.wanted]
+        found = pair.found
+        known = state.operands.get(name, state.scalars.get(name))
+        if known is not None:
+            if known == found:
+                return [((), state)]
+            return self._differs(
+                pair.at, state, f"`{name}` would be ", known, " here and ", found, " there"
+            )
+        if not fits(pair.wanted.type, found.type, any_sizes=self._loose):
+            wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
+            return self._differs(
+                pair.at, state, f"`{name}` is ", found.type, f", and in the pattern {wanted}"
+            )
+        if not self._is_visible(found):
+            return self._differs(pair.at, state, f"`{name}` is computed element by element")
+        return [((), replace(state, operands={**state.operands, name: found}))]
+
+    def _is_visible(self, value: ir.Value) -> bool:
+        """Whether a value is there where the call is to be: not only within a part of the place."""
+        own = owner_of(value)
+        block = value.owner if own is None else own.block
+        op: Any = self._root
+        while op is not None and op.name != "builtin.module":
+            if op.block == block:
+                return True
+            op = op.parent.operation if op.parent is not None else None
+        return False
+
+    def _hole(self, name: str, pair: Pair, state: State) -> _Ways:
+        element = element_of(pair.found)
+        if element is None:
+            return self._differs(
+                pair.at, state, pair.found, f", where the pattern has a number for `{name}`"
+            )
+        if not fits(pair.wanted.type, pair.found.type, any_sizes=self._loose):
+            return self._differs(
+                pair.at,
+                state,
+                f"`{name}` is ",
+                pair.found.type,
+                ", and in the pattern ",
+                pair.wanted.type,
+            )
+        value = as_written(pair.found)
+        known = state.operands.get(name, state.scalars.get(name, value))
+        if known != value:
+            return self._differs(
+                pair.at, state, f"`{name}` would be ", known, " here and ", pair.found, " there"
+            )
+        return [((), replace(state, scalars={**state.scalars, name: value}))]
+
+    def _number(self, pair: Pair, element: ir.Attribute, state: State) -> _Ways:
+        if not fits(pair.wanted.type, pair.found.type, any_sizes=self._loose):
+            return self._differs(
+                pair.at, state, pair.found, " has another type than ", pair.wanted.type
+            )
+        found = element_of(pair.found)
+        if found is None:
+            return self._differs(
+                pair.at,
+                state,
+                pair.found,
+                f", where the pattern has {shortest(number_of(element))}",
+            )
+        if found != element and not self._loose:
+            return self._differs(
+                pair.at,
+                state,
+                pair.found,
+                f", where the pattern has {shortest(number_of(element))}",
+            )
+        return [((), state)]
+
+    # -- operations
+
+    def _operation(self, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
+        if mine.name != its.name:
+            return self._differs(its, state, f"it has {its.name} where the pattern has {mine.name}")
+        different = self._other_form(mine, its)
+        if different:
+            return self._differs(its, state, *different)
+        known = state.operations.get(mine, frozenset())
+        following = replace(state, operations={**state.operations, mine: known | {its}})
+        if mine.name in _SIZED:
+            return [self._sized(mine, its, following)]
+        ways: _Ways = []
+        orders = orders_of(mine, its)
+        if not orders:
+            one, other = (op.attributes["indexing_maps"] for op in (mine, its))
+            return self._differs(
+                its, following, f"{its.name} has the maps ", other, ", and in the pattern ", one
+            )
+        for order in orders:
+            inner = self._regions(mine, its, order, following)
+            if inner is None:
+                continue
+            more, bound = inner
+            pairs = tuple(
+                Pair(mine.operands[index], its.operands[other], its)
+                for index, other in enumerate(order)
+            )
+            # Of what is overwritten, only the sizes matter.
+            kept = tuple(p for i, p in enumerate(pairs) if not _is_overwritten(mine, i))
+            sizes = tuple(p for i, p in enumerate(pairs) if _is_overwritten(mine, i))
+            ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
+        return ways
+
+    def _other_form(self, mine: ir.Operation, its: ir.Operation) -> tuple[Any, ...]:
+        """What tells two operations of one name apart, but for what they read; () if nothing."""
+        sized = mine.name in _SIZED
+        if not sized and len(mine.operands) != len(its.operands):
+            return (
+                f"{its.name} has {len(its.operands)} operands, and in the pattern "
+                f"{len(mine.operands)}",
+            )
+        if len(mine.results) != len(its.results):
+            return (f"{its.name} has other results",)
+        for one, other in zip(mine.results, its.results, strict=True):
+            if not fits(one.type, other.type, any_sizes=self._loose):
+                return (f"{its.name} gives ", other.type, ", and in the pattern ", one.type)
+        if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
+            return place
+        if not sized and (name := other_attribute(mine, its, loose=self._loose)):
+            one, other = (op.attributes.get(name, "none") for op in (mine, its))
+            return (f"`{name}` of {its.name} is ", other, ", and in the pattern ", one)
+        return ()
+
+    def _sized(
+        self, mine: ir.Operation, its: ir.Operation, state: State
+    ) -> tuple[tuple[Pair, ...], State]:
+        """An operation whose result's type says its sizes, as far as they are known."""
+        pair = Pair(mine.results[0], its.results[0], its)
+        following = replace(state, sizes=(*state.sizes, pair))
+        if mine.name == "tensor.empty":
+            return (), following
+        return (Pair(mine.operands[0], its.operands[0], its),), following
+
+    def _regions(
+        self, mine: ir.Operation, its: ir.Operation, order: tuple[int, ...], state: State
+    ) -> tuple[tuple[Pair, ...], State] | None:
+        """What has to agree for the regions of two operations to do so."""
+        pairs: tuple[Pair, ...] = ()
+        if len(mine.regions) != len(its.regions):
+            return None
+        for one, other in zip(mine.regions, its.regions, strict=True):
+            if len(one.blocks) != len(other.blocks) or len(one.blocks) > 1:
+                self._differs(its, state, f"{its.name} has a region with branches")
+                return None
+            if not len(one.blocks):
+                continue
+            first, second = one.blocks[0], other.blocks[0]
+            arguments = list(second.arguments)
+            if len(first.arguments) != len(arguments):
+                self._differs(its, state, f"{its.name} has a region of other arguments")
+                return None
+            if mine.name.startswith("linalg.") and len(arguments) == len(order):
+                arguments = [arguments[index] for index in order]
+            for a, b in zip(first.arguments, arguments, strict=True):
+                if not fits(a.type, b.type, any_sizes=self._loose):
+                    self._differs(its, state, f"{its.name} has a region of other arguments")
+                    return None
+            ends = [
+                block.operations[len(block.operations) - 1].operation for block in (first, second)
+            ]
+            if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
+                self._differs(its, state, f"{its.name} has a region that ends in another way")
+                return None
+            state = replace(
+                state,
+                arguments=(*state.arguments, *zip(first.arguments, arguments, strict=True)),
+                operations={**state.operations, ends[0]: frozenset({ends[1]})},
+            )
+            pairs += tuple(
+                Pair(a, b, its) for a, b in zip(ends[0].operands, ends[1].operands, strict=True)
+            )
+        return pairs, state
+
+
+def _is_overwritten(op: ir.Operation, index: int) -> bool:
+    """Whether an operand only gives a result its type: `outs` whose content is not read."""
+    if not op.name.startswith("linalg.") or not op.regions or not len(op.regions[0].blocks):
+        return False
+    if index < len(op.operands) - len(op.results):
+        return False
+    arguments = op.regions[0].blocks[0].arguments
+    return index < len(arguments) and not any(True for _ in arguments[index].uses)

@@ -1,0 +1,131 @@
+"""What has to hold of a place as a whole, when all of its values agree with an example's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.match.example import Example
+from custom_dispatch.match.sizes import ANY, as_float, combined, extent_of, size_of
+from custom_dispatch.match.state import Pair, State
+
+Difference = tuple[ir.Operation, tuple[Any, ...]]
+"""Where it is, and the parts of a sentence on it."""
+
+
+def other_size(example: Example, state: State) -> Difference | None:
+    """A size that is another one in terms of the operands' sizes."""
+    for pair in state.sizes:
+        for mine, its in _sizes_of(pair):
+            wanted = _in_model(example, mine, state)
+            if wanted == ANY:
+                continue
+            if wanted != its:
+                return pair.at, (f"a size is {_said(its)}, and in the pattern {_said(wanted)}",)
+    return None
+
+
+def _sizes_of(pair: Pair) -> list[tuple[Any, Any]]:
+    kind = pair.wanted.type
+    if not isinstance(kind, ir.RankedTensorType):
+        return [(size_of(pair.wanted), size_of(pair.found))]
+    return [
+        (extent_of(pair.wanted, axis), extent_of(pair.found, axis))
+        for axis in range(kind.rank)
+        if kind.is_dynamic_dim(axis)
+    ]
+
+
+def _in_model(example: Example, size: Any, state: State) -> Any:
+    """A size of the example in terms of the model's values."""
+    if size == ANY:
+        return ANY
+    match size:
+        case ("value", value):
+            bound = _bound(example, value, state)
+            return size if bound is None else size_of(bound)
+        case ("extent", value, axis):
+            bound = _bound(example, value, state)
+            return size if bound is None else extent_of(bound, axis)
+        case ("float", inner):
+            return as_float(_in_model(example, inner, state))
+        case (name, *parts):
+            return combined(str(name), [_in_model(example, part, state) for part in parts])
+    return size
+
+
+def _bound(example: Example, value: ir.Value, state: State) -> ir.Value | None:
+    """The model's value that one of the example is."""
+    name = example.operands.get(value)
+    if name is not None:
+        return state.operands.get(name)
+    op = owner_of(value)
+    ops = state.operations.get(op) if op is not None else None
+    if not ops:
+        return None
+    found: ir.Value = next(iter(ops)).results[ir.OpResult(value).result_number]
+    return found
+
+
+def more_than_wanted(state: State) -> Difference | None:
+    """A region of the model that computes something besides."""
+    known = frozenset[ir.Operation]().union(*state.operations.values())
+    for op in known:
+        for region in op.regions:
+            for block in region.blocks:
+                for item in block.operations:
+                    if item.operation not in known and not is_constant(item.operation):
+                        return op, (f"{op.name} computes {item.operation.name}, too",)
+    return None
+
+
+def used_elsewhere(example: Example, state: State) -> Difference | None:
+    """An intermediate value that something outside of the place uses."""
+    known = frozenset[ir.Operation]().union(*state.operations.values())
+    results = {
+        (op, ir.OpResult(value).result_number)
+        for value in example.results
+        for op in state.operations[ir.OpResult(value).owner.operation]
+    }
+    for mine in example.telling:
+        for op in state.operations.get(mine, ()):
+            for index, value in enumerate(op.results):
+                if (op, index) in results:
+                    continue
+                for use in value.uses:
+                    user = use.owner.operation
+                    if not is_inside(user, known):
+                        returned = user.name.endswith(".return")
+                        what = "a result of the model" if returned else f"used by {user.name}"
+                        return op, ("the intermediate ", value, f" is {what}, too")
+    return None
+
+
+def comes_before(user: ir.Operation, last: ir.Operation) -> bool:
+    """Whether an operation, or what it is in, comes before another one of that block."""
+    found = next((op for op in outwards(user) if op.block == last.block), None)
+    return found is not None and found != last and bool(found.is_before_in_block(last))
+
+
+def outwards(op: Any) -> Iterator[ir.Operation]:
+    """An operation, the one that it is in, and so on, without the module."""
+    while op is not None and op.parent is not None:
+        yield op.operation
+        op = op.parent
+
+
+def is_inside(op: ir.Operation, operations: frozenset[ir.Operation]) -> bool:
+    """Whether an operation is one of some, or in a region of one."""
+    found: Any = op
+    while found is not None:
+        if found in operations:
+            return True
+        found = found.parent.operation if found.parent is not None else None
+    return False
+
+
+def _said(size: Any) -> str:
+    return str(size) if isinstance(size, int | float) else "another"
