@@ -6,6 +6,18 @@ from typing import Any
 
 from iree.compiler import ir
 
+_OPERATOR = "torch.operator"
+
+
+def kind_of(op: Any) -> str:
+    """What an operation computes: its name, or that of the operator which it calls.
+
+    An operator that its framework's dialect does not know is a `torch.operator`: each node of ONNX
+    is one, such as "onnx.LayerNormalization".
+    """
+    name = op.name
+    return str(ir.StringAttr(op.attributes["name"]).value) if name == _OPERATOR else str(name)
+
 
 def operations_of(root: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:
     """Every operation below a root, itself included, that has one of the names; all without any."""

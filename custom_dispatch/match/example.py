@@ -12,6 +12,7 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import kind_of
 from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
 from custom_dispatch.match.bools import number_of_false
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
@@ -124,7 +125,7 @@ class Example:
     @property
     def names(self) -> frozenset[str]:
         """The names of its operations."""
-        names = {op.name for op in self.telling | self._inner}
+        names = {kind_of(op) for op in self.telling | self._inner}
         return frozenset(names - {"linalg.yield", "stablehlo.return"})  # what a region ends with
 
     @cached_property
@@ -289,7 +290,7 @@ def _check_operations(example: Example, block: ir.Block) -> None:
         if op.operation not in known:
             raise wrong(
                 example.pattern.kernel,
-                f"has an operation {op.operation.name}, which no result is computed with",
+                f"has an operation {kind_of(op.operation)}, which no result is computed with",
                 "values alone, without effects",
             )
     read = {value for op in known for value in values_of(op)}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 
 
@@ -101,7 +102,7 @@ def _shape_of(example: Example) -> Shape:
                 pending.append(item)
         read.append(tuple(positions[item] for item in needed))
     return Shape(
-        tuple(op.name for op in positions),
+        tuple(kind_of(op) for op in positions),
         tuple(read),
         frozenset(positions[op] for op in example.free if op in positions),
         frozenset(positions[op] for op in example.computing if op in positions),
@@ -116,7 +117,7 @@ class _Node:
 
     def __init__(self, operation: ir.Operation) -> None:
         self.operation = operation
-        self.name = operation.name
+        self.name = kind_of(operation)
         self.before: list[_Node] | None = None
 
 

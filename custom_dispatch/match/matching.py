@@ -24,6 +24,7 @@ from custom_dispatch.link.constants import (
     shortest,
     spread_from,
 )
+from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.attributes import other_attribute, other_slice
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.orders import orders_of
@@ -131,7 +132,7 @@ class Matcher:
             following = owner_of(self._example.results[roots[1]])
             assert following is not None  # noqa: S101 - `read_example` has seen to it
             known = found.operations.get(following, frozenset())
-            for other in known or others.get(following.name, []):
+            for other in known or others.get(kind_of(following), []):
                 if other.block == op.block:
                     yield from self._from_roots(roots[1:], other, others, found)
 
@@ -184,7 +185,7 @@ class Matcher:
             return self._number(pair, element, state)
         its = owner_of(found)
         if its is None:
-            return self._differs(pair.at, state, found, ", where the pattern has ", mine.name)
+            return self._differs(pair.at, state, found, ", where the pattern has ", kind_of(mine))
         if its in state.operations.get(mine, ()):
             same = ir.OpResult(wanted).result_number == ir.OpResult(found).result_number
             return [((), state)] if same else self._differs(its, state, "it is another result")
@@ -270,8 +271,9 @@ class Matcher:
     # -- operations
 
     def _operation(self, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
-        if mine.name != its.name:
-            return self._differs(its, state, f"it has {its.name} where the pattern has {mine.name}")
+        kind, other = kind_of(mine), kind_of(its)
+        if kind != other:
+            return self._differs(its, state, f"it has {other} where the pattern has {kind}")
         different = self._other_form(mine, its)
         if different:
             return self._differs(its, state, *different)
@@ -284,7 +286,7 @@ class Matcher:
         if not orders:
             one, other = (op.attributes["indexing_maps"] for op in (mine, its))
             return self._differs(
-                its, following, f"{its.name} has the maps ", other, ", and in the pattern ", one
+                its, following, f"{kind_of(its)} has the maps ", other, ", and in the pattern ", one
             )
         for order in orders:
             inner = self._regions(mine, its, order, following)
@@ -306,19 +308,19 @@ class Matcher:
         sized = mine.name in _SIZED
         if not sized and len(mine.operands) != len(its.operands):
             return (
-                f"{its.name} has {len(its.operands)} operands, and in the pattern "
+                f"{kind_of(its)} has {len(its.operands)} operands, and in the pattern "
                 f"{len(mine.operands)}",
             )
         if len(mine.results) != len(its.results):
-            return (f"{its.name} has other results",)
+            return (f"{kind_of(its)} has other results",)
         for one, other in zip(mine.results, its.results, strict=True):
             if not fits(one.type, other.type, any_sizes=self._loose):
-                return (f"{its.name} gives ", other.type, ", and in the pattern ", one.type)
+                return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
         if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
             return place
         if not sized and (name := other_attribute(mine, its, loose=self._loose)):
             one, other = (op.attributes.get(name, "none") for op in (mine, its))
-            return (f"`{name}` of {its.name} is ", other, ", and in the pattern ", one)
+            return (f"`{name}` of {kind_of(its)} is ", other, ", and in the pattern ", one)
         return ()
 
     def _sized(
@@ -340,26 +342,26 @@ class Matcher:
             return None
         for one, other in zip(mine.regions, its.regions, strict=True):
             if len(one.blocks) != len(other.blocks) or len(one.blocks) > 1:
-                self._differs(its, state, f"{its.name} has a region with branches")
+                self._differs(its, state, f"{kind_of(its)} has a region with branches")
                 return None
             if not len(one.blocks):
                 continue
             first, second = one.blocks[0], other.blocks[0]
             arguments = list(second.arguments)
             if len(first.arguments) != len(arguments):
-                self._differs(its, state, f"{its.name} has a region of other arguments")
+                self._differs(its, state, f"{kind_of(its)} has a region of other arguments")
                 return None
             if mine.name.startswith("linalg.") and len(arguments) == len(order):
                 arguments = [arguments[index] for index in order]
             for a, b in zip(first.arguments, arguments, strict=True):
                 if not fits(a.type, b.type, any_sizes=self._loose):
-                    self._differs(its, state, f"{its.name} has a region of other arguments")
+                    self._differs(its, state, f"{kind_of(its)} has a region of other arguments")
                     return None
             ends = [
                 block.operations[len(block.operations) - 1].operation for block in (first, second)
             ]
             if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
-                self._differs(its, state, f"{its.name} has a region that ends in another way")
+                self._differs(its, state, f"{kind_of(its)} has a region that ends in another way")
                 return None
             state = replace(
                 state,

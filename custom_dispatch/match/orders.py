@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from custom_dispatch.link.operations import kind_of
+
 _COMMUTATIVE = {
     *(f"arith.{name}" for name in ("addf", "mulf", "addi", "muli", "andi", "ori", "xori")),
     *(f"arith.{kind}{sign}" for kind in ("max", "min") for sign in ("imumf", "numf", "si", "ui")),
@@ -15,6 +17,7 @@ _COMMUTATIVE = {
         for name in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
     ),
     *(f"torch.aten.{name}" for name in ("mul.Tensor", "maximum", "minimum")),
+    *(f"onnx.{name}" for name in ("Add", "And", "Equal", "Max", "Min", "Mul", "Or", "Sum", "Xor")),
 }
 _MOST_PERMUTED = 4
 
@@ -26,7 +29,7 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
     """
     count = len(mine.operands)
     plain = tuple(range(count))
-    if mine.name in _COMMUTATIVE and count == 2:
+    if kind_of(mine) in _COMMUTATIVE and count == 2:
         return [plain, (1, 0)]
     if mine.name == "linalg.generic":
         inputs = count - len(mine.results)

@@ -19,7 +19,7 @@ from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import shortest
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.numbers import constant
-from custom_dispatch.link.operations import cast, create
+from custom_dispatch.link.operations import cast, create, kind_of
 from custom_dispatch.match.axes import (
     as_the_kernels,
     axes_of,
@@ -171,8 +171,8 @@ class _Work:
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             self._order[op] = len(self._order)
-            self._by_name.setdefault(op.name, []).append(op)
-            for name in {item.name for item in before(op)}:
+            self._by_name.setdefault(kind_of(op), []).append(op)
+            for name in {kind_of(item) for item in before(op)}:
                 self._after.setdefault(name, []).append(op)
             return ir.WalkResult.ADVANCE
 
@@ -219,9 +219,9 @@ class _Work:
         for example in examples.known():
             if pattern.required:
                 self._misses.compare(pattern.item.name, example.names, self._by_name)
-            names = {item.name for item in before(example.root)} - {example.root.name}
+            names = {kind_of(item) for item in before(example.root)} - {kind_of(example.root)}
             for op in {op: None for name in names for op in self._after.get(name, ())}:
-                if op.name != example.root.name and op.results:
+                if kind_of(op) != kind_of(example.root) and op.results:
                     self._notes.append((pattern.item.name, op, None, example))
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> Found[_Placed]:
@@ -343,7 +343,7 @@ class _Work:
             if isinstance(item, Scalar)
             and isinstance(value := self._scalar(match, item.name), bool | int | float)
         }
-        names = tuple(op.name for op in inside)
+        names = tuple(kind_of(op) for op in inside)
         self._replacements.append(
             Replacement(match.example.pattern.item.name, found.place, names, numbers)
         )

@@ -9,6 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
+from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 
 
@@ -73,4 +74,4 @@ def shown(value: Any) -> str:
     if element is not None:
         return str(shortest(number_of(element)))
     name = value.get_name()
-    return f"the argument `{name}`" if op is None else f"`{name}` ({op.name})"
+    return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"

@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.model import diagnostic
-from custom_dispatch.link.operations import operations_of
+from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.example import Example, normalise, read_example
 from custom_dispatch.match.pattern import Pattern, wrong
 
@@ -83,7 +83,7 @@ class TextExamples:
 
     def roots(self) -> set[str]:
         """The names of the operations that are looked at."""
-        return {example.root.name for example in self._examples}
+        return {kind_of(example.root) for example in self._examples}
 
     def known(self) -> Iterable[Example]:
         """The examples that need no place: all."""
@@ -95,7 +95,7 @@ class TextExamples:
         by_name: Mapping[str, list[ir.Operation]],  # noqa: ARG002 - others need it
     ) -> Iterable[Example]:
         """The examples for one place."""
-        return [example for example in self._examples if example.root.name == op.name]
+        return [example for example in self._examples if kind_of(example.root) == kind_of(op)]
 
 
 def is_of_linalg(pattern: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.sizes import ANY, as_float, combined, extent_of, size_of
 from custom_dispatch.match.state import Pair, State
@@ -78,7 +79,7 @@ def more_than_wanted(state: State) -> Difference | None:
             for block in region.blocks:
                 for item in block.operations:
                     if item.operation not in known and not is_constant(item.operation):
-                        return op, (f"{op.name} computes {item.operation.name}, too",)
+                        return op, (f"{kind_of(op)} computes {kind_of(item.operation)}, too",)
     return None
 
 
@@ -99,7 +100,7 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
                     user = use.owner.operation
                     if not is_inside(user, known):
                         returned = user.name.endswith(".return")
-                        what = "a result of the model" if returned else f"used by {user.name}"
+                        what = "a result of the model" if returned else f"used by {kind_of(user)}"
                         return op, ("the intermediate ", value, f" is {what}, too")
     return None
 
