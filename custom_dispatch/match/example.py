@@ -16,6 +16,7 @@ from custom_dispatch.link.operations import kind_of
 from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
 from custom_dispatch.match.bools import number_of_false
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
+from custom_dispatch.match.sizes import extents_of
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.
@@ -74,6 +75,16 @@ class Example:
             return known[op]
 
         return frozenset(op for op in self.operations if is_free(op))
+
+    @cached_property
+    def symbols(self) -> Mapping[ir.Value, tuple[ir.Value, int]]:
+        """The sizes of the torch dialect that have names: the operand and the axis of each."""
+        found: dict[ir.Value, tuple[ir.Value, int]] = {}
+        for operand in self.operands:
+            for axis, size in enumerate(extents_of(operand)):
+                if size.atom is not None and size.atom.of[0] == "value":
+                    found.setdefault(size.atom.of[1], (operand, axis))
+        return found
 
     @cached_property
     def roots(self) -> tuple[int, ...]:

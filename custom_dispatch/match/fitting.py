@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from custom_dispatch.errors import LinkError
+import math
+from collections.abc import Sequence
+
+from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.kernel.arithmetic import compared
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Binary, Where
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import CallSite, Fitting
+from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 from custom_dispatch.match.axes import as_the_kernels, axes_of
 from custom_dispatch.match.bools import type_of_operand
-from custom_dispatch.match.sizes import Size, extent_of, is_certain
+from custom_dispatch.match.polynomial import Polynomial
+from custom_dispatch.match.sizes import extents_of, extreme, quotient, remainder
 from custom_dispatch.match.state import Match
 
 
@@ -37,24 +45,117 @@ def fitting_of(match: Match) -> Fitting:
         for item, value in zip(kernel.outputs, match.results, strict=True)
     ]
     site = CallSite("the place", kernel)
-    sizes = _dims_of(match)
-    undecided = [item for item in site.undecided(operands) if not is_certain(item, sizes)]
-    if undecided:
-        listed = " and ".join(map(str, undecided))
+    undecided = site.undecided(operands)
+    known = KnownSizes(kernel, is_strict=str(match.results[0].type).startswith("!torch."))
+    try:
+        known.bind_place(match)
+        unknown = [condition for condition in undecided if not known.holds(condition)]
+    except (CallError, DeclarationError) as error:
+        raise LinkError(error.found.removeprefix(f"Kernel `{kernel.name}`: ")) from None
+    if unknown:
+        listed = " and ".join(map(str, unknown))
         raise LinkError(f"the kernel requires {listed}, which is not known to hold")
     return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
 
 
-def _dims_of(match: Match) -> dict[str, Size]:
-    """The kernel's dims in the model, as far as operands of the place have them by themselves."""
-    pattern, found = match.example.pattern, dict[str, Size]()
-    for item in pattern.kernel.arguments:
-        value = match.operands.get(item.name)
-        if not isinstance(item, Buffer) or item.batched or value is None:
-            continue
-        axes = axes_of(pattern, item.name)
-        for axis, size in enumerate(item.shape):
-            if isinstance(size, Dim):
-                there = axis if axes is None else tuple(axes).index(axis)
-                found.setdefault(size.name, extent_of(value, there))
-    return found
+class KnownSizes(SymbolicShapes[Polynomial]):
+    """What is known of a kernel's dims in a place of a model.
+
+    Parameters
+    ----------
+    is_strict
+        Whether sizes that the kernel takes for one have to be known to be the same. In the torch
+        dialect they may differ, and what is computed is broadcast then; in linalg and StableHLO
+        no valid program has others.
+    """
+
+    def __init__(self, kernel: Kernel, *, is_strict: bool) -> None:
+        super().__init__(kernel)
+        self._is_strict = is_strict
+
+    def bind_place(self, match: Match) -> None:
+        """Take the sizes of the operands.
+
+        Raises
+        ------
+        CallError
+            They are not those of the declaration, or are not known to be.
+        """
+        axes = {name: axes_of(match.example.pattern, name) for name in match.operands}
+        shapes = {
+            item.name: _in_order(extents_of(value), axes[item.name])
+            for item in self.kernel.inputs
+            if isinstance(item, Buffer) and (value := match.operands.get(item.name)) is not None
+        }
+        self.bind(shapes)
+        if not self._is_strict:
+            return
+        for (name, shape), value in zip(self.results().items(), match.results, strict=True):
+            found = _in_order(extents_of(value), axes_of(match.example.pattern, name))
+            for axis, (wanted, size) in enumerate(zip(shape, found, strict=True)):
+                self.same(wanted, size, f"`{name}`.shape[{axis}] is not that of the kernel")
+
+    def holds(self, condition: Condition) -> bool | None:
+        """Whether a condition is known to hold; None where nobody knows."""
+        left, right = self.sides(condition)
+        difference = Polynomial.of(left) - right
+        if difference.number is not None:
+            return compared(condition.operator, difference.number, 0)
+        for sign in (1, -1):
+            least = (difference * sign).least
+            if least is None or least < 0:
+                continue
+            possible = {compared(condition.operator, sign, 0)}
+            if not least:
+                possible.add(compared(condition.operator, 0, 0))
+            if len(possible) == 1:
+                return possible.pop()
+        return None
+
+    def same(self, known: Polynomial, found: Polynomial, problem: str) -> Polynomial:
+        """Two sizes that have to be the same, as one; raises CallError where they may differ."""
+        if self._is_strict and known != found:
+            numbers = (Polynomial.of(size).number for size in (known, found))
+            said = f"{problem}: {known} and {found}"
+            raise CallError(said if None not in numbers else f"{said}, as far as is known")
+        return known
+
+    def computed(
+        self, expr: Binary, left: Polynomial, right: Polynomial, *, checked: bool
+    ) -> Polynomial:
+        """An operator's result."""
+        del checked  # the call checks what comes out
+        one, other = Polynomial.of(left), Polynomial.of(right)
+        match expr.operator:
+            case "+":
+                return one + other
+            case "-":
+                return one - other
+            case "*":
+                return one * other
+            case "//":
+                return quotient(one, other)
+            case "%":
+                return remainder(one, other)
+            case "ceildiv":
+                return quotient(one + other - 1, other)
+            case operator:
+                return extreme("max" if operator == "maximum" else "min", one, other)
+
+    def chosen(self, expr: Where) -> Polynomial:
+        """One of two sizes; raises CallError where nobody knows which."""
+        holds = self.holds(expr.condition)
+        if holds is None:
+            raise CallError(f"{expr} is not known.")
+        return Polynomial.of(self.value(expr.if_true if holds else expr.if_false))
+
+    def product(self, sizes: Sequence[Polynomial]) -> Polynomial:
+        """Leading dims as one."""
+        return math.prod(sizes, start=Polynomial.of(1))
+
+
+def _in_order(sizes: Sequence[Polynomial], axes: Sequence[int] | None) -> tuple[Polynomial, ...]:
+    """Sizes in the kernel's order of axes."""
+    if axes is None:
+        return tuple(sizes)
+    return tuple(sizes[list(axes).index(axis)] for axis in range(len(axes)))

@@ -13,7 +13,7 @@ _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+)":(\d+)')
 _NAMES = re.compile(r'^loc\("([^"]*)"\(')
 _WRAPPER = re.compile(r"^\w+\(.*\)$|^$")
 """What JAX puts around functions that it transforms: "jit(model)"."""
-_OWN = str(Path(__file__).parents[2])
+_OWN = str(Path(__file__).parents[1])
 
 
 def place_of(op: ir.Operation) -> Place:

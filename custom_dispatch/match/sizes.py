@@ -1,79 +1,170 @@
 """Sizes of a model as expressions of those that its tensors come with, however they are written.
 
-A size is a number or a tree of tuples. Sizes are not negative, and their products do not overflow:
-so what is multiplied and divided by one number is as it was.
+Sizes are not negative, and their products do not overflow: so what is multiplied and divided by one
+number is as it was. In the torch dialect, `torch.bind_symbolic_shape` says what is known of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Binary, Constant, Dim
 from custom_dispatch.link.constants import element_of, is_splat, number_of, owner_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.match.polynomial import Atom, Polynomial
 
 Size = Any
-"""A number, or a tree of tuples that names values of the IR."""
+"""A polynomial, a float, or ANY."""
 ANY = ("any",)
 """What an example has where every size will do: `ub.poison`."""
 _CONVERSIONS = ("arith.index_cast", "arith.index_castui")
-_TO_FLOAT = ("arith.sitofp", "arith.uitofp")
+_TO_FLOAT = ("arith.sitofp", "arith.uitofp", "torch.aten.Float.Scalar")
 _SIGNED_LESS = 2
 """The predicate `slt` of `arith.cmpi`."""
-_PRODUCT, _DIVISIONS = "arith.muli", ("arith.divui", "arith.divsi")
-_LARGER = ("arith.maxui", "arith.maxsi")
-_COMMUTATIVE = ("arith.addi", _PRODUCT, *_LARGER)
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "arith.addi": lambda left, right: left + right,
-    "arith.subi": lambda left, right: left - right,
-    "arith.muli": lambda left, right: left * right,
-    "arith.divui": lambda left, right: left // right if right else 0,
-    "arith.divsi": lambda left, right: left // right if right else 0,
-    "arith.maxui": max,
-    "arith.maxsi": max,
+SHAPES = "torch.bind_symbolic_shape"
+SYMBOL = "torch.symbolic_int"
+
+
+def quotient(left: Polynomial, right: Polynomial) -> Polynomial:
+    """A size divided by another one, rounded down."""
+    if left.number is not None and right.number:
+        return Polynomial.of(left.number // right.number)
+    found = left.divided(right) if right.terms else None
+    return _unknown("floordiv", left, right) if found is None else found
+
+
+def remainder(left: Polynomial, right: Polynomial) -> Polynomial:
+    """What is left of a size divided by another one."""
+    if left.number is not None and right.number:
+        return Polynomial.of(left.number % right.number)
+    is_multiple = bool(right.terms) and left.divided(right) is not None
+    return Polynomial.of(0) if is_multiple else _unknown("mod", left, right)
+
+
+def extreme(kind: str, left: Polynomial, right: Polynomial) -> Polynomial:
+    """The larger ("max") or the smaller ("min") one of two sizes."""
+    larger = (left - right).least
+    smaller = (right - left).least
+    if larger is not None and larger >= 0:
+        return left if kind == "max" else right
+    if smaller is not None and smaller >= 0:
+        return right if kind == "max" else left
+    return Polynomial.of(Atom((kind, frozenset((left, right))), f"{kind}({left}, {right})", 0))
+
+
+_ROUNDED = {"floordiv": quotient, "mod": remainder}
+
+
+def _unknown(kind: str, *sizes: Size) -> Polynomial:
+    name = f"{kind}({', '.join(map(str, sizes))})"
+    return Polynomial.of(Atom((kind, sizes), name, 0))
+
+
+_OF_TWO: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
+    **dict.fromkeys(("arith.addi", "torch.aten.add.int"), lambda left, right: left + right),
+    **dict.fromkeys(("arith.subi", "torch.aten.sub.int"), lambda left, right: left - right),
+    **dict.fromkeys(("arith.muli", "torch.aten.mul.int"), lambda left, right: left * right),
+    **dict.fromkeys(("arith.divui", "arith.divsi", "torch.aten.floordiv.int"), quotient),
+    "torch.aten.remainder.int": remainder,
+    **dict.fromkeys(
+        ("arith.maxui", "arith.maxsi", "torch.prim.max.int"),
+        lambda left, right: extreme("max", left, right),
+    ),
+    "torch.prim.min.int": lambda left, right: extreme("min", left, right),
 }
+_OF_FLOATS: dict[str, Callable[..., float]] = {
+    "torch.aten.div.int": lambda left, right: left / right,
+    "torch.aten.div.float": lambda left, right: left / right,
+    "torch.aten.mul.float": lambda left, right: left * right,
+    "torch.aten.add.float": lambda left, right: left + right,
+    "torch.aten.sub.float": lambda left, right: left - right,
+    "torch.aten.pow.int_float": lambda left, right: left**right,
+    "torch.aten.pow.float": lambda left, right: left**right,
+    "torch.aten.sqrt.int": math.sqrt,
+    "torch.aten.sqrt.float": math.sqrt,
+}
+"""What models compute of sizes that is no size: `x.shape[-1] ** -0.5`."""
 
 
 def size_of(value: ir.Value) -> Size:
     """An index, or an integer or float computed of some: a number, or where it comes from."""
     element = element_of(value)
     if element is not None:
-        return number_of(element)
+        number = number_of(element)
+        return number if isinstance(number, float) else Polynomial.of(int(number))
     op = owner_of(value)
     if op is None:
-        return ("value", value)
+        return _value(value)
     if op.name == "ub.poison":
         return ANY
-    if op.name == "tensor.dim":
+    if op.name in ("tensor.dim", "torch.aten.size.int"):
         axis = size_of(op.operands[1])
-        return extent_of(op.operands[0], axis) if isinstance(axis, int) else ("value", value)
+        at = axis.number if isinstance(axis, Polynomial) else None
+        return _value(value) if at is None else extent_of(op.operands[0], at)
     if op.name in _CONVERSIONS:
         return size_of(op.operands[0])
     if op.name in _TO_FLOAT:
         return as_float(size_of(op.operands[0]))
-    if op.name in _FOLDED:
-        return combined(op.name, [size_of(operand) for operand in op.operands])
+    if op.name in _OF_TWO or op.name in _OF_FLOATS:
+        return _computed(op.name, [size_of(operand) for operand in op.operands])
+    if op.name == "torch.aten.neg.int":
+        return -size_of(op.operands[0])
     if op.name == "affine.apply":
-        found = _applied(op)
-        return ("value", value) if found is None else found
+        each = ir.AffineMapAttr(op.attributes["map"]).value
+        found = _applied(each.results[0], [size_of(operand) for operand in op.operands], each)
+        return _value(value) if found is None else found
     if op.name == "arith.select" and _is_below_zero(op.operands[0]):
         return size_of(op.operands[2])  # no size of a tensor is
-    return ("value", value)
+    return _value(value)
 
 
-def _applied(op: ir.Operation) -> Size | None:
-    """The result of an affine map of one size and a number; None for others."""
-    each = ir.AffineMapAttr(op.attributes["map"]).value
-    expr = each.results[0]
-    inputs = (ir.AffineDimExpr, ir.AffineSymbolExpr)
-    if len(op.operands) != 1 or not isinstance(expr, ir.AffineMulExpr):
+def _value(value: ir.Value) -> Polynomial:
+    """A size of which nothing is known but which value it is."""
+    op = owner_of(value)
+    if op is not None and op.name == SYMBOL:
+        name = str(ir.StringAttr(op.attributes["symbol_name"]).value)
+        return Polynomial.of(Atom(("value", value), name, 0))
+    is_size = str(value.type) in ("index", "!torch.int")
+    return Polynomial.of(Atom(("value", value), "another", 0 if is_size else None))
+
+
+def _computed(name: str, sizes: list[Size]) -> Size:
+    if ANY in sizes:
+        return ANY
+    if name in _OF_TWO and all(isinstance(size, Polynomial) for size in sizes):
+        return _OF_TWO[name](sizes[0], sizes[1])
+    numbers = [size.number if isinstance(size, Polynomial) else size for size in sizes]
+    if None in numbers or name not in _OF_FLOATS:
+        return _unknown(name, *sizes)
+    try:
+        return float(_OF_FLOATS[name](*numbers))
+    except (ArithmeticError, ValueError):
+        return _unknown(name, *sizes)
+
+
+def _applied(expr: ir.AffineExpr, values: list[Size], each: ir.AffineMap) -> Polynomial | None:
+    """An affine expression of sizes; None for one of what is no size."""
+    if isinstance(expr, ir.AffineConstantExpr):
+        return Polynomial.of(int(expr.value))
+    if isinstance(expr, ir.AffineDimExpr | ir.AffineSymbolExpr):
+        first = each.n_dims if isinstance(expr, ir.AffineSymbolExpr) else 0
+        found = values[first + expr.position]
+        return found if isinstance(found, Polynomial) else None
+    left, right = (_applied(side, values, each) for side in (expr.lhs, expr.rhs))
+    if left is None or right is None:
         return None
-    if not isinstance(expr.lhs, inputs) or not isinstance(expr.rhs, ir.AffineConstantExpr):
-        return None
-    return combined(_PRODUCT, [size_of(op.operands[0]), int(expr.rhs.value)])
+    if isinstance(expr, ir.AffineAddExpr):
+        return left + right
+    if isinstance(expr, ir.AffineMulExpr):
+        return left * right
+    if isinstance(expr, ir.AffineModExpr):
+        return remainder(left, right)
+    if isinstance(expr, ir.AffineCeilDivExpr):
+        return quotient(left + right - 1, right)
+    return quotient(left, right)
 
 
 def _is_below_zero(condition: ir.Value) -> bool:
@@ -84,72 +175,59 @@ def _is_below_zero(condition: ir.Value) -> bool:
     if int(ir.IntegerAttr(op.attributes["predicate"]).value) != _SIGNED_LESS:
         return False
     left, right = map(size_of, op.operands)
-    return right == 0 and isinstance(left, tuple) and left[0] == "extent"
+    atom = left.atom if isinstance(left, Polynomial) else None
+    return right == 0 and atom is not None and atom.least == 0
+
+
+def in_terms_of(size: Size, value_of: Callable[[Atom], Size]) -> Size:
+    """A size with others in the place of values and extents.
+
+    Parameters
+    ----------
+    value_of
+        What stands in the place of an atom ("value", ...) or ("extent", ...).
+    """
+    if not isinstance(size, Polynomial):
+        return size
+    if size.atom is not None:
+        return _atom_in_terms_of(size.atom, value_of)
+    values = {atom: _atom_in_terms_of(atom, value_of) for atom in size.atoms}
+    if ANY in values.values():
+        return ANY
+    if not all(isinstance(value, Polynomial) for value in values.values()):
+        return _unknown("of", *values.values())
+    return size.replaced(values)
+
+
+def _atom_in_terms_of(atom: Atom, value_of: Callable[[Atom], Size]) -> Size:
+    match atom.of:
+        case ("value" | "extent", *_):
+            return value_of(atom)
+        case (("max" | "min") as kind, sides):
+            left, *right = (in_terms_of(side, value_of) for side in sides)
+            return extreme(str(kind), left, right[0] if right else left)
+        case ("float", (inner,)):
+            return as_float(in_terms_of(inner, value_of))
+        case (kind, parts):
+            found = [in_terms_of(part, value_of) for part in parts]
+            if all(isinstance(part, Polynomial) for part in found) and kind in _ROUNDED:
+                return _ROUNDED[kind](found[0], found[1])
+            return _computed(str(kind), found)
+    return Polynomial.of(atom)  # pragma: no cover - there are no others
 
 
 def as_float(size: Size) -> Size:
     """A size as a float."""
-    return float(size) if isinstance(size, int) else ("float", size)
+    if not isinstance(size, Polynomial):
+        return size
+    return _unknown("float", size) if size.number is None else float(size.number)
 
 
-def combined(name: str, sizes: list[Size]) -> Size:
-    """An operation of two sizes."""
-    left, right = sizes
-    if ANY in sizes:
-        return ANY
-    if isinstance(left, int) and isinstance(right, int):
-        return _FOLDED[name](left, right)
-    if name == _PRODUCT:
-        (one, count), (other, more) = _factors(left), _factors(right)
-        if one is None or other is None:
-            return _times(other if one is None else one, count * more)
-        if hash(other) < hash(one):
-            one, other = other, one
-        return _times((name, one, other), count * more)
-    if name in _DIVISIONS:
-        (one, count), (other, by) = _factors(left), _factors(right)
-        if by and count % by == 0 and (other is None or one == other):
-            return _times(one, count // by) if other is None else count // by
-    if name in _LARGER and left == right:
-        return left
-    if name in _COMMUTATIVE and hash(right) < hash(left):  # the same for the same values
-        left, right = right, left
-    return (name, left, right)
-
-
-def _factors(size: Size) -> tuple[Size | None, int]:
-    """What a size is of, and how many times; None for a number."""
-    if isinstance(size, int):
-        return None, size
-    if isinstance(size, tuple) and size[0] == _PRODUCT and isinstance(size[2], int):
-        return size[1], size[2]
-    return size, 1
-
-
-def _times(size: Size, count: int) -> Size:
-    return size if count == 1 else (_PRODUCT, size, count)
-
-
-def is_certain(condition: Condition, sizes: Mapping[str, Size]) -> bool:
-    """Whether one dim is known to be a multiple of another, which is what a condition asks.
-
-    Parameters
-    ----------
-    sizes
-        Of the kernel's dims in the model.
-    """
-    rest, zero = condition.left, condition.right
-    if condition.operator != "==" or not isinstance(rest, Binary) or rest.operator != "%":
-        return False
-    if not isinstance(zero, Constant) or zero.value != 0:
-        return False
-    if not isinstance(rest.left, Dim) or not isinstance(rest.right, Dim):
-        return False
-    if not {rest.left.name, rest.right.name} <= sizes.keys():
-        return False
-    left, right = sizes[rest.left.name], sizes[rest.right.name]
-    (one, count), (other, by) = _factors(left), _factors(right)
-    return bool(by) and count % by == 0 and (other is None or one == other)
+def is_same(one: Size, other: Size) -> bool:
+    """Whether two sizes are known to be the same; floats that are computed may round otherwise."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return bool(one == other)
 
 
 def is_size(value: ir.Value) -> bool:
@@ -161,21 +239,39 @@ def is_size(value: ir.Value) -> bool:
         return True
     if op is None:
         return False
-    if op.name in (*_CONVERSIONS, *_TO_FLOAT, *_FOLDED):
+    if op.name in (SYMBOL, "torch.aten.size.int"):
+        return True
+    if op.name in (*_CONVERSIONS, *_TO_FLOAT, *_OF_TWO, *_OF_FLOATS, "torch.aten.neg.int"):
         return all(is_size(operand) or is_splat(operand) for operand in op.operands)
     return False
 
 
+def extents_of(tensor: ir.Value) -> tuple[Size, ...]:
+    """A tensor's sizes."""
+    kind = builtin_type(tensor.type)
+    rank = kind.rank if isinstance(kind, ir.RankedTensorType) else 0
+    return tuple(extent_of(tensor, axis) for axis in range(rank))
+
+
 def extent_of(tensor: ir.Value, axis: int) -> Size:
     """A tensor's size in one dimension."""
-    kind = tensor.type
-    if not isinstance(kind, ir.RankedTensorType) or axis >= kind.rank:
-        return ("extent", tensor, axis)
-    if not kind.is_dynamic_dim(axis):
-        return int(kind.get_dim_size(axis))
+    kind = builtin_type(tensor.type)
+    if isinstance(kind, ir.RankedTensorType) and axis < kind.rank:
+        if not kind.is_dynamic_dim(axis):
+            return Polynomial.of(int(kind.get_dim_size(axis)))
+        found = _from(tensor, kind, axis)
+        if found is not None:
+            return found
+    return Polynomial.of(Atom(("extent", tensor, axis), "another", 0))
+
+
+def _from(tensor: ir.Value, kind: ir.RankedTensorType, axis: int) -> Size | None:
+    """An open size, from what the tensor is computed with; None where that does not say it."""
+    if kind != tensor.type:
+        return _bound(tensor, axis)
     op = owner_of(tensor)
     if op is None:
-        return ("extent", tensor, axis)
+        return None
     if op.name == "tensor.empty":
         before = sum(kind.is_dynamic_dim(other) for other in range(axis))
         return size_of(op.operands[before])
@@ -187,11 +283,10 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
             return size_of(given.operands[axis])
     if op.name == "tensor.collapse_shape":
         group = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[axis])
-        sizes = [extent_of(op.operands[0], int(ir.IntegerAttr(item).value)) for item in group]
-        size = sizes[0]
-        for other in sizes[1:]:
-            size = combined(_PRODUCT, [size, other])
-        return size
+        return math.prod(
+            (extent_of(op.operands[0], int(ir.IntegerAttr(item).value)) for item in group),
+            start=Polynomial.of(1),
+        )
     if op.name == "tensor.expand_shape":
         before = sum(kind.is_dynamic_dim(other) for other in range(axis))
         return size_of(op.operands[1 + before])
@@ -205,4 +300,15 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
         # Each result has the type and the sizes of its `outs`, which come last.
         index = ir.OpResult(tensor).result_number
         return extent_of(op.operands[len(op.operands) - len(op.results) + index], axis)
-    return ("extent", tensor, axis)
+    return None
+
+
+def _bound(tensor: ir.Value, axis: int) -> Size | None:
+    """What `torch.bind_symbolic_shape` says of a size."""
+    for use in tensor.uses:
+        op = use.owner.operation
+        if op.name == SHAPES:
+            each = ir.AffineMapAttr(op.attributes["shape_expressions"]).value
+            symbols = [_value(symbol) for symbol in list(op.operands)[1:]]
+            return _applied(each.results[axis], symbols, each)
+    return None

@@ -51,6 +51,8 @@ class Pair:
     found: ir.Value
     at: ir.Operation
     """The operation of the model that uses it."""
+    name: str = ""
+    """What that calls it: "`dim` of torch.aten.mean.dim"; empty where it has no word for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.sizes import ANY, as_float, combined, extent_of, size_of
+from custom_dispatch.match.polynomial import Atom, Polynomial
+from custom_dispatch.match.sizes import ANY, Size, extent_of, in_terms_of, is_same, size_of
 from custom_dispatch.match.state import Pair, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
@@ -21,16 +23,15 @@ def other_size(example: Example, state: State) -> Difference | None:
     """A size that is another one in terms of the operands' sizes."""
     for pair in state.sizes:
         for mine, its in _sizes_of(pair):
-            wanted = _in_model(example, mine, state)
-            if wanted == ANY:
-                continue
-            if wanted != its:
-                return pair.at, (f"a size is {_said(its)}, and in the pattern {_said(wanted)}",)
+            wanted = in_terms_of(mine, lambda atom: _in_model(example, atom, state))
+            if wanted != ANY and not is_same(wanted, its):
+                name = pair.name or "a size"
+                return pair.at, (f"{name} is {_said(its)}, and in the pattern {_said(wanted)}",)
     return None
 
 
-def _sizes_of(pair: Pair) -> list[tuple[Any, Any]]:
-    kind = pair.wanted.type
+def _sizes_of(pair: Pair) -> list[tuple[Size, Size]]:
+    kind = builtin_type(pair.wanted.type)
     if not isinstance(kind, ir.RankedTensorType):
         return [(size_of(pair.wanted), size_of(pair.found))]
     return [
@@ -40,22 +41,16 @@ def _sizes_of(pair: Pair) -> list[tuple[Any, Any]]:
     ]
 
 
-def _in_model(example: Example, size: Any, state: State) -> Any:
-    """A size of the example in terms of the model's values."""
-    if size == ANY:
-        return ANY
-    match size:
-        case ("value", value):
-            bound = _bound(example, value, state)
-            return size if bound is None else size_of(bound)
-        case ("extent", value, axis):
-            bound = _bound(example, value, state)
-            return size if bound is None else extent_of(bound, axis)
-        case ("float", inner):
-            return as_float(_in_model(example, inner, state))
-        case (name, *parts):
-            return combined(str(name), [_in_model(example, part, state) for part in parts])
-    return size
+def _in_model(example: Example, atom: Atom, state: State) -> Size:
+    """A size of the example as it is in the model."""
+    kind, value, *of_axis = atom.of
+    if kind == "value" and value in example.symbols:
+        value, axis = example.symbols[value]
+        of_axis = [axis]
+    bound = _bound(example, value, state)
+    if bound is None:
+        return Polynomial.of(atom)
+    return extent_of(bound, of_axis[0]) if of_axis else size_of(bound)
 
 
 def _bound(example: Example, value: ir.Value, state: State) -> ir.Value | None:
@@ -128,5 +123,5 @@ def is_inside(op: ir.Operation, operations: frozenset[ir.Operation]) -> bool:
     return False
 
 
-def _said(size: Any) -> str:
-    return str(size) if isinstance(size, int | float) else "another"
+def _said(size: Size) -> str:
+    return str(size) if isinstance(size, float | Polynomial) else "another"

@@ -6,7 +6,9 @@ import pytest
 from iree.compiler import ir
 
 import custom_dispatch as cd
-from custom_dispatch.match.sizes import extent_of, is_certain, size_of
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.match.fitting import KnownSizes
+from custom_dispatch.match.sizes import extent_of, size_of
 
 # Each line gives a size; %n and %m are those of tensors.
 TEXT = """
@@ -102,6 +104,19 @@ def test_what_is_known_to_be_a_multiple(
 ) -> None:
     a, b = cd.dim("a"), cd.dim("b")
     sizes = {"a": size_of(values[one]), "b": size_of(values[other])}
-    assert is_certain(a % b == 0, sizes) is is_known
-    assert not is_certain(a % b == 1, sizes)
-    assert not is_certain(a % b == 0, {"a": sizes["a"]})
+    known = KnownSizes(simple_mul, is_strict=True)
+    known.dims = sizes
+    assert bool(known.holds(a % b == 0)) is is_known
+    assert not known.holds(a % b == 1)
+
+
+def test_what_is_known_to_be_larger(values: dict[str, ir.Value]) -> None:
+    a, b = cd.dim("a"), cd.dim("b")
+    known = KnownSizes(simple_mul, is_strict=True)
+    known.dims = {"a": size_of(values["n"]), "b": size_of(values["n3"])}
+    assert known.holds(b >= a) is True
+    assert known.holds(a > b) is False
+    assert known.holds(a < b) is None  # where both are 0 it does not
+    assert known.holds(a + 1 > 0) is True
+    assert known.holds(a + 1 == 0) is False
+    assert known.holds(a >= 4) is None

@@ -13,11 +13,11 @@ from typing import Any
 from jax.extend.core import InconclusiveDimensionOperation
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.frontends.symbolic_shapes import SymbolicShapes, result_shapes
 from custom_dispatch.kernel.arithmetic import OPERATORS
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.symbolic_shapes import SymbolicShapes, result_shapes
 
 Size = Any
 """An int, or a symbolic dimension of JAX."""

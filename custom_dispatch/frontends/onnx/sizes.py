@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.frontends.symbolic_shapes import SymbolicShapes, result_shapes
 from custom_dispatch.kernel.arithmetic import compared, computed
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import for_values
 from custom_dispatch.kernel.expr import Binary, Constant, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.link.symbolic_shapes import SymbolicShapes, result_shapes
 
 Size = int | str | None
 Shape = tuple[Size, ...]
