@@ -67,7 +67,6 @@ def _show() -> None:
         ("directory", str(found.path), ""),
         ("entries", str(found.entries), ""),
         ("size", bytes_text(found.bytes), f"of at most {bytes_text(found.limit)}"),
-        ("headers", bytes_text(found.precompiled_bytes), "precompiled, on top of that"),
         ("hits", str(found.hits), share),
         ("misses", str(found.misses), ""),
     ]

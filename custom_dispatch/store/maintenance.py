@@ -11,7 +11,6 @@ from pathlib import Path
 from custom_dispatch.files import SCRATCH_SUFFIX
 from custom_dispatch.store.entry import read_entry, read_private_file
 from custom_dispatch.store.eviction import items
-from custom_dispatch.store.precompiled import DIRECTORY
 from custom_dispatch.store.store import HITS, MISSES, Store
 
 
@@ -25,8 +24,6 @@ class Summary:
     """On the disk."""
     limit: int
     """The bytes that it may have."""
-    precompiled_bytes: int
-    """Of precompiled headers, which come on top: half the limit at most."""
     hits: int
     """How often something was found, since it was last cleared."""
     misses: int
@@ -38,9 +35,8 @@ def summarise(store: Store) -> Summary:
     found = list(items(store.entries))
     entries = sum(item.path.suffix != SCRATCH_SUFFIX for item in found)
     size = sum(item.bytes for item in found)
-    precompiled = sum(item.bytes for item in items(store.path / DIRECTORY))
     hits, misses = (_size(store.path / name) for name in (HITS, MISSES))
-    return Summary(store.path, entries, size, store.limit, precompiled, hits, misses)
+    return Summary(store.path, entries, size, store.limit, hits, misses)
 
 
 def remove_damaged(store: Store) -> tuple[Path, ...]:
@@ -61,9 +57,8 @@ def clear(store: Store) -> None:
     OSError
         A file or directory cannot be removed.
     """
-    for directory in (store.entries, store.path / DIRECTORY):
-        if directory.exists():
-            shutil.rmtree(directory)
+    if store.entries.exists():
+        shutil.rmtree(store.entries)
     for name in (HITS, MISSES):
         (store.path / name).unlink(missing_ok=True)
 

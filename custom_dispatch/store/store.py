@@ -68,7 +68,7 @@ class Store:
         data = read_private_file(path, self.limit)
         value = None if data is None else read_entry(data, key)
         if value is not None:
-            self.touch(path)
+            self._clock.touch(path)
         return value
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -87,11 +87,11 @@ class Store:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             replace_file(path, data)
-            self.touch(path)
+            self._clock.touch(path)
             if key[0] < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
                 remove_oldest(self.entries, self.limit, keep=path)
         except OSError as problem:
-            self.tell(f"cannot be written: {problem.strerror or problem}")
+            self._tell(f"cannot be written: {problem.strerror or problem}")
 
     def load(self, kind: type[T], key: bytes) -> T | None:
         """The dataclass kept under a key; None where there is none, or it does not read."""
@@ -145,11 +145,7 @@ class Store:
                 else:
                     _locks[name] = (lock, users - 1)
 
-    def touch(self, path: Path) -> None:
-        """Say that a file was used now."""
-        self._clock.touch(path)
-
-    def tell(self, problem: str) -> None:
+    def _tell(self, problem: str) -> None:
         """Warn of a problem, each once in a process."""
         if problem not in self._told:
             self._told.add(problem)

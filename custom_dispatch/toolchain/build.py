@@ -37,7 +37,7 @@ from custom_dispatch.toolchain.plan import (
     warn_of_slow_targets,
 )
 from custom_dispatch.toolchain.prebuilt import find_in_directory
-from custom_dispatch.toolchain.stored import NotKeptError, StoredBuild
+from custom_dispatch.toolchain.stored_build import NotKeptError, StoredBuild
 from custom_dispatch.toolchain.tuned import tuned
 
 _START_SECONDS = 1.0
@@ -210,9 +210,8 @@ def _build_all(work: Sequence[_Work], workers: int, stored: StoredBuild) -> list
                 built[index] = _build(job)
     if len(built) < len(work):
         rest = [index for index in range(len(work)) if index not in built]
-        missing = [work[index] for index in rest]
-        with stored.compiling(sum(isinstance(job.source, FromSources) for job in missing)):
-            built |= zip(rest, _make_all(missing, workers), strict=True)
+        with stored.compiling():
+            built |= zip(rest, _make_all([work[index] for index in rest], workers), strict=True)
     return [built[index] for index in range(len(work))]
 
 

@@ -14,9 +14,9 @@ from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
-from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import WHEEL_DIRECTORY, find_headers, find_nvrtc
+from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 from custom_dispatch.toolchain.releases import headers_release
 from custom_dispatch.toolchain.struct_fields import StructFields
 
@@ -90,13 +90,13 @@ class Compiler(Protocol):
         Nothing, where the compiler is a program anyway.
         """
 
-    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
+    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
         """Compile to PTX. May be called from several threads at once.
 
         Parameters
         ----------
-        elsewhere
-            What compiles in another process; only where there are `libraries`.
+        process
+            Another process to compile in; only where there are `libraries`.
 
         Raises
         ------

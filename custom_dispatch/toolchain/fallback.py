@@ -23,11 +23,11 @@ from custom_dispatch.errors import (
 from custom_dispatch.store import key_of
 from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME
-from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import LOOKED_FOR, Nvrtc
+from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 _ERROR = re.compile(
     r"^(?P<file>[^\n]*)\(\d+\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)$",
@@ -68,10 +68,10 @@ class NvrtcElseNvcc:
         """NVRTC's; see `Compiler.libraries`."""
         return self.nvrtc.libraries()
 
-    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
+    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         try:
-            return self.nvrtc.compile(request, elsewhere)
+            return self.nvrtc.compile(request, process)
         except (DeclarationError, SourceError, ToolNotFoundError) as error:
             if not _may_be_for_the_host(error):
                 raise

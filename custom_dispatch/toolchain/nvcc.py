@@ -29,9 +29,9 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
-from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 from custom_dispatch.toolchain.options import (
     DEBUG_INFORMATION,
     Option,
@@ -123,7 +123,7 @@ class Nvcc:
     def compile(
         self,
         request: CompileRequest,
-        elsewhere: Elsewhere | None = None,  # noqa: ARG002 - it is a program anyway
+        process: NvrtcProcess | None = None,  # noqa: ARG002 - it is a program anyway
     ) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)

@@ -15,7 +15,7 @@ from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.store import file_identity, key_of
-from custom_dispatch.toolchain import nvrtc_helper
+from custom_dispatch.toolchain import nvrtc_program
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
@@ -25,18 +25,18 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
-from custom_dispatch.toolchain.helper import (
+from custom_dispatch.toolchain.includes import SearchPath
+from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
+from custom_dispatch.toolchain.nvcc import STANDARD
+from custom_dispatch.toolchain.nvrtc_process import (
     Compilation,
     Compiled,
-    Elsewhere,
     Facts,
+    NvrtcProcess,
     read_answer,
     read_facts,
     write_question,
 )
-from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
-from custom_dispatch.toolchain.nvcc import STANDARD
 from custom_dispatch.toolchain.options import (
     DEBUG_INFORMATION,
     check_options,
@@ -90,7 +90,7 @@ class Nvrtc:
 
     def identity(self, request: CompileRequest) -> bytes:  # noqa: ARG002 - others need it
         """The library and its builtins; see `Compiler.identity`."""
-        return self._identity()
+        return key_of(self.name, [file_identity(part) for part in self.libraries()])
 
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers; see `Compiler.search_path`."""
@@ -107,13 +107,13 @@ class Nvrtc:
         """The builtins and the library; see `Compiler.libraries`."""
         return *sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library
 
-    def compile(self, request: CompileRequest, elsewhere: Elsewhere | None = None) -> CompiledPtx:
+    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
         # Where another process compiles, the library need not be loaded here just to be asked.
-        facts = _facts() if elsewhere is None else elsewhere.facts(self._identity, _facts)
+        facts = (process and process.facts()) or _facts()
         label = f"NVRTC {facts.release}"
         if request.arch.compute_capability not in facts.capabilities:
             supported = [f"sm_{capability}" for capability in facts.capabilities]
@@ -136,7 +136,7 @@ class Nvrtc:
         describe = not any(option.name == DEBUG_INFORMATION for option in declared)
 
         def ask(question: Question) -> Outcome:
-            return self._ask(request, source, options, question, elsewhere)
+            return self._ask(request, source, options, question, process)
 
         places = self.search_path(request).directories
         done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
@@ -152,18 +152,14 @@ class Nvrtc:
         source: bytes,
         options: list[str],
         question: Question,
-        elsewhere: Elsewhere | None,
+        process: NvrtcProcess | None,
     ) -> Outcome:
         trailer = write_trailer(question.described, fields=question.fields)
         if trailer:
             source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
         names = [cpp_name(entry).address for entry in question.named]
         asked = Compilation(source, source_name(request.source), tuple(options), tuple(names))
-        found = None
-        if elsewhere is not None:
-            found = elsewhere.compile(asked, self._identity)
-        if found is None:
-            found = _compile(asked)
+        found = (process and process.compile(asked)) or _compile(asked)
         if found.status == "NVRTC_ERROR_INVALID_OPTION":
             raise DeclarationError(
                 f"NVRTC refuses the options {' '.join(request.options)}: "
@@ -177,9 +173,6 @@ class Nvrtc:
             asked_for = any(name in found.log for name in (TRAILER_NAME, *LOOKED_FOR))
             return Outcome(None, found.log or found.status, is_final=final and not asked_for)
         return Outcome(found.ptx, found.log, found.symbols)
-
-    def _identity(self) -> bytes:
-        return key_of(self.name, [file_identity(part) for part in self.libraries()])
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.
@@ -203,7 +196,7 @@ def drop_unused_constants(ptx: bytes) -> bytes:
 def _compile(asked: Compilation) -> Compiled:
     """Compile in this process, where no other can be started."""
     try:
-        return read_answer(nvrtc_helper.compile_source(_library(), write_question(asked)))
+        return read_answer(nvrtc_program.compile_source(_library(), write_question(asked)))
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):  # which NVRTC leaves otherwise
             signal.siginterrupt(number, True)
@@ -216,7 +209,7 @@ def _library() -> ctypes.CDLL:
         # NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
         for part in Nvrtc(path).libraries():
             library = ctypes.CDLL(str(part))
-        nvrtc_helper.about(library)
+        nvrtc_program.about(library)
     except (AttributeError, OSError, RuntimeError) as problem:
         raise ToolNotFoundError(
             f"NVRTC at `{path}` cannot be loaded: {str(problem).strip() or problem!r}",
@@ -234,4 +227,4 @@ def _version() -> str:
 
 @cache
 def _facts() -> Facts:
-    return read_facts(nvrtc_helper.about(_library()))
+    return read_facts(nvrtc_program.about(_library()))

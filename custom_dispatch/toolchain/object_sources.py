@@ -21,7 +21,7 @@ from custom_dispatch.toolchain.object import Object
 from custom_dispatch.toolchain.plan import Plan
 from custom_dispatch.toolchain.prebuilt import entry_names, is_ptx, read_object
 from custom_dispatch.toolchain.question import make_visible
-from custom_dispatch.toolchain.stored import StoredBuild
+from custom_dispatch.toolchain.stored_build import StoredBuild
 from custom_dispatch.toolchain.struct_fields import fields_of
 
 CPU_PTX_ARCH = Arch(80)

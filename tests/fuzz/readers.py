@@ -28,7 +28,6 @@ with atheris.instrument_imports(include=["custom_dispatch"]):
     from custom_dispatch.toolchain.image import describe_image, fatbin_parts
     from custom_dispatch.toolchain.includes import SearchPath, find_includes
     from custom_dispatch.toolchain.object import Object
-    from custom_dispatch.toolchain.precompiled import leading_directives
     from custom_dispatch.toolchain.ptxas import parse_resources
 
 _DIRECTORY = tempfile.TemporaryDirectory()
@@ -75,7 +74,6 @@ def _resources(data: bytes) -> None:
 
 
 def _includes(data: bytes) -> None:
-    leading_directives(data)
     snapshot = Snapshot(Store(_PLACE / "store", 1 << 20))
     find_includes(data, _PLACE / "k.cu", SearchPath((str(_PLACE),)), snapshot)
 

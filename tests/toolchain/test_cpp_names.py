@@ -218,16 +218,16 @@ def test_symbols_are_exported_and_dispatched(declare: Declare, source: Path) -> 
 def test_a_source_that_does_not_compile_is_compiled_once(
     declare: Declare, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from custom_dispatch.toolchain.helper import Helper
+    from custom_dispatch.toolchain.nvrtc_process import Compilation, NvrtcProcess
 
     asked = []
-    really = Helper.compile
+    really = NvrtcProcess.compile
 
-    def compile_there(self: Helper, what: object, **limit: float) -> object:
+    def compile_there(self: NvrtcProcess, what: Compilation) -> object:
         asked.append(what)
-        return really(self, what, **limit)
+        return really(self, what)
 
-    monkeypatch.setattr(Helper, "compile", compile_there)
+    monkeypatch.setattr(NvrtcProcess, "compile", compile_there)
     kernel = declare(source=write("broken.cu", SCALE.replace("int i", "nonsense i")))
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cuda:sm_90"], compiler="nvrtc", store=False)

@@ -101,7 +101,7 @@ def test_a_change_in_what_either_compiler_read_compiles_again(
     declare: Declare, write: Write, tried: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_gcc()
-    monkeypatch.setattr("custom_dispatch.toolchain.stored._TICK_NS", 0)
+    monkeypatch.setattr("custom_dispatch.toolchain.stored_build._TICK_NS", 0)
     header = write("times.h", "#define TIMES 1\n")
     kernel = declare(source=write("scale.cu", '#include <cstdlib>\n#include "times.h"\n' + MAIN))
 

@@ -17,7 +17,6 @@ from custom_dispatch.store import Closure, Snapshot, Store
 from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.nvcc import read_dependencies
-from custom_dispatch.toolchain.precompiled import leading_directives
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +149,6 @@ def test_any_text_has_an_answer_or_none(tmp_path: Path, store: Store, text: byte
     for source in (text, b"#include <a.h>\n"):
         found = find_includes(source, tmp_path / "k.cu", search, Snapshot(store))
         assert found is None or all(Path(path).is_file() for path in found.read)
-    leading_directives(text)
     read_dependencies(text)
 
 

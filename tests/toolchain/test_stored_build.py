@@ -18,7 +18,7 @@ from custom_dispatch import process
 from custom_dispatch.errors import SourceError, ToolTimeoutError
 from custom_dispatch.files import SCRATCH_SUFFIX
 from custom_dispatch.store import StoreWarning
-from custom_dispatch.toolchain import ptxas, stored, validate
+from custom_dispatch.toolchain import ptxas, stored_build, validate
 from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
@@ -38,7 +38,7 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files written a moment ago may be taken for settled: nothing writes them at the same time."""
-    monkeypatch.setattr(stored, "_TICK_NS", 0)
+    monkeypatch.setattr(stored_build, "_TICK_NS", 0)
 
 
 Counts = dict[str, int]
@@ -116,8 +116,8 @@ def edit(name: str, text: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
 
 def another_identity(of: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
     def change(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = getattr(stored, of)
-        monkeypatch.setattr(stored, of, lambda *arguments: real(*arguments)[::-1])
+        real = getattr(stored_build, of)
+        monkeypatch.setattr(stored_build, of, lambda *arguments: real(*arguments)[::-1])
 
     return change
 

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.kernel import Kernel
@@ -34,23 +33,15 @@ from custom_dispatch.store import (
 )
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
 from custom_dispatch.toolchain.form import Form
-from custom_dispatch.toolchain.helper import Elsewhere
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 from custom_dispatch.toolchain.object import Object
-
-# What compiles and checks is loaded when something is to be compiled or checked: most builds find
-# all in the store.
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.helpers import HelperOfThread, Helpers
-    from custom_dispatch.toolchain.precompiled import PrecompiledHeaders
 
 # Lists of files that one source may have: with each list its headers led to other headers.
 _MAX_CLOSURES = 8
 # How often, at most, it is asked whether a whole tree is as it was; what waits for it is kept then.
 _TREE_CHECK_SECONDS = 0.5
-# When the last of them is done, ptxas is first to be started, which takes the interpreter's lock.
-_START_SECONDS = 0.01
 # Times of files are those of a clock that ticks up to 100 times a second.
 _TICK_NS = 20_000_000
 
@@ -92,30 +83,23 @@ class StoredBuild:
         self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
-        self._expected = 0
-        self._helpers: Helpers | None = None
-        self._checker: threading.Timer | None = None
+        # By the thread that each belongs to; None while nothing is compiled.
+        self._processes: dict[int, NvrtcProcess] | None = None
         if store is not None:
             self._snapshot = Snapshot(store)
 
     def compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         """As `Compiler.compile`."""
-        try:
-            return self._find_or_compile(compiler, request)
-        finally:
-            self._is_compiled()
-
-    def _find_or_compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         store = self._store
         if store is None:
             self._not_kept()
-            return compiler.compile(request, self._elsewhere(compiler))
+            return compiler.compile(request, self._process(compiler))
         source = read_source(request.source)
         try:
             search, identity = self._conditions(compiler, request)
         except OSError:
             self._not_kept()
-            return compiler.compile(request, self._elsewhere(compiler))
+            return compiler.compile(request, self._process(compiler))
         base = key_of("source", package_identity(), identity, request, source, search)
         with store.once(base):
             known = store.load(_Closures, base) or _Closures(())
@@ -136,31 +120,14 @@ class StoredBuild:
         self, compiler: Compiler, request: CompileRequest, source: bytes, search: SearchPath
     ) -> tuple[CompiledPtx, Closure | None]:
         """Compile; and find what was read, where that is known and did not change meanwhile."""
-        from custom_dispatch.toolchain.precompiled import (
-            PrecompiledHeaders,
-            is_worthwhile,
-            leading_directives,
-        )
-
-        directives = leading_directives(source)
-        helper = self._elsewhere(compiler)
-        elsewhere: Elsewhere | None = helper
-        with contextlib.ExitStack() as stack:
-            headers: PrecompiledHeaders | None = None
-            libraries = compiler.libraries() if is_worthwhile(directives) else ()
-            if self._store is not None and libraries:
-                paths = tuple(map(str, libraries))
-                headers = PrecompiledHeaders(self._store, paths, helper)
-                elsewhere = stack.enter_context(headers)
-            elif helper is not None:
-                helper.begin()
-            found = find_includes(source, request.source, search, self._snapshot)
-            if found is not None:
-                self._snapshot.look_at(found)  # as it is before the compiler looks
-                if headers is not None:
-                    self._name(headers, found, directives)
-            started_ns = time.time_ns()
-            compiled = compiler.compile(request, elsewhere)
+        process = self._process(compiler)
+        if process is not None:
+            process.begin()
+        found = find_includes(source, request.source, search, self._snapshot)
+        if found is not None:
+            self._snapshot.look_at(found)  # as it is before the compiler looks
+        started_ns = time.time_ns()
+        compiled = compiler.compile(request, process)
         if found is None or not self._is_as_before(found, request.source, source):
             return compiled, None
         return compiled, _with_headers(found, compiled.headers, search, started_ns)
@@ -238,54 +205,24 @@ class StoredBuild:
             known = self._declarations[kernels] = key_of("declared", *identity, kernels)
         return known
 
-    def _name(
-        self, headers: PrecompiledHeaders, closure: Closure, directives: Sequence[bytes]
-    ) -> None:
-        """Say which headers a source begins with that has these directives."""
-        state = self._snapshot.state_of(closure)
-        if state is not None:
-            key = key_of("headers", package_identity(), state, directives)
-            headers.are(key, lambda: self._snapshot.is_as_before(closure))
-
-    def _elsewhere(self, compiler: Compiler) -> HelperOfThread | None:
-        """What compiles for this thread, where there are others."""
-        libraries = compiler.libraries() if self._helpers is not None else ()
-        if self._helpers is None or not libraries:
+    def _process(self, compiler: Compiler) -> NvrtcProcess | None:
+        """What compiles for this thread, where another process does."""
+        libraries = compiler.libraries()
+        if self._processes is None or not libraries:
             return None
-        return self._helpers.of_thread(tuple(map(str, libraries)))
+        return self._processes.setdefault(threading.get_ident(), NvrtcProcess(libraries))
 
     @contextmanager
-    def compiling(self, count: int) -> Iterator[None]:
-        """Around the last calls of `compile`, of which there are so many, and all that follows.
-
-        Each thread has a process to compile in.
-
-        Whether a tree is as it was is asked when the last of them is done, while other programs go
-        on: listing a toolkit takes 10 ms.
-        """
-        from custom_dispatch.toolchain.helpers import Helpers
-
-        self._expected = count
-        self._helpers = Helpers()
+    def compiling(self) -> Iterator[None]:
+        """Around what is to be compiled: each thread has a process to compile in."""
+        self._processes = {}
         try:
             yield
         finally:
-            self._expected = 0
-            if self._helpers is not None:
-                self._helpers.end()
-                self._helpers = None
-            if self._checker is not None:
-                self._checker.cancel()  # if it still waits; else it is waited for
-                self._checker.join()
+            for process in self._processes.values():
+                process.end()
+            self._processes = None
             self._keep_waiting()
-
-    def _is_compiled(self) -> None:
-        with self._lock:
-            self._expected -= 1
-            if self._expected == 0 and self._pending:
-                self._checker = threading.Timer(_START_SECONDS, self._keep_waiting)
-                self._checker.daemon = True
-                self._checker.start()
 
     def _keep_waiting(self) -> None:
         """Keep what waits for its trees to be looked at again."""
@@ -313,9 +250,7 @@ class StoredBuild:
             return
         with self._lock:
             self._pending.append(item)
-            # The last one waits for what `_is_compiled` starts.
-            more = self._expected > 1
-            due = more and time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
+            due = time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
         if due:
             self._keep_waiting()
 

@@ -1,11 +1,6 @@
-"""Calling NVRTC: in a process of its own, as which `helper.py` runs this, or where it is imported.
+"""Calling NVRTC: as the program that `nvrtc_process.py` runs, or where this module is imported.
 
-    python -I -S nvrtc_helper.py PLACE LIBRARY...
-
-NVRTC writes a precompiled header as its memory is, so one can only be read where that memory had
-the same address (NVRTC 13.0 documentation, "Precompiled Headers"). Whoever starts this program with
-the place "fixed" has turned the random placing of memory off; it loads the libraries before
-anything that depends on its input. With "any" that does not matter.
+    python -I -S nvrtc_program.py LIBRARY...
 
 Each message is eight bytes of length and as many bytes; in it are words, each four bytes of length
 and as many bytes. Standard input: messages of the source, its name, the number of options, the
@@ -21,11 +16,6 @@ import struct
 import sys
 from collections.abc import Callable
 
-ANY, FIXED = "any", "fixed"
-ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
-ASK_PERSONALITY = 0xFFFFFFFF
-EXIT_RANDOM = 3
-"""The exit status where memory is placed at random: a container may forbid to turn that off."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9  # linux/prctl.h, signal(7)
 
 
@@ -35,12 +25,7 @@ def main() -> int:
     # Nobody wants the result of a process that was killed. Where it was so before this, the input
     # has ended.
     system.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    place, *libraries = sys.argv[1:]
-    if place == FIXED and not system.personality(ctypes.c_ulong(ASK_PERSONALITY)) & (
-        ADDR_NO_RANDOMIZE
-    ):
-        return EXIT_RANDOM
-    nvrtc = [ctypes.CDLL(path) for path in libraries][-1]
+    nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
     while (message := _message()) is not None:
         words = _words(message)
         found = compile_source(nvrtc, words) if words else about(nvrtc)

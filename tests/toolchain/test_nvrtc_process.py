@@ -12,8 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from cuda_sources import SCALE, Write
@@ -28,7 +29,7 @@ from custom_dispatch.errors import (
     ToolTimeoutError,
 )
 from custom_dispatch.process import Completed, Started
-from custom_dispatch.toolchain import helper, helpers, nvrtc, nvrtc_helper
+from custom_dispatch.toolchain import nvrtc, nvrtc_process, nvrtc_program
 
 Declare = Callable[..., cd.Kernel]
 TARGETS = ["cuda:sm_80", "cuda:sm_90"]
@@ -62,7 +63,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.extend(["there"] if question else [])
         return real_ask(self, question, timeout_seconds=timeout_seconds)
 
-    def compile_here(asked: helper.Compilation) -> helper.Compiled:
+    def compile_here(asked: nvrtc_process.Compilation) -> nvrtc_process.Compiled:
         seen.append("here")
         return real_compile(asked)
 
@@ -78,7 +79,7 @@ def as_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     def put(code: str) -> None:
         script = tmp_path / "as_helper.py"
         script.write_text(code)
-        monkeypatch.setattr(helper, "_HELPER", script)
+        monkeypatch.setattr(nvrtc_process, "_PROGRAM", script)
 
     return put
 
@@ -147,6 +148,32 @@ def test_one_alone_leaves_signals_as_they_are(
     assert not restarts(signal.SIGINT)
 
 
+def compiling(building: subprocess.Popen[Any]) -> list[int]:
+    """The processes in which NVRTC compiles for a build."""
+    ours = Path(nvrtc_program.__file__).name.encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == building.pid and ours in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def is_waiting(pid: int) -> bool:
+    """Whether it has loaded NVRTC and takes no time: it opens the pipe, which nobody writes."""
+    try:
+        if b"libnvrtc" not in Path(f"/proc/{pid}/maps").read_bytes():
+            return False
+        before = Path(f"/proc/{pid}/stat").read_text().split()[13:15]
+        time.sleep(0.2)
+        return Path(f"/proc/{pid}/stat").read_text().split()[13:15] == before
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
 @pytest.mark.parametrize(
     ("in_thread", "hears"),
@@ -183,13 +210,15 @@ except KeyboardInterrupt:
 """
     header = endless.source.parent / "endless.h"
     command = [sys.executable, "-c", program]
-    # Opening waits for the compiler, and then that for what is never written.
-    with (
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as running,
-        header.open("w"),
-    ):
+    with ExitStack() as stack:
+        running = stack.enter_context(
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        )
+        if compiler == "nvcc":
+            # Opening waits for the compiler, and then that for what is never written.
+            stack.enter_context(header.open("w"))
+        else:  # which refuses a pipe as soon as that is open
+            wait_until(lambda: any(map(is_waiting, compiling(running))))
         asked = time.monotonic()
         try:
             said, _ = running.communicate("now\n", timeout=20)
@@ -203,8 +232,8 @@ def test_what_is_kept_starts_no_process(
     declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    real = helper.start
-    monkeypatch.setattr(helper, "start", lambda *a, **k: started.append(a) or real(*a, **k))
+    real = nvrtc_process.start
+    monkeypatch.setattr(nvrtc_process, "start", lambda *a, **k: started.append(a) or real(*a, **k))
     kernel = declare(source=write("scale.cu", f"// {time.time_ns()}\n{SCALE}"))
     cd.build(kernel, TARGETS, jobs=2)
     assert runs == ["there"] * 2
@@ -250,7 +279,7 @@ def test_a_process_that_does_not_start_is_done_without(
     code: str,
 ) -> None:
     as_helper(code)
-    monkeypatch.setattr(helpers, "_START_SECONDS", 0.5)
+    monkeypatch.setattr(nvrtc_process, "_START_SECONDS", 0.5)
     assert len(build(declare(source=write("scale.cu")))) == 2
     assert runs == ["here"] * 2
     assert not process._running
@@ -314,7 +343,7 @@ def test_one_that_is_ended_while_it_starts_is_not_done_without(
 def test_one_that_hangs_is_ended_at_the_time_limit(
     endless: cd.Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helpers, "_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(nvrtc_process, "_TIMEOUT_SECONDS", 1.0)
     with pytest.raises(ToolTimeoutError) as caught:
         build(endless)
     assert str(caught.value) == (
@@ -337,7 +366,7 @@ def test_it_is_ended_with_what_it_started(
         f"with open({str(file)!r}, 'a') as file: file.write(f'{{os.getpid()}} {{child.pid}} ')\n"
         "time.sleep(60)"
     )
-    monkeypatch.setattr(helpers, "_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(nvrtc_process, "_TIMEOUT_SECONDS", 1.0)
     with pytest.raises(ToolTimeoutError):
         build(declare(source=write("scale.cu")))
     pids = [int(pid) for pid in file.read_text().split()]
@@ -355,38 +384,17 @@ def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) 
         f"cd.build(kernel, {TARGETS}, jobs=2)"
     )
     command = [sys.executable, "-c", code]
-    ours = Path(nvrtc_helper.__file__).name.encode()
     building = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
-    def helpers_of_it() -> list[int]:
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-                if parent == building.pid and ours in (path / "cmdline").read_bytes():
-                    found.append(int(path.name))
-            except OSError:
-                continue
-        return found
-
-    def is_waiting(pid: int) -> bool:
-        """Whether it has loaded NVRTC and takes no time: it opens the pipe, which nobody writes."""
-        try:
-            if b"libnvrtc" not in Path(f"/proc/{pid}/maps").read_bytes():
-                return False
-            before = Path(f"/proc/{pid}/stat").read_text().split()[13:15]
-            time.sleep(0.2)
-            return Path(f"/proc/{pid}/stat").read_text().split()[13:15] == before
-        except OSError:
-            return False
-
     try:
-        wait_until(lambda: len(helpers_of_it()) == 2 and all(map(is_waiting, helpers_of_it())))
-        pids = helpers_of_it()
+        wait_until(
+            lambda: len(compiling(building)) == 2 and all(map(is_waiting, compiling(building)))
+        )
+        pids = compiling(building)
         building.send_signal(how)
         _, err = building.communicate(timeout=20)
     finally:
@@ -395,3 +403,11 @@ def test_it_does_not_outlive_the_build(endless: cd.Kernel, how: signal.Signals) 
     wait_until_ended(pids)
     if how == signal.SIGINT:
         assert err.strip().endswith(b"KeyboardInterrupt")
+
+
+def test_the_program_takes_only_what_comes_with_python() -> None:
+    """It is started without site-packages."""
+    text = Path(nvrtc_program.__file__).read_text()
+    names = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)
+    assert names
+    assert set(names) <= set(sys.stdlib_module_names)
