@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
-from cuda_kernels.swiglu import swiglu_f32
+from cuda_kernels.elementwise import swiglu_f32
+from cuda_kernels.norms import rms_norm_f32
 
 WIDTH = 64
 rms_norm = cd.jax.call(rms_norm_f32)

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.layer_norm import layer_norm_f32
+from cuda_kernels.norms import layer_norm_f32
 
 
 def build(width: int) -> onnx.ModelProto:

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.norms import rms_norm_f32
 
 
 class FeedForward(torch.nn.Module):

@@ -31,9 +31,9 @@ def test_a_picture_of_another_table_is_found(
 ) -> None:
     """And what is drawn anew is that of the tables, with a mark for each of the sizes."""
     for name in kernel_pages.PICTURES:
-        text = (kernel_pages.ROOT / f"cuda_kernels/{name}.tuning.json").read_text()
-        (tmp_path / "cuda_kernels").mkdir(exist_ok=True)
-        (tmp_path / f"cuda_kernels/{name}.tuning.json").write_text(text + "\n")
+        table = kernel_pages._table(name).relative_to(kernel_pages.ROOT)
+        (tmp_path / table).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / table).write_text((kernel_pages.ROOT / table).read_text() + "\n")
     shutil.copytree(kernel_pages.ROOT / kernel_pages.PAGES, tmp_path / kernel_pages.PAGES)
     monkeypatch.setattr(kernel_pages, "ROOT", tmp_path)
     assert [line.partition(":")[0] for line in kernel_pages.stale()] == [

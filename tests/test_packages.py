@@ -97,6 +97,6 @@ def test_the_wheel_works_where_no_clone_is(built: Path, tmp_path: Path) -> None:
     script = environment / "bin" / "custom-dispatch"
     demo = run(script, "demo")
     assert "[96. 96. 96. 96. 96. 96. 96. 96.]" in demo
-    run(script, "build", "cuda_kernels.gelu", "-t", "cuda:sm_80", "-o", "objects")
+    run(script, "build", "cuda_kernels.elementwise.gelu", "-t", "cuda:sm_80", "-o", "objects")
     assert list((tmp_path / "objects").glob("*_sm_80.ptx"))
     assert (Path(run(script, "cmake-dir").strip()) / "CustomDispatch.cmake").is_file()

@@ -115,7 +115,7 @@ def test_the_same_with_stock_tools(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name)
     # The one source that the page goes on with: test_cmake.py builds every one.
     others = [
-        path.name for path in (ROOT / "cuda_kernels").glob("*.cu") if path.stem != "simple_mul"
+        path.name for path in (ROOT / "cuda_kernels").rglob("*.cu") if path.stem != "simple_mul"
     ]
     ignored = shutil.ignore_patterns("__pycache__", *others)
     shutil.copytree(ROOT / "cuda_kernels", tmp_path / "cuda_kernels", ignore=ignored)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_kernels.shared.attention import PREFIXES
+from cuda_kernels.attention.names import PREFIXES
 
 TOLERANCES = {"f16": 2e-3, "bf16": 1e-2}
 """Of ||error|| / ||result||: weights and results are rounded to these types."""

@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from benchmarks.lib import gpu_objects
-from cuda_kernels import rms_norm
+from cuda_kernels.norms import rms_norm
 from custom_dispatch.kernel.target import Target
 
 Tensor = torch.Tensor

@@ -27,7 +27,7 @@ def _dims(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
     return [dict(zip(names.split(), row, strict=True)) for row in rows]
 
 
-SAME_CODE = ("flat_attention",)
+SAME_CODE = ("flat",)
 """Modules that declare instances of others once more, for operands of other ranks."""
 SMALL_MODULES = (
     "softmax",

@@ -14,7 +14,11 @@ import jax
 import jax.numpy as jnp
 
 import custom_dispatch as cd
-from cuda_kernels import attention, gemm, jax_patterns, rms_norm, rotary, swiglu
+from cuda_kernels import attention, gemm
+from cuda_kernels.attention import rotary
+from cuda_kernels.elementwise import swiglu
+from cuda_kernels.norms import rms_norm
+from cuda_kernels.patterns import jax as jax_patterns
 
 EPSILON = 1e-5
 _NAMES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}

@@ -116,7 +116,7 @@ def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Target
 
 
 def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    from cuda_kernels.onnx_patterns import everything
+    from cuda_kernels.patterns.onnx import everything
 
     program = torch.onnx.export(
         module,

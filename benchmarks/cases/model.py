@@ -44,7 +44,7 @@ def with_kernels(
 ) -> Any:
     """A model of PyTorch with every kernel that ships; those for matrix products only if asked."""
     import custom_dispatch as cd
-    from cuda_kernels import torch_patterns
+    from cuda_kernels.patterns import torch as torch_patterns
 
     left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
     patterns = [item for item in torch_patterns.everything if item not in left_out]

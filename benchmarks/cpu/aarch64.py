@@ -44,7 +44,7 @@ def build(directory: Path, only: tuple[str, ...] = ()) -> int:
     from test_corpus import include_paths
 
     import custom_dispatch as cd
-    from cuda_kernels.rms_norm import rms_norm_f32
+    from cuda_kernels.norms import rms_norm_f32
     from cuda_kernels.simple_mul import simple_mul
 
     directory.mkdir(parents=True, exist_ok=True)

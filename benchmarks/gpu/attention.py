@@ -42,8 +42,10 @@ from benchmarks.cases.attention import (
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import copy_bandwidth, launched, with_events
 from cuda_kernels import attention
-from cuda_kernels import tensor_core_attention as tensor_core
-from cuda_kernels.shared.attention import PREFIXES
+from cuda_kernels.attention.choices import choose
+from cuda_kernels.attention.decode import CLUSTERS, CLUSTERS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.names import PREFIXES
+from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, TILES, Prefill, prefill
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
@@ -51,21 +53,21 @@ if TYPE_CHECKING:
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
-PREFILL_FORMS = (tensor_core.Prefill(), *tensor_core.PREFILLS_OF_TABLES)
-DECODE_FORMS = (*tensor_core.CLUSTERS, *tensor_core.CLUSTERS_OF_TABLES)
+PREFILL_FORMS = (Prefill(), *PREFILLS_OF_TABLES)
+DECODE_FORMS = (*CLUSTERS, *CLUSTERS_OF_TABLES)
 
 
 def unbound() -> Iterator[cd.Kernel]:
     """All of their kernels, those for tables alone, too."""
     for dtype in TOLERANCES:
-        for dim in tensor_core.TILES:
+        for dim in TILES:
             for form in PREFILL_FORMS:
                 for mask in PREFIXES:
-                    yield tensor_core.prefill(dtype, dim, mask, form=form)
+                    yield prefill(dtype, dim, mask, form=form)
             for clusters in DECODE_FORMS:
                 for mask in PREFIXES:
-                    yield tensor_core.decode(dtype, dim, mask, clusters)
-                yield tensor_core.decode_cache(dtype, dim, clusters)
+                    yield decode(dtype, dim, mask, clusters)
+                yield decode_cache(dtype, dim, clusters)
 
 
 def build(directory: Path) -> None:
@@ -247,7 +249,7 @@ def run(directory: Path) -> tuple[list[Row], float]:
         dims = {"batch": batch, "heads": heads, "kv_heads": kv_heads}
         dims |= {"queries": queries, "keys": keys}
         target = Target.parse(TARGETS[1])
-        choice = tensor_core.choose("bf16", dim)
+        choice = choose("bf16", dim)
         name = gpu_objects.kernel_for(choice, dims, target).name
         launch, out, guard = launcher.launch(TARGETS[1], name, given)
         launch.run()

@@ -28,7 +28,10 @@ from typing import TYPE_CHECKING, Any
 import custom_dispatch as cd
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import copy_bandwidth, launched, median_us, with_events
-from cuda_kernels import attention, gelu, layer_norm, rms_norm, rotary, softmax, swiglu
+from cuda_kernels import attention
+from cuda_kernels.attention import rotary
+from cuda_kernels.elementwise import gelu, swiglu
+from cuda_kernels.norms import layer_norm, rms_norm, softmax
 
 if TYPE_CHECKING:
     from benchmarks.cases.kernels import Case

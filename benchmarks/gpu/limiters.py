@@ -39,18 +39,10 @@ from benchmarks.lib.bare_launch import Launcher, Subject, build, drawn, numbers_
 from benchmarks.lib.gpu_command import itself, parser
 from benchmarks.lib.gpu_command import save as keep
 from benchmarks.lib.gpu_objects import kernel_for
-from cuda_kernels import (
-    attention,
-    gelu,
-    gemm,
-    layer_norm,
-    quantised,
-    rms_norm,
-    rotary,
-    softmax,
-    swiglu,
-    write_cache,
-)
+from cuda_kernels import attention, gemm, quantised
+from cuda_kernels.attention import rotary, write_cache
+from cuda_kernels.elementwise import gelu, swiglu
+from cuda_kernels.norms import layer_norm, rms_norm, softmax
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.target import Target

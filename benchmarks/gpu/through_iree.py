@@ -34,17 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 import custom_dispatch as cd
 from benchmarks.lib import gpu_command, gpu_objects
-from cuda_kernels import (
-    attention,
-    gelu,
-    gemm,
-    layer_norm,
-    quantised,
-    rms_norm,
-    rotary,
-    softmax,
-    swiglu,
-)
+from cuda_kernels import attention, gemm, quantised
+from cuda_kernels.attention import rotary
+from cuda_kernels.elementwise import gelu, swiglu
+from cuda_kernels.norms import layer_norm, rms_norm, softmax
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Operand, Scalar

@@ -16,9 +16,8 @@ import torch
 
 import custom_dispatch as cd
 from benchmarks.lib.report import RESULTS, about
-from cuda_kernels import torch_patterns
-from cuda_kernels.rms_norm import rms_norm_bf16
-from cuda_kernels.softmax import softmax_f32
+from cuda_kernels.norms import rms_norm_bf16, softmax_f32
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.compiled import CompiledModule
 
 TARGETS = {"cuda:sm_80, cpu": ["cuda:sm_80", "cpu"], "left out": None}

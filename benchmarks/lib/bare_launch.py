@@ -57,7 +57,7 @@ class Subject:
     """A kernel as it is on a target."""
 
     module: str
-    """Of `cuda_kernels`, that declares it."""
+    """Of `cuda_kernels`, that declares it: the last part of its name, or its package's name."""
     form: cd.Kernel
     target: str
 
@@ -79,19 +79,23 @@ class Subject:
 
 
 def declared() -> Iterator[tuple[str, cd.Kernel]]:
-    """Every kernel that the modules of `cuda_kernels` declare, once, with its module."""
+    """Every kernel that the modules of `cuda_kernels` declare, once, with its module.
+
+    That is the package's name where several modules of it declare kernels that take the same.
+    """
     names = set()
-    for item in pkgutil.iter_modules(cuda_kernels.__path__):
-        if item.ispkg or item.name.endswith("_patterns"):
+    for item in pkgutil.walk_packages(cuda_kernels.__path__, "cuda_kernels."):
+        package, _, name = item.name.removeprefix("cuda_kernels.").rpartition(".")
+        if item.ispkg or package == "patterns":
             continue
-        module = importlib.import_module(f"cuda_kernels.{item.name}")
+        module = importlib.import_module(item.name)
         for value in (getattr(module, name) for name in module.__dir__()):
             is_one = isinstance(value, cd.Kernel)
             kernels = [value] if is_one else value.kernels if isinstance(value, cd.Choice) else ()
             for kernel in kernels:
                 if kernel.name not in names:
                     names.add(kernel.name)
-                    yield item.name, kernel
+                    yield package if name == "choices" or package == "quantised" else name, kernel
 
 
 @functools.cache

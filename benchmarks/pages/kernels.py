@@ -84,16 +84,20 @@ def quantised(eights: bool) -> Iterator[str]:
         yield f"| {title} | {' | '.join(texts)} |"
 
 
+def _table(name: str) -> Path:
+    return ROOT / "cuda_kernels" / name.partition("_")[0] / f"{name}.tuning.json"
+
+
 def _about(name: str) -> str:
     """What a picture says that it is of."""
-    table = ROOT / "cuda_kernels" / f"{name}.tuning.json"
+    table = _table(name)
     return f"{table.name}, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
 
 
 def draw() -> None:
     """Draw every picture, as `custom-dispatch tune --plot` does."""
     for name, choice in PICTURES.items():
-        table = ROOT / "cuda_kernels" / f"{name}.tuning.json"
+        table = _table(name)
         (measured,) = read_table(table.read_text(encoding="utf-8"), table.name, choice).measured
         kernels = measured.ranked([result.kernel for result in measured.sizes[0].results], {})
         title = f"{choice} on {measured.device}, {measured.target}"

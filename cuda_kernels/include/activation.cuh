@@ -1,4 +1,4 @@
-// Activations of what a kernel computed in f32, to be included by kernels: #include "include/activation.cuh".
+// Activations of what a kernel computed in f32, to be included by kernels: #include "../include/activation.cuh".
 // Each is a type, to be a template's argument; `Out` is the type of what is written.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A product and a sum for CPUs, to be included by kernels: #include "include/add_product.cuh".
+// A product and a sum for CPUs, to be included by kernels: #include "../include/add_product.cuh".
 #pragma once
 
 namespace cuda_kernels {

@@ -1,5 +1,5 @@
 // Which queries a block of attention has, and where it writes their result, to be included by kernels:
-// #include "include/attention_placement.cuh".
+// #include "../include/attention_placement.cuh".
 #pragma once
 
 namespace cuda_kernels {

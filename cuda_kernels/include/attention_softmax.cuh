@@ -1,5 +1,5 @@
 // What the attention kernels for tensor cores share: the way from the product of a query and a key to its weight,
-// and from weighted sums to the result. To be included by kernels: #include "include/attention_softmax.cuh".
+// and from weighted sums to the result. To be included by kernels: #include "../include/attention_softmax.cuh".
 //
 // Sums of tensor cores lie in blocks of 8 columns: lane 4 * g + t of a warp has, of rows g and g + 8, the columns
 // 2t and 2t + 1 of each block, as [4 * block + 2 * (which row) + (which column)].

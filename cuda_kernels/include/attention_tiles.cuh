@@ -1,5 +1,5 @@
 // Tiles of queries, keys and values in shared memory for the attention kernels of warps, to be included by
-// kernels: #include "include/attention_tiles.cuh".
+// kernels: #include "../include/attention_tiles.cuh".
 //
 // A tile of `Rows` rows of Dim elements of 16 bits lies in shared memory in parts of 64 columns: rows of 128
 // bytes, in which the 16 bytes i of row r are at place i ^ (r % 8). So the eight rows that ldmatrix reads at

@@ -1,4 +1,4 @@
-// Elementwise functions, to be included by kernels: #include "include/elementwise.cuh".
+// Elementwise functions, to be included by kernels: #include "../include/elementwise.cuh".
 #pragma once
 
 #include "pack.cuh"

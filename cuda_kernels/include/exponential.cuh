@@ -1,4 +1,4 @@
-// Exponential functions, to be included by kernels: #include "include/exponential.cuh".
+// Exponential functions, to be included by kernels: #include "../include/exponential.cuh".
 #pragma once
 
 namespace cuda_kernels {

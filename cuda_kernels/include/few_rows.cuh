@@ -1,4 +1,4 @@
-// A few rows of A, up to 16 * Rows, times some rows of weights, to be included by kernels: #include "include/few_rows.cuh".
+// A few rows of A, up to 16 * Rows, times some rows of weights, to be included by kernels: #include "../include/few_rows.cuh".
 // The idea and the pipeline are in gemm_few_rows.cu.
 #pragma once
 

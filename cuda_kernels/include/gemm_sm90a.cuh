@@ -1,5 +1,5 @@
 // What the kernels of gemm_sm90a.cu and gemm_split_sm90a.cu share: tiles of A and B on their way from global
-// memory to the tensor cores. For sm_90a: #include "include/gemm_sm90a.cuh".
+// memory to the tensor cores. For sm_90a: #include "../include/gemm_sm90a.cuh".
 #pragma once
 
 #include "activation.cuh"

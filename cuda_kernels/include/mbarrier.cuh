@@ -1,4 +1,4 @@
-// Barriers in shared memory on which threads and bulk copies arrive, for sm_90: #include "include/mbarrier.cuh".
+// Barriers in shared memory on which threads and bulk copies arrive, for sm_90: #include "../include/mbarrier.cuh".
 //
 // A barrier counts arrivals, and bytes that the copy engine still owes. When both are zero its phase ends
 // and the next begins; a waiter names the parity (0, 1, 0, ...) of the phase whose end it waits for. PTX

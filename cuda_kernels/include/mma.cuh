@@ -1,5 +1,5 @@
 // Tensor cores of sm_80 and later, for a warp, and copies in the background, to be included by kernels:
-// #include "include/mma.cuh". PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix) and 9.7.9.25 (cp.async).
+// #include "../include/mma.cuh". PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix) and 9.7.9.25 (cp.async).
 //
 // Fragments, with lane = 4 * g + t. Of A [16, 16]: rows g and g + 8 in turn, columns 2t and 2t + 1, then the
 // same 8 columns further. Of B [16, 8]: column g, rows 2t and 2t + 1, then 8 rows further. Of C [16, 8]: row g,

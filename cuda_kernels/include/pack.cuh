@@ -1,4 +1,4 @@
-// 16-byte accesses, to be included by kernels: #include "include/pack.cuh".
+// 16-byte accesses, to be included by kernels: #include "../include/pack.cuh".
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 // Products with quantised weights, y = x W^T of x [batch, k] and W [n, k], to be included by kernels:
-// #include "include/quantised.cuh".
+// #include "../include/quantised.cuh".
 //
 // The weights are all there is to move: each is used once for each row of x, of which there are few. So a block
 // has as many of their bytes on the way as shared memory holds, and the arithmetic has to keep out of the way.

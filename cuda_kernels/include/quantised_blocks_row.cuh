@@ -1,5 +1,5 @@
 // y = x W^T for one row of x and weights of 4 bits in GGUF's blocks, to be included by quantised_4bit.cu: #include
-// "include/quantised_blocks_row.cuh". quantised_row.cuh says how a slice is multiplied, 256 of k by a warp.
+// "../include/quantised_blocks_row.cuh". quantised_row.cuh says how a slice is multiplied, 256 of k by a warp.
 //
 // Blocks of 18 or 20 bytes begin where a lane cannot load its own from memory at once. So the warps of a block copy
 // pieces of its 4 * Quads rows together, a slice for each warp, through registers to shared memory: nearly all lines of

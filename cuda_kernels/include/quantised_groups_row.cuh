@@ -1,5 +1,5 @@
 // y = x W^T for one row of x and weights of 4 bits in groups, to be included by quantised_4bit.cu: #include
-// "include/quantised_groups_row.cuh". quantised_row.cuh says how a slice is multiplied.
+// "../include/quantised_groups_row.cuh". quantised_row.cuh says how a slice is multiplied.
 //
 // Weights go from memory to registers, past the L1 cache, which so keeps x. A block has 4 * Quads rows of W, a warp
 // each Warps-th slice of 256 of k, 128 bytes of a row; no warp waits for another before a block's last sums. A load

@@ -1,4 +1,4 @@
-// Rows held in registers by groups of threads, to be included by kernels: #include "include/row.cuh".
+// Rows held in registers by groups of threads, to be included by kernels: #include "../include/row.cuh".
 //
 // A kernel that reduces a row and then writes a row as long (softmax, the normalisations) needs each
 // element twice. Here the threads of a group keep the row in registers in between, so that memory

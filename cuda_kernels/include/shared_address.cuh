@@ -1,4 +1,4 @@
-// Addresses in shared memory, to be included by kernels: #include "include/shared_address.cuh".
+// Addresses in shared memory, to be included by kernels: #include "../include/shared_address.cuh".
 #pragma once
 
 namespace cuda_kernels {

@@ -1,5 +1,5 @@
 // Tensor maps, which the tensor memory accelerator copies tiles by, made on the device, for sm_90a:
-// #include "include/tensor_map.cuh".
+// #include "../include/tensor_map.cuh".
 //
 // A host makes a tensor map with cuTensorMapEncodeTiled and passes it as a kernel's argument. IREE passes
 // pointers and 32-bit numbers, so blocks make maps themselves: in shared memory, starting from zeros, with

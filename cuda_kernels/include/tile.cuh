@@ -1,4 +1,4 @@
-// Tiles of matrices in shared memory, for kernels that multiply them: #include "include/tile.cuh".
+// Tiles of matrices in shared memory, for kernels that multiply them: #include "../include/tile.cuh".
 //
 // A row of a tile is 64 bytes or a multiple of 128. Its 16-byte chunk j lies in the place of chunk j ^ i in row i, of
 // the low bits: so 8 neighbouring chunks of a row and the same chunk of 8 neighbouring rows both lie in all banks.

@@ -1,4 +1,4 @@
-// What the threads of a warp have together, to be included by kernels: #include "include/warp.cuh".
+// What the threads of a warp have together, to be included by kernels: #include "../include/warp.cuh".
 #pragma once
 
 namespace cuda_kernels {

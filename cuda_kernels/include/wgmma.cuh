@@ -1,4 +1,4 @@
-// Matrix products of warpgroups, for sm_90a: #include "include/wgmma.cuh".
+// Matrix products of warpgroups, for sm_90a: #include "../include/wgmma.cuh".
 //
 // A warpgroup, 128 threads, multiplies tiles that lie in shared memory: 64 x 16 by 16 x N, where N is up to
 // 256, and adds to 64 x N numbers of f32 in its registers. The instructions run beside the threads: they are

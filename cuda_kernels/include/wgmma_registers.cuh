@@ -1,5 +1,5 @@
 // Matrix products of warpgroups whose A lies in registers, for sm_90a, to be included by kernels:
-// #include "include/wgmma_registers.cuh".
+// #include "../include/wgmma_registers.cuh".
 //
 // Thread t of the warpgroup has of A [64, 16] what it would have of sums: rows t / 32 * 16 + t % 32 / 4 + {0, 8}
 // in turn, columns t % 4 * 2 + {0, 1}, then the same 8 columns further, two neighbours to a register. So the

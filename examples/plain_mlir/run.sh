@@ -9,7 +9,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-custom-dispatch compile "$here/model.mlir" --kernels cuda_kernels.swiglu \
+custom-dispatch compile "$here/model.mlir" --kernels cuda_kernels.elementwise.swiglu \
   -o "$directory/model.vmfb"
 
 # x, gate and up are all 0.125, so each product is 1, and swiglu(1, 1) is 1 / (1 + exp(-1)).

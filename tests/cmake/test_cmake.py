@@ -355,7 +355,7 @@ def test_wrong_entries_are_refused(project: Project, arguments: str, said: str) 
 
 
 @needs_gcc
-@pytest.mark.skipif(not list(ROOT.glob("cuda_kernels/*.cu")), reason="there are no kernels yet")
+@pytest.mark.skipif(not list(ROOT.glob("cuda_kernels/**/*.cu")), reason="there are no kernels yet")
 def test_this_repository_builds_its_kernels_as_ptx(project: Project) -> None:
     """For one architecture, by name; the page on stock tools has those of itself, of one source."""
     configured = project.configure("-DCUSTOM_DISPATCH_CUDA_ARCHS=90", source=ROOT)
@@ -363,7 +363,7 @@ def test_this_repository_builds_its_kernels_as_ptx(project: Project) -> None:
     built = project.build("ptx")
     assert built.returncode == 0, built.stdout
     assert {path.name for path in project.build_directory.glob("*.ptx")} == {
-        f"{source.stem}_sm_90.ptx" for source in ROOT.glob("cuda_kernels/*.cu")
+        f"{source.stem}_sm_90.ptx" for source in ROOT.glob("cuda_kernels/**/*.cu")
     }
 
 

@@ -29,7 +29,7 @@ from custom_dispatch.toolchain.nvrtc import C_HEADERS, PRE_INCLUDED
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = Path(next(iter(nvidia.cu13.__path__))) / "include"
-PATHS = (INCLUDE, INCLUDE / "cccl", C_HEADERS, ROOT / "cuda_kernels")
+PATHS = (INCLUDE, INCLUDE / "cccl", C_HEADERS, ROOT / "cuda_kernels/include")
 OPTIONS = (
     "--std=c++17",
     "-default-device",
@@ -153,7 +153,7 @@ def kernels() -> Iterator[tuple[str, str]]:
     """Names of files with kernels, and their text."""
     yield from ((path.name, path.read_text()) for path in sorted(CORPUS.glob("*.cu")))
     yield SAMPLES.name, SAMPLES.read_text()
-    yield from ((path.name, path.read_text()) for path in sorted(SHIPPED.glob("*.cu")))
+    yield from ((path.name, path.read_text()) for path in sorted(SHIPPED.rglob("*.cu")))
 
 
 def functions() -> Iterator[tuple[str, str]]:

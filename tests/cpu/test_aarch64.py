@@ -19,7 +19,7 @@ from test_corpus import include_paths
 
 import custom_dispatch as cd
 from benchmarks.cpu import aarch64 as cpu_aarch64
-from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.norms import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul
 
 PYTHON = shlex.split(os.environ.get("AARCH64_PYTHON", ""))

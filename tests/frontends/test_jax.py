@@ -14,8 +14,8 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.gemm import matmul_f32
+from cuda_kernels.norms import softmax_f16
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from cuda_kernels.softmax import softmax_f16
 from custom_dispatch.errors import CallError, DeclarationError
 from tests.sample_kernels.rows import row_norm
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.layer_norm import layer_norm_f16
+from cuda_kernels.norms import layer_norm_f16
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, LinkError, ModelError
 from custom_dispatch.frontends.onnx.model import read_model

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import custom_dispatch as cd
-from cuda_kernels import gelu
+from cuda_kernels.elementwise import gelu
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels.softmax import softmax_f32
+from cuda_kernels.norms import softmax_f32
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.mlir import place
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.norms import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype

@@ -10,7 +10,8 @@ import torch
 from torch.nn import functional
 
 import custom_dispatch as cd
-from cuda_kernels import attention, torch_patterns
+from cuda_kernels import attention
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.replaced import Replaced

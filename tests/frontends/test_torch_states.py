@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels import torch_patterns
+from cuda_kernels.patterns import torch as torch_patterns
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.torch.importer import export_model, import_program

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.norms import rms_norm_f32
+from cuda_kernels.patterns.torch import rms_norm
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from cuda_kernels.torch_patterns import rms_norm
 from custom_dispatch.errors import CallError, ModelError
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
@@ -173,6 +173,6 @@ def test_what_no_kernel_does_in_place_is_refused(function: Any) -> None:
     assert rest == [
         "  expected: a kernel that has the argument as a cd.InOut, and nothing else that reads "
         "what was there before it",
-        "  next step: put such a kernel there, as replace=cuda_kernels.torch_patterns.write_cache "
+        "  next step: put such a kernel there, as replace=cuda_kernels.patterns.torch.write_cache "
         "puts one in the place of index_copy_; or return the new value instead.",
     ]

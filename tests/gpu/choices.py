@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f32
+from cuda_kernels.norms import rms_norm_f32
 from custom_dispatch.errors import CallError
 from gpu.each import run_each
 

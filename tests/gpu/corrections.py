@@ -70,7 +70,7 @@ def inputs() -> tuple[Tensor, ...]:
 
 def build(directory: Path) -> None:
     """One module, for GPUs alone."""
-    from cuda_kernels import torch_patterns
+    from cuda_kernels.patterns import torch as torch_patterns
 
     directory.mkdir(parents=True, exist_ok=True)
     module = cd.torch.compile(

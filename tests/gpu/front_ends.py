@@ -34,7 +34,7 @@ Made = tuple[Any, list[Array], Array]
 
 
 def jax_function(rng: np.random.Generator) -> Made:
-    from cuda_kernels.swiglu import swiglu_f32
+    from cuda_kernels.elementwise import swiglu_f32
     from examples import jax_function as example
 
     function = example.build()
@@ -48,7 +48,7 @@ def jax_function(rng: np.random.Generator) -> Made:
 def onnx_model(rng: np.random.Generator) -> Made:
     from onnx.reference import ReferenceEvaluator
 
-    from cuda_kernels.layer_norm import layer_norm_f32
+    from cuda_kernels.norms import layer_norm_f32
     from examples import onnx_model as example
 
     operator: Any = cd.onnx.register(layer_norm_f32)
@@ -59,7 +59,7 @@ def onnx_model(rng: np.random.Generator) -> Made:
 
 
 def plain_mlir(rng: np.random.Generator) -> Made:
-    from cuda_kernels.swiglu import swiglu_f32
+    from cuda_kernels.elementwise import swiglu_f32
 
     module = cd.compile(MODEL, [swiglu_f32], TARGETS)
     x = rng.standard_normal((9, 64), np.float32)

@@ -39,7 +39,7 @@ def build(directory: Path) -> None:
     import torch
     from shipped_kernels import test_llama_static_cache as tiny
 
-    from cuda_kernels import torch_patterns
+    from cuda_kernels.patterns import torch as torch_patterns
 
     directory.mkdir(parents=True, exist_ok=True)
     generator, seed = tiny.Generator(), secrets.randbits(32)

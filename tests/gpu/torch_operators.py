@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
-from cuda_kernels.rms_norm import rms_norm_f16, rms_norm_f32
+from cuda_kernels.norms import rms_norm_f16, rms_norm_f32
+from cuda_kernels.patterns.torch import everything
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from cuda_kernels.torch_patterns import everything
 from custom_dispatch.errors import CallError
 from gpu.each import run_each
 

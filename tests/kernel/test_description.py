@@ -29,6 +29,8 @@ n, m = cd.dim("n"), cd.dim("m")
 def _all_kernels() -> list[cd.Kernel]:
     found = [*samples.ALL, *signatures.ALL, *optional.ALL, *templates.ALL]
     for item in pkgutil.iter_modules(cuda_kernels.__path__):
+        if item.name in ("patterns", "shared"):
+            continue
         module = importlib.import_module(f"cuda_kernels.{item.name}")
         every = [getattr(module, name) for name in module.__dir__()]
         found += [value for value in every if isinstance(value, cd.Kernel)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import custom_dispatch as cd
-from cuda_kernels import layer_norm, rms_norm
+from cuda_kernels.norms import layer_norm, rms_norm
 
 _columns = cd.dim("columns")
 _BLOCK = 32

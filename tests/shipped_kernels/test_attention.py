@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
-from cuda_kernels import attention, flat_attention, tensor_core_attention
+from cuda_kernels import attention
+from cuda_kernels.attention import flat as flat_attention
+from cuda_kernels.attention.prefill import prefill
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.geometry import MAX_GRID
@@ -117,7 +119,7 @@ def test_sequences_and_heads_may_be_more_than_a_grid_has_in_y_and_z() -> None:
     """IREE's own attention takes any number: so must what replaces it."""
     sizes = {"queries": 49, "keys": 49, "heads": 16, "kv_heads": 16}
     flat = flat_attention.flat_attention_f32_32, flat_attention.flat_attention_f16_64
-    alone = attention.attention_f32_32, tensor_core_attention.prefill("f16", 64)
+    alone = attention.attention_f32_32, prefill("f16", 64)
     for kernel, batch in itertools.product((*flat, *alone), (1, 1 << 20)):
         for form in kernel.forms:
             grid = grid_for(form, sizes | {"batch": batch})

@@ -9,7 +9,8 @@ import pytest
 from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
-from cuda_kernels import gelu, rotary, swiglu
+from cuda_kernels.attention import rotary
+from cuda_kernels.elementwise import gelu, swiglu
 from custom_dispatch.errors import CallError
 
 Random = np.random.Generator

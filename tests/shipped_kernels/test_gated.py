@@ -11,8 +11,9 @@ from shipped import DTYPES, Shipped, assert_close, spoiled, unaligned
 from torch.nn import functional
 
 import custom_dispatch as cd
-from cuda_kernels import gated, torch_patterns
-from cuda_kernels.shared.products import Gated
+from cuda_kernels.gemm import gated
+from cuda_kernels.gemm.tiles import Gated
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 

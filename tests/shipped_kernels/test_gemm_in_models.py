@@ -9,8 +9,9 @@ import torch
 from torch.nn import functional
 
 import custom_dispatch as cd
-from cuda_kernels import gemm, torch_patterns
-from cuda_kernels.torch_patterns import everything
+from cuda_kernels import gemm
+from cuda_kernels.patterns import torch as torch_patterns
+from cuda_kernels.patterns.torch import everything
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 

@@ -13,7 +13,8 @@ import pytest
 import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import gemm
-from cuda_kernels.shared.gemm_sm90a import Split, Warpgroups
+from cuda_kernels.gemm import choices
+from cuda_kernels.gemm.sm90a import Split, Warpgroups
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.target import Target
@@ -42,14 +43,14 @@ def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
         "128, 96, 7, 2>",
         "128, 128, 6, 2>",
     ]
-    pair = next(form.hopper for form in gemm.FORMS_OF_TABLES if form.suffix == "wide_pair")
+    pair = next(form.hopper for form in choices.FORMS_OF_TABLES if form.suffix == "wide_pair")
     assert isinstance(pair, Warpgroups)
     launch = pair.implementation("f16", "f16", "", False, (1, cd.dim("m"), cd.dim("n")))
     assert launch.cluster == 1
 
 
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
-    every = (*gemm.FORMS, *gemm.FORMS_OF_TABLES)
+    every = (*choices.FORMS, *choices.FORMS_OF_TABLES)
     forms = {form.hopper for form in every if form.hopper is not None}
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
@@ -70,7 +71,7 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         operands=[cd.Out("x", "f32", [1])],
         block=1,
         grid=1,
-        include_dirs=[Path(cuda_kernels.__path__[0])],
+        include_dirs=[Path(cuda_kernels.__path__[0], "gemm")],
     )
     cd.build([kernel], [HOPPER])
 
@@ -102,7 +103,7 @@ def test_sizes_and_their_kernels_by_rules(
     m: int, n: int, k: int, suffix: str, hopper: Warpgroups | Split | None
 ) -> None:
     kernels = gemm.linear_bf16.by_tables([Target.parse(HOPPER)], []).ordered({})
-    for form, kernel in zip(gemm.FORMS, kernels, strict=True):
+    for form, kernel in zip(choices.FORMS, kernels, strict=True):
         shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
         try:
             bind_dims(kernel, shapes)

@@ -8,6 +8,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
+from cuda_kernels.gemm import choices
 from custom_dispatch.ir.order import orders_of
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
@@ -85,7 +86,7 @@ def test_other_types_and_activations_take_the_same_forms() -> None:
 
 def test_where_nothing_was_measured_rules_count_and_no_more_kernels_are_built() -> None:
     names = [kernel.name for kernel in tuned(gemm.linear_f16, [Target.parse("cuda:sm_80")]).kernels]
-    assert names == [f"linear_f16_{form.suffix}" for form in gemm.FORMS]
+    assert names == [f"linear_f16_{form.suffix}" for form in choices.FORMS]
 
 
 def test_a_cpu_has_two_kernels_to_choose_from_whatever_a_gpu_has() -> None:

@@ -11,7 +11,8 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels import attention, jax_patterns
+from cuda_kernels import attention
+from cuda_kernels.patterns import jax as jax_patterns
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.kernel.buffer import Buffer

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.cases.llama import Layer
 from benchmarks.cases.llama_jax import EPSILON, Weights, decoder_layer
-from cuda_kernels import jax_patterns
+from cuda_kernels.patterns import jax as jax_patterns
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.match.replace import replace_places

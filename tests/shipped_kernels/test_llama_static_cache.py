@@ -13,7 +13,7 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, Static
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 import custom_dispatch as cd
-from cuda_kernels import torch_patterns
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places

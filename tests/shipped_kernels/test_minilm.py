@@ -22,7 +22,11 @@ from torch.nn import functional
 
 import custom_dispatch as cd
 from benchmarks.cases.minilm import ONNX_VERSION, SENTENCES, Encoder
-from cuda_kernels import attention, gelu, layer_norm, onnx_patterns, torch_patterns
+from cuda_kernels import attention
+from cuda_kernels.elementwise import gelu
+from cuda_kernels.norms import layer_norm
+from cuda_kernels.patterns import onnx as onnx_patterns
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.replace import patterns_of

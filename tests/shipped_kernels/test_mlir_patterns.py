@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels import gemm, mlir_patterns
-from cuda_kernels.shared import mlir_forms
+from cuda_kernels import gemm
+from cuda_kernels.patterns import mlir as mlir_patterns
+from cuda_kernels.patterns import mlir_forms
 from custom_dispatch import compilation
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
@@ -263,7 +264,7 @@ def test_products_of_jax_are_found_where_sizes_are_symbols() -> None:
 
 def test_patterns_of_both_dialects_are_found_in_one_model() -> None:
     jax = pytest.importorskip("jax")
-    from cuda_kernels import jax_patterns
+    from cuda_kernels.patterns import jax as jax_patterns
 
     def model(x: Any, w: Any) -> Any:
         return jax.nn.softmax(x @ w)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels import mlir_patterns
+from cuda_kernels.patterns import mlir as mlir_patterns
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
 

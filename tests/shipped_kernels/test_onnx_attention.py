@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import custom_dispatch as cd
-from cuda_kernels import onnx_patterns
 from cuda_kernels.attention import masked_attention_f32_32
+from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.errors import DeclarationError, LinkError
 
 torch = pytest.importorskip("torch")

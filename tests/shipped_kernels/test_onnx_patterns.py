@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels import onnx_patterns
+from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.frontends.onnx.dtypes import onnx_type
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model

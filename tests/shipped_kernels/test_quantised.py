@@ -16,8 +16,9 @@ from shipped import DTYPES, ODD, Shipped, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import quantised
-from cuda_kernels.quantised import RowShape, Shape
-from cuda_kernels.shared import quantisation
+from cuda_kernels.quantised import four_bit
+from cuda_kernels.quantised import packing as quantisation
+from cuda_kernels.quantised.four_bit import RowShape, Shape
 from custom_dispatch.kernel.binding import grid_for
 
 Random = np.random.Generator
@@ -26,17 +27,17 @@ ONE = RowShape(8, 2, resident=1)
 ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
 # What the others have, these two have; `benchmarks/gpu/quantised.py check` runs all on a GPU.
 KERNELS = (
-    (quantised.Q4_0, "f16", ANY),
-    (quantised.INT4_ZEROS, "bf16", ONE),
-    (quantised.INT4, "f16", RowShape(16, 2, resident=1)),
-    (quantised.Q4_0, "f16", RowShape(12, 2, resident=1)),
-    (quantised.Q4_1, "bf16", ONE),
+    (four_bit.Q4_0, "f16", ANY),
+    (four_bit.INT4_ZEROS, "bf16", ONE),
+    (four_bit.INT4, "f16", RowShape(16, 2, resident=1)),
+    (four_bit.Q4_0, "f16", RowShape(12, 2, resident=1)),
+    (four_bit.Q4_1, "bf16", ONE),
 )
 
 
 @pytest.fixture(scope="module")
 def products() -> Shipped:
-    return Shipped([quantised.declare_kernel(*each) for each in KERNELS])
+    return Shipped([four_bit.declare_kernel(*each) for each in KERNELS])
 
 
 def packed(layout: str, kind: str, random: Random, n: int, k: int, group: int = 32) -> Any:
@@ -106,10 +107,10 @@ def test_sizes_that_are_not_taken(products: Shipped, random: Random) -> None:
 
 def test_every_row_of_weights_has_a_block_however_many_there_are() -> None:
     """A block of the kernels for one row of x has rows once; the others go on to the next."""
-    n, few = (1 << 31) - 1, quantised.FEW_ROWS
-    for layout in (quantised.Q4_0, quantised.Q4_1, quantised.INT4, quantised.INT4_ZEROS):
+    n, few = (1 << 31) - 1, four_bit.FEW_ROWS
+    for layout in (four_bit.Q4_0, four_bit.Q4_1, four_bit.INT4, four_bit.INT4_ZEROS):
         choice = getattr(quantised, f"{layout.name}_f16")
-        shapes = quantised.ONE, layout.one_tall
+        shapes = four_bit.ONE, layout.one_tall
         for kernel, shape, rows in zip(choice.kernels, shapes, (few, n), strict=False):
             dims = {"batch": 1, "n": rows, "blocks": 1, "halves": 16, "groups": 1}
             for form in kernel.forms:

@@ -15,7 +15,7 @@ from shipped import DTYPES, Shipped
 
 import custom_dispatch as cd
 from cuda_kernels import quantised
-from cuda_kernels.quantised_fp8 import FEW_ROWS
+from cuda_kernels.quantised.fp8 import FEW_ROWS
 from custom_dispatch.kernel.binding import bind_dims
 
 Random = np.random.Generator

@@ -15,7 +15,7 @@ import pytest
 from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
-from cuda_kernels import layer_norm, rms_norm, softmax
+from cuda_kernels.norms import layer_norm, rms_norm, softmax
 from custom_dispatch.kernel.evaluation import holds
 
 Random = np.random.Generator

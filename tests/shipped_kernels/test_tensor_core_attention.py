@@ -14,8 +14,9 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import attention
-from cuda_kernels import tensor_core_attention as tensor_core
-from cuda_kernels.tensor_core_attention import Tiles
+from cuda_kernels.attention import decode as decoding
+from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
+from cuda_kernels.attention.signature import attend_cache
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.evaluation import holds
 
@@ -29,25 +30,25 @@ SIZES = (
     (1, 1, 1, 5, 200),
 )
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), (1, 2, 1, 3, 300))
-SMALL = tensor_core.Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
+SMALL = Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
 
 
 @pytest.fixture(scope="module", params=["tensor cores", "cpu"])
 def attentions(request: pytest.FixtureRequest) -> Shipped:
     kernels = [
-        tensor_core.prefill("f16", 64, form=SMALL),
-        tensor_core.prefill("bf16", 128, "bool", form=SMALL),
+        prefill("f16", 64, form=SMALL),
+        prefill("bf16", 128, "bool", form=SMALL),
         decode("f16", 64),
-        tensor_core.decode_cache("bf16", 64, tensor_core.Clusters("", 1, 0)),
-        tensor_core.prefill("f16", 64, by_position=True, form=SMALL),
+        decoding.decode_cache("bf16", 64, decoding.Clusters("", 1, 0)),
+        prefill("f16", 64, by_position=True, form=SMALL),
         decode("f16", 64, by_position=True),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
 
 def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
-    clusters = tensor_core.Clusters("", 1, 0)
-    return tensor_core.decode(dtype, dim, "keys", clusters, by_position=by_position)
+    clusters = decoding.Clusters("", 1, 0)
+    return decoding.decode(dtype, dim, "keys", clusters, by_position=by_position)
 
 
 def operands(random: Random, kind: str, dim: int, size: tuple[int, ...]) -> list[Any]:
@@ -112,7 +113,7 @@ def test_a_cache_is_read_as_far_as_it_is_filled(attentions: Shipped, random: Ran
         got, _ = attentions.both("decode_cache_bf16_64", q, k, v, lengths, 0.125)
         clean = [np.nan_to_num(each.astype(np.float32), posinf=0.0) for each in (k, v)]
         kinds = [each.astype(DTYPES["bf16"]) for each in clean]
-        want = tensor_core.attend_cache(q, *kinds, lengths, 0.125)
+        want = attend_cache(q, *kinds, lengths, 0.125)
         assert_close(got, want, scale=2)
         assert not got[3].any()
         over, _ = attentions.both(

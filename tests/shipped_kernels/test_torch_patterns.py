@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import custom_dispatch as cd
 from cuda_kernels.attention import declare
-from cuda_kernels.torch_patterns import everything
+from cuda_kernels.patterns.torch import everything
 from custom_dispatch.frontends.torch import replace, tracing
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
@@ -218,7 +218,8 @@ def test_attention_with_dropout_stays() -> None:
 
 def test_the_kernels_themselves_load_no_pytorch() -> None:
     code = (
-        "import sys, cuda_kernels.attention, cuda_kernels.rotary; sys.exit('torch' in sys.modules)"
+        "import sys, cuda_kernels.attention.rotary, cuda_kernels.attention.choices\n"
+        "sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

@@ -11,7 +11,8 @@ from shipped import DTYPES, Shipped
 from torch.nn import functional
 
 import custom_dispatch as cd
-from cuda_kernels import torch_patterns, write_cache
+from cuda_kernels.attention import write_cache
+from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 

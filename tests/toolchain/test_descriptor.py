@@ -17,7 +17,10 @@ SOURCES = [
     *(ROOT / "tests" / "sample_kernels" / name for name in ("samples.cu", "signatures.cu")),
     *sorted((ROOT / "tests" / "cpu" / "corpus").glob("*.cu")),
     # Of those that ship: instances of templates, an architecture's own code, and plain kernels.
-    *(ROOT / "cuda_kernels" / name for name in ("gelu.cu", "gemm_sm90a.cu", "write_cache.cu")),
+    *(
+        ROOT / "cuda_kernels" / name
+        for name in ("elementwise/gelu.cu", "gemm/gemm_sm90a.cu", "attention/write_cache.cu")
+    ),
 ]
 TYPES = """\
 #include <cuda_bf16.h>

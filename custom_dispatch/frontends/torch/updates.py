@@ -297,7 +297,7 @@ def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
         f"{f' at {source}' if source else ''}, and not by kernels alone that update it in place.",
         expected="a kernel that has the argument as a cd.InOut, and nothing else that reads what "
         "was there before it",
-        next_step="put such a kernel there, as replace=cuda_kernels.torch_patterns.write_cache "
+        next_step="put such a kernel there, as replace=cuda_kernels.patterns.torch.write_cache "
         "puts one in the place of index_copy_; or return the new value instead.",
     )
 

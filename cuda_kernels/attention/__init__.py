@@ -1,0 +1,33 @@
+"""Attention forward with online softmax, rotary embedding, and writes into a KV cache.
+
+For heads of 32, 64 and 128 of f32, f16 and bf16:
+
+- `attention_{dtype}_{dim}` may take a mask of the keys, [batch, 1, 1, keys], such as that of padded
+  sentences.
+- `masked_attention_{dtype}_{dim}` takes a mask for each query, [batch, 1, queries, keys], and
+  `bool_masked_attention_{dtype}_{dim}` the same of bools, as PyTorch does: True for a key seen.
+- `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
+- `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
+- `flat_attention_{dtype}_{dim}` and its masked forms have heads in the batch, [batch, rows, dim],
+  as `iree_linalg_ext.attention` has it.
+
+`rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
+queries, keys and values first. A kernel is declared when its name is first used.
+"""
+
+from cuda_kernels.attention.names import ATTENTION, BY_POSITION, CACHED, FLAT, FLAT_SHARED
+from cuda_kernels.shared.lazily import each_type, from_modules, lazily
+
+__getattr__, __dir__ = lazily(
+    globals(),
+    from_modules(
+        __name__,
+        {
+            "choices": [*ATTENTION, *BY_POSITION, *CACHED],
+            "flat": [*FLAT, *FLAT_SHARED],
+            "simt": ["declare"],
+            "rotary": each_type("rotary", "rotary_by_position"),
+            "write_cache": each_type("write_cache"),
+        },
+    ),
+)

@@ -1,0 +1,195 @@
+// Attention forward: softmax(q k^T * scale + mask) v for queries [batch, heads, queries, Dim] and keys
+// and values [batch, kv_heads, keys, Dim], for f32, f16 and bf16, in f32. Several heads share a head
+// of keys and values where heads is a multiple of kv_heads. A causal query sees the keys up to its own
+// number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query that sees no key gets zeros.
+//
+// A block computes 64 queries of one head. It goes over the keys tile by tile and keeps, for every
+// query, the maximum of the scores so far, the sum of their exponentials below it, and the sum of the
+// values weighted with these; when a tile raises the maximum, both sums are scaled down to it
+// ("online" softmax). The scores never leave the block.
+//
+// The tiles lie in shared memory as f32. Of the scores a thread computes 8 queries by Keys / 16 keys,
+// of the result 8 queries by Dim / 16 columns: the 16 threads of half a warp share their queries, so
+// that a warp reads of queries and weights but two addresses at a time. Plain multiply-adds, no tensor
+// cores: two of them for every four-byte access to shared memory, at least.
+//
+// Memory traffic: one read of each query and one write of each result; every block reads the keys and
+// values of its head, from the caches but for the first.
+
+#include "../include/attention_placement.cuh"
+#include "../include/pack.cuh"
+
+namespace cuda_kernels {
+
+constexpr int kAttentionThreads = 128, kTileQueries = 64;
+constexpr int kLanes = 16;                                 // threads that share their queries
+constexpr int kRows = kTileQueries / (kAttentionThreads / kLanes);  // queries of a thread
+constexpr int kRowStep = kTileQueries / kRows;             // from one of them to the next
+
+template <int Size>
+struct alignas(4 * Size) Floats {
+  float at[Size];
+};
+
+template <int Size>
+__device__ __forceinline__ Floats<Size> floats(const float* from) {
+  return *reinterpret_cast<const Floats<Size>*>(from);
+}
+
+// Rows `first` ... `first + Rows` of an operand [rows, Dim] into shared memory, times `factor`, with
+// zeros past the end. Rows there are 16 bytes further apart, so that they begin in different banks.
+template <int Rows, int Dim, class T>
+__device__ __forceinline__ void load_tile(
+    float* tile, const T* __restrict__ operand, int first, int rows, float factor, bool packs) {
+  constexpr int size = kPack<T>, units = Dim / size;
+  static_assert(Rows * units % kAttentionThreads == 0, "every thread loads as many packs");
+#pragma unroll (Dim == 128 ? 32 : 4)
+  for (int step = 0; step < Rows * units; step += kAttentionThreads) {
+    const int unit = step + threadIdx.x, row = unit / units, column = unit % units * size;
+    const T* from = operand + static_cast<long long>(first + row) * Dim + column;
+    float values[size];
+    if (first + row >= rows) {
+      for (int i = 0; i < size; ++i) values[i] = 0.0f;
+    } else if (packs) {
+      load_pack(from, values);
+    } else {
+      for (int i = 0; i < size; ++i) values[i] = static_cast<float>(from[i]);
+    }
+    for (int i = 0; i < size; i += 4) {
+      const Floats<4> four = {values[i] * factor, values[i + 1] * factor, values[i + 2] * factor,
+                              values[i + 3] * factor};
+      *reinterpret_cast<Floats<4>*>(tile + row * (Dim + 4) + column + i) = four;
+    }
+  }
+}
+
+template <class T, int Dim, int Keys>
+__global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
+                                                                  const T* __restrict__ k,
+                                                                  const T* __restrict__ v,
+                                                                  const void* __restrict__ mask,
+                                                                  T* __restrict__ out,
+                                                                  float scale,
+                                                                  bool causal,
+                                                                  int batches,
+                                                                  int heads,
+                                                                  int kv_heads,
+                                                                  int queries,
+                                                                  int keys,
+                                                                  int mask_rows,
+                                                                  bool mask_is_bool) {
+  constexpr int stride = Dim + 4, score_stride = Keys + 4;
+  constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
+  constexpr int width = Dim % 64 == 0 ? 4 : 2;   // neighbouring columns of the result
+  constexpr int pieces = Dim / (kLanes * width);  // how often a thread has so many
+  extern __shared__ float4 shared[];
+  float* const query_tile = reinterpret_cast<float*>(shared);
+  float* const key_tile = query_tile + kTileQueries * stride;  // and the values, after the keys
+  float* const weights = key_tile + Keys * stride;
+
+  const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
+  const QueryTile<kTileQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
+  const long long query_head = static_cast<long long>(batch) * heads + head;
+  const long long key_head =
+      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
+  const bool packs = aligned(q, k, v);
+  q += query_head * queries * Dim;
+  out += query_head * queries * Dim;
+  k += key_head * keys * Dim;
+  v += key_head * keys * Dim;
+  const long long first_mask_row = static_cast<long long>(batch) * mask_rows;
+
+  load_tile<kTileQueries, Dim>(query_tile, q, first, queries, scale, packs);
+  float maxima[kRows], sums[kRows];
+  Floats<width> result[kRows][pieces];
+  for (int i = 0; i < kRows; ++i) {
+    maxima[i] = -INFINITY;
+    sums[i] = 0.0f;
+    for (int p = 0; p < pieces; ++p)
+      for (int w = 0; w < width; ++w) result[i][p].at[w] = 0.0f;
+  }
+
+  const int end = causal ? min(keys, first + kTileQueries) : keys;
+  for (int start = 0; start < end; start += Keys) {
+    __syncthreads();  // the tile's values were used
+    load_tile<Keys, Dim>(key_tile, k, start, keys, 1.0f, packs);
+    __syncthreads();
+
+    float scores[kRows][columns] = {};
+#pragma unroll (Dim == 128 ? 2 : 1)
+    for (int d = 0; d < Dim; d += 4) {
+      Floats<4> key[columns];
+      for (int j = 0; j < columns; ++j) key[j] = floats<4>(key_tile + (lane + j * kLanes) * stride + d);
+      for (int i = 0; i < kRows; ++i) {
+        const Floats<4> query = floats<4>(query_tile + (row + i * kRowStep) * stride + d);
+        for (int j = 0; j < columns; ++j)
+          for (int e = 0; e < 4; ++e) scores[i][j] += query.at[e] * key[j].at[e];
+      }
+    }
+
+    for (int i = 0; i < kRows; ++i) {
+      const int query = first + row + i * kRowStep;
+      float maximum = maxima[i];
+      for (int j = 0; j < columns; ++j) {
+        const int key = start + lane + j * kLanes;
+        if (key >= keys || (causal && key > query)) {
+          scores[i][j] = -INFINITY;
+        } else if (mask != nullptr && query < queries) {
+          const long long at = (first_mask_row + (mask_rows == 1 ? 0 : query)) * keys + key;
+          scores[i][j] += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
+                                       : static_cast<float>(static_cast<const T*>(mask)[at]);
+        }
+        maximum = fmaxf(maximum, scores[i][j]);
+      }
+      for (int distance = kLanes / 2; distance > 0; distance /= 2)
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, distance));
+      // While all scores are -inf, anything finite may stand for their maximum.
+      const float base = maximum == -INFINITY ? 0.0f : maximum;
+      const float rescale = __expf(maxima[i] - base);
+      maxima[i] = maximum;
+      sums[i] *= rescale;
+      for (int p = 0; p < pieces; ++p)
+        for (int w = 0; w < width; ++w) result[i][p].at[w] *= rescale;
+      for (int j = 0; j < columns; ++j) {
+        const float weight = __expf(scores[i][j] - base);
+        sums[i] += weight;
+        weights[(row + i * kRowStep) * score_stride + lane + j * kLanes] = weight;
+      }
+    }
+
+    __syncthreads();  // the keys were used
+    load_tile<Keys, Dim>(key_tile, v, start, keys, 1.0f, packs);
+    __syncthreads();
+
+#pragma unroll 1
+    for (int n = 0; n < Keys; n += 4) {
+      Floats<width> value[4][pieces];
+      for (int e = 0; e < 4; ++e)
+        for (int p = 0; p < pieces; ++p)
+          value[e][p] = floats<width>(key_tile + (n + e) * stride + (p * kLanes + lane) * width);
+      for (int i = 0; i < kRows; ++i) {
+        const Floats<4> weight = floats<4>(weights + (row + i * kRowStep) * score_stride + n);
+        for (int e = 0; e < 4; ++e)
+          for (int p = 0; p < pieces; ++p)
+            for (int w = 0; w < width; ++w)
+              result[i][p].at[w] += weight.at[e] * value[e][p].at[w];
+      }
+    }
+  }
+
+  for (int i = 0; i < kRows; ++i) {
+    const int query = first + row + i * kRowStep;
+    float sum = sums[i];  // of this thread's keys, so far
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+      sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    if (query >= queries) continue;
+    const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
+    T* const to = out + static_cast<long long>(query) * Dim;
+    for (int p = 0; p < pieces; ++p)
+      for (int w = 0; w < width; ++w)
+        to[(p * kLanes + lane) * width + w] = static_cast<T>(result[i][p].at[w] * factor);
+  }
+}
+
+}  // namespace cuda_kernels

@@ -1,0 +1,189 @@
+// Attention forward as in attention.cu, for CPUs: the implementation for the target `cpu`. There a warp is one thread whose
+// registers are vectors of 32 numbers, and shared memory is the part of its cache that a block works in; so both products
+// are those of gemm_cpu.cu, with 32 keys at a time:
+//   - Keys are put into shared memory across, [Dim, 32], values as they lie, both as f32, once for all of a block's queries.
+//   - Each warp has 8 queries. Lanes are keys for the scores, and columns of the result for the sums of values: vectors
+//     of keys or values times numbers that all lanes share.
+//   - In between the "online" softmax, one query after the other: a maximum over the lanes, and exponentials.
+//
+// Memory traffic: one read of each query and one write of each result; each block of 64 queries reads the keys and values
+// of its head, from the caches but for the first.
+
+#include "../include/add_product.cuh"
+#include "../include/attention_placement.cuh"
+#include "../include/pack.cuh"
+
+namespace cuda_kernels {
+
+constexpr int kWidth = 32, kWarps = 8, kRows = 8;  // lanes, which are keys or columns; of a block; queries of a warp
+constexpr int kQueries = kWarps * kRows;
+
+// What a block works in, as f32.
+template <int Dim>
+struct Tiles {
+  float queries[kQueries][Dim], keys[Dim][kWidth], values[kWidth][Dim];
+  float weights[kQueries][kWidth];  // scores before
+  float sums[kQueries][kWidth];     // of each lane's keys
+  float maxima[kQueries], rescale[kQueries];
+};
+
+// Of the keys that there is room for, `lengths` are there, or all; the queries are the last of these with a causal
+// mask, and without `lengths` the first.
+template <class T, int Dim, bool ByPosition>
+__device__ __forceinline__ void attend(const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       const void* __restrict__ mask,
+                                       T* __restrict__ out,
+                                       float scale,
+                                       bool causal,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int keys,
+                                       int mask_rows,
+                                       bool mask_is_bool,
+                                       const int* __restrict__ lengths) {
+  constexpr int pieces = Dim / kWidth;
+  extern __shared__ float4 shared[];
+  Tiles<Dim>& tiles = *reinterpret_cast<Tiles<Dim>*>(shared);
+  const int lane = threadIdx.x % kWidth, warp = threadIdx.x / kWidth, row = warp * kRows;
+  const QueryTile<kQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
+  const int rows = min(kQueries, queries - first), last_row = min(row + kRows, rows);
+  const int seen = lengths == nullptr ? keys : max(0, min(lengths[batch], keys));
+  const int offset = lengths == nullptr ? 0 : seen - queries;
+  const long long query_head = static_cast<long long>(batch) * heads + head;
+  const long long key_head =
+      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
+  q += (query_head * queries + first) * Dim;
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, head, first);
+  k += key_head * keys * Dim;
+  v += key_head * keys * Dim;
+  const long long first_of_mask = static_cast<long long>(batch) * mask_rows * keys;
+
+#pragma unroll 1
+  for (int i = row; i < last_row; ++i) {
+#pragma unroll
+    for (int d = lane; d < Dim; d += kWidth) tiles.queries[i][d] = static_cast<float>(q[i * Dim + d]) * scale;
+    tiles.sums[i][lane] = 0.0f;
+    tiles.maxima[i] = -INFINITY;
+  }
+  float result[kRows][pieces] = {};
+
+  const int end = causal ? min(seen, first + kQueries + offset) : seen;
+#pragma unroll 1
+  for (int start = 0; start < end; start += kWidth) {
+    __syncthreads();  // the tiles were used
+#pragma unroll 1
+    for (int j = warp; j < kWidth; j += kWarps) {
+      const bool is_there = start + j < seen;
+      const long long from = static_cast<long long>(start + j) * Dim;
+#pragma unroll
+      for (int d = lane; d < Dim; d += kWidth) {
+        tiles.keys[d][j] = is_there ? static_cast<float>(k[from + d]) : 0.0f;
+        tiles.values[j][d] = is_there ? static_cast<float>(v[from + d]) : 0.0f;
+      }
+    }
+    __syncthreads();
+    if (row >= rows) continue;
+
+    float scores[kRows] = {};
+#pragma unroll 4
+    for (int d = 0; d < Dim; ++d) {
+      const float key = tiles.keys[d][lane];
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) add_product(scores[i], tiles.queries[row + i][d], key);
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) tiles.weights[row + i][lane] = scores[i];
+
+#pragma unroll 1
+    for (int i = row; i < last_row; ++i) {  // a thread reads what it wrote
+      const int key = start + lane, query = first + i;
+      float score = tiles.weights[i][lane];
+      if (mask != nullptr) {
+        const long long at = first_of_mask + static_cast<long long>(mask_rows == 1 ? 0 : query) * keys + min(key, keys - 1);
+        score += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
+                              : static_cast<float>(static_cast<const T*>(mask)[at]);
+      }
+      score = key < seen && !(causal && key > query + offset) ? score : -INFINITY;
+      const float before = tiles.maxima[i];
+      float maximum = fmaxf(before, score);
+      for (int distance = kWidth / 2; distance > 0; distance /= 2)
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, distance));
+      // While all scores are -inf, anything finite may stand for their maximum.
+      const float base = maximum == -INFINITY ? 0.0f : maximum, weight = __expf(score - base);
+      const float rescale = __expf(before - base);
+      tiles.weights[i][lane] = weight;
+      tiles.sums[i][lane] = tiles.sums[i][lane] * rescale + weight;
+      tiles.maxima[i] = maximum;
+      tiles.rescale[i] = rescale;
+    }
+    __syncwarp();
+
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+      for (int p = 0; p < pieces; ++p) result[i][p] *= tiles.rescale[row + i];
+#pragma unroll 2
+    for (int j = 0; j < kWidth; ++j)
+#pragma unroll
+      for (int p = 0; p < pieces; ++p) {
+        const float value = tiles.values[j][p * kWidth + lane];
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) add_product(result[i][p], tiles.weights[row + i][j], value);
+      }
+  }
+
+  // Through memory, so that what follows is there once.
+#pragma unroll
+  for (int i = 0; i < kRows; ++i)
+#pragma unroll
+    for (int p = 0; p < pieces; ++p) tiles.queries[row + i][p * kWidth + lane] = result[i][p];
+#pragma unroll 1
+  for (int i = row; i < last_row; ++i) {
+    float sum = tiles.sums[i][lane];
+    for (int distance = kWidth / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
+#pragma unroll
+    for (int d = lane; d < Dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
+  }
+}
+
+template <class T, int Dim, bool ByPosition = false>
+__global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
+                                                                 const T* __restrict__ k,
+                                                                 const T* __restrict__ v,
+                                                                 const void* __restrict__ mask,
+                                                                 T* __restrict__ out,
+                                                                 float scale,
+                                                                 bool causal,
+                                                                 int batches,
+                                                                 int heads,
+                                                                 int kv_heads,
+                                                                 int queries,
+                                                                 int keys,
+                                                                 int mask_rows,
+                                                                 bool mask_is_bool) {
+  attend<T, Dim, ByPosition>(q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys, mask_rows, mask_is_bool,
+                             nullptr);
+}
+
+// As `cached_attention` of attention_decode.cu.
+template <class T, int Dim>
+__global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T* __restrict__ q,
+                                                                        const T* __restrict__ k,
+                                                                        const T* __restrict__ v,
+                                                                        const int* __restrict__ lengths,
+                                                                        T* __restrict__ out,
+                                                                        float scale,
+                                                                        int heads,
+                                                                        int kv_heads,
+                                                                        int queries,
+                                                                        int keys) {
+  attend<T, Dim, false>(q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1, false, lengths);
+}
+
+}  // namespace cuda_kernels

@@ -1,0 +1,275 @@
+// Attention of few queries with a long cache of keys and values, for f16 and bf16, in f32: the step of a model that
+// generates. Queries [batch, heads, queries, Dim], keys and values [batch, kv_heads, keys, Dim]; the queries of all
+// heads that share a head of keys and values, at most 16 together, are rows of one tile.
+//
+// All that takes time here is to read the keys and the values, once each. So the keys of a head are divided between
+// the blocks of a cluster and again between their warps, 16 at a time, and every warp has Stages - 1 times 16 keys and
+// values on their way (cp.async) while it works on others. It needs no other warp until its keys are done: its place
+// in shared memory is its own, and so are its 16 rows of scores, its online softmax and its part of the result, on the
+// tensor cores as in `attention_sm80.cu`.
+//
+// Then the parts come together: those of the warps in the block's shared memory, and those of a cluster's blocks over
+// the network between multiprocessors, in which every block finishes its part of the result. So there is no second
+// kernel, and nothing goes through memory. Before sm_90 there are no clusters, and one block has all keys of a head.
+//
+// Memory traffic: 4 Dim bytes a key and head of them; what is added to it is the latency of the first copies and of the
+// last step.
+
+#include "../include/attention_placement.cuh"
+#include "../include/attention_tiles.cuh"
+
+namespace cuda_kernels {
+
+constexpr int kRows = 16;  // of a tile of tensor cores, and keys of a step
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
+__device__ __forceinline__ void synchronise_blocks() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// What lies at the same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ float of_block(const float* place, int block) {
+  float value;
+  asm volatile(
+      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %1, %2;\nld.shared::cluster.f32 %0, [remote];\n}"
+      : "=f"(value)
+      : "r"(shared_address(place)), "r"(block)
+      : "memory");
+  return value;
+}
+#else
+#define CUDA_KERNELS_CLUSTER(SIZE)
+__device__ __forceinline__ void synchronise_blocks() {}
+__device__ __forceinline__ float of_block(const float* place, int) { return *place; }
+#endif
+
+// Where a warp's part is: its weighted sums of values [16, Dim], and for each row the maximum, in powers of two, and
+// the sum of weights.
+template <int Dim>
+struct Part {
+  float sums[kRows * Dim];
+  float maxima[kRows], weights[kRows];
+};
+
+// One element of `count` parts put together: its sum and the sum of its weights. `read(number, place)` reads what is
+// at `place` of part 0 from part `number`.
+template <int Count, int Dim, class Read>
+__device__ __forceinline__ void combine(
+    const Part<Dim>& part, int element, Read read, float& maximum, float& sum, float& weight) {
+  const int row = element / Dim;
+  float maxima[Count];
+  maximum = -INFINITY;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    maxima[i] = read(i, part.maxima + row);
+    maximum = fmaxf(maximum, maxima[i]);
+  }
+  sum = weight = 0.0f;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    const float share = power_of_two(maxima[i] - (maximum == -INFINITY ? 0.0f : maximum));
+    weight += share * read(i, part.weights + row);
+    sum += share * read(i, part.sums + element);
+  }
+}
+
+template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition>
+__device__ __forceinline__ void decode(const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       T* __restrict__ out,
+                                       const Scoring<T>& scoring,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int cache) {
+  constexpr int kTile = kRows * Dim * 2;  // bytes of 16 keys
+  static_assert(sizeof(Part<Dim>) <= Stages * 2 * kTile, "a warp's part lies where its keys were");
+  extern __shared__ __align__(128) char shared[];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, split = blockIdx.x;
+  const int kv_head = blockIdx.y, batch = blockIdx.z;
+  const int group = heads / kv_heads, rows = group * queries;
+  const bool packs = aligned(q, k, v);
+  const long long first_row = (static_cast<long long>(batch) * heads + kv_head * group) * queries;
+  q += first_row * Dim;
+  // Where an element of this block's rows, which are the queries of one head after another, belongs.
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, kv_head * group, 0);
+  auto at = [&](int element) {
+    if constexpr (!ByPosition) return static_cast<long long>(element);
+    const int row = element / Dim;
+    return place.of(0, row / queries, row % queries) + element % Dim;
+  };
+  const long long head = static_cast<long long>(batch) * kv_heads + kv_head;
+  k += head * cache * Dim;
+  v += head * cache * Dim;
+
+  const unsigned query_tile = shared_address(shared);
+  char* const own = shared + kTile + warp * Stages * 2 * kTile;
+  const unsigned key_tile = shared_address(own), value_tile = key_tile + kTile;
+  static_assert(Warps >= 4, "to copy the queries");
+  if (warp < 4) copy_tile<kRows, Dim, 128>(query_tile, q, 0, rows, threadIdx.x, packs);
+  end_group();
+
+  const int seen = scoring.seen(queries - 1);  // by the last query, which sees the most
+  const int steps = (seen + kRows - 1) / kRows, steps_of_block = (steps + Splits - 1) / Splits;
+  const int last = min(steps, (split + 1) * steps_of_block);
+  int step = split * steps_of_block + warp;
+  auto load = [&](int which, int stage) {
+    if (which < last) {
+      copy_tile<kRows, Dim, 32>(key_tile + stage * 2 * kTile, k, which * kRows, seen, lane, packs);
+      copy_tile<kRows, Dim, 32>(value_tile + stage * 2 * kTile, v, which * kRows, seen, lane, packs);
+    }
+    end_group();
+  };
+#pragma unroll
+  for (int stage = 0; stage < Stages - 1; ++stage) load(step + stage * Warps, stage);
+
+  wait_for_groups<Stages - 1>();
+  __syncthreads();
+  unsigned query[Dim / 16][4];
+#pragma unroll
+  for (int d = 0; d < Dim; d += 16)
+    load_matrices(query[d / 16],
+                  (query_tile + tile_offset<kRows>(lane % 16, lane / 16) ^ d % 64 * 2) + d / 64 * kRows * 128);
+
+  const unsigned key_rows = tile_offset<kRows>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const unsigned value_rows = tile_offset<kRows>(lane % 16, lane / 16);
+  const int numbers[2] = {lane / 4 % queries, (lane / 4 + 8) % queries};  // of the queries of this thread's rows
+  const int seen_by_all = scoring.seen(0);
+  const float factor = scoring.factor();
+  Softmax softmax;
+  float result[Dim / 2];
+#pragma unroll
+  for (int i = 0; i < Dim / 2; ++i) result[i] = 0.0f;
+
+  int stage = 0;
+  for (; step < last; step += Warps) {
+    wait_for_groups<Stages - 2>();
+    __syncwarp();  // the copies of all lanes are there, and what was before at the next place was used
+    load(step + (Stages - 1) * Warps, stage == 0 ? Stages - 1 : stage - 1);
+    const unsigned keys_here = key_tile + stage * 2 * kTile + key_rows;
+    const unsigned values_here = value_tile + stage * 2 * kTile + value_rows;
+
+    float scores[8] = {};
+#pragma unroll
+    for (int d = 0; d < Dim; d += 16) {
+      unsigned key[4];
+      load_matrices(key, (keys_here ^ d % 64 * 2) + d / 64 * kRows * 128);
+      multiply_block<T>(scores, query[d / 16], key[0], key[1]);
+      multiply_block<T>(scores + 4, query[d / 16], key[2], key[3]);
+    }
+    scoring.apply(scores, numbers, queries, step * kRows + lane % 4 * 2, (step + 1) * kRows > seen_by_all);
+    float rescale[2];
+    if (softmax.weigh(scores, factor, rescale)) {
+#pragma unroll
+      for (int i = 0; i < Dim / 2; ++i) result[i] *= rescale[i % 4 / 2];
+    }
+    unsigned weights[4];
+    pack_weights<T>(weights, scores);
+#pragma unroll
+    for (int d = 0; d < Dim; d += 16) {
+      unsigned value[4];
+      load_transposed(value, (values_here ^ d % 64 * 2) + d / 64 * kRows * 128);
+      multiply_block<T>(result + d / 2, weights, value[0], value[1]);
+      multiply_block<T>(result + d / 2 + 4, weights, value[2], value[3]);
+    }
+    stage = stage == Stages - 1 ? 0 : stage + 1;
+  }
+  wait_for_groups<0>();
+  __syncwarp();
+
+  Part<Dim>& part = *reinterpret_cast<Part<Dim>*>(own);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = lane / 4 + 8 * half;
+    const float weight = softmax.total(half);
+    if (lane % 4 == 0) {
+      part.maxima[row] = softmax.maxima[half] * factor;
+      part.weights[row] = weight;
+    }
+#pragma unroll
+    for (int i = 2 * half; i < Dim / 2; i += 4) {
+      part.sums[row * Dim + i / 4 * 8 + lane % 4 * 2] = result[i];
+      part.sums[row * Dim + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
+    }
+  }
+  __syncthreads();
+
+  Part<Dim>& first = *reinterpret_cast<Part<Dim>*>(shared + kTile);
+  __shared__ float maxima[kRows], totals[kRows];  // of the block
+  float maximum, sum, weight;
+  auto of_warp = [](int number, const float* place) {
+    return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(place) + number * Stages * 2 * kTile);
+  };
+  if constexpr (Splits == 1) {
+    for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
+      combine<Warps>(first, element, of_warp, maximum, sum, weight);
+      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+    }
+  } else {
+    for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
+      combine<Warps>(first, element, of_warp, maximum, sum, weight);
+      first.sums[element] = sum;  // nobody else reads this element
+      if (element % Dim == 0) {
+        maxima[element / Dim] = maximum;
+        totals[element / Dim] = weight;
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x < rows) {
+      first.maxima[threadIdx.x] = maxima[threadIdx.x];
+      first.weights[threadIdx.x] = totals[threadIdx.x];
+    }
+    synchronise_blocks();
+    auto of_split = [](int number, const float* place) { return of_block(place, number); };
+    for (int element = split * 32 * Warps + threadIdx.x; element < rows * Dim; element += Splits * 32 * Warps) {
+      combine<Splits>(first, element, of_split, maximum, sum, weight);
+      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+    }
+    synchronise_blocks();  // nobody leaves while others read its shared memory
+  }
+}
+
+// The operands and the rules of `attention_sm80.cu`.
+template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition = false>
+__global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
+    attention_decode(const T* __restrict__ q,
+                     const T* __restrict__ k,
+                     const T* __restrict__ v,
+                     const void* __restrict__ mask,
+                     T* __restrict__ out,
+                     float scale,
+                     bool causal,
+                     int batches,
+                     int heads,
+                     int kv_heads,
+                     int queries,
+                     int keys,
+                     int mask_rows,
+                     bool mask_is_bool) {
+  const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, static_cast<int>(blockIdx.z), scale};
+  decode<T, Dim, Warps, Stages, Splits, ByPosition>(q, k, v, out, scoring, heads, kv_heads, queries, keys);
+}
+
+// With a cache that is filled for `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
+// before `length - queries + 1 + i`.
+template <class T, int Dim, int Warps, int Stages, int Splits>
+__global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
+    cached_attention(const T* __restrict__ q,
+                     const T* __restrict__ k,
+                     const T* __restrict__ v,
+                     const int* __restrict__ lengths,
+                     T* __restrict__ out,
+                     float scale,
+                     int heads,
+                     int kv_heads,
+                     int queries,
+                     int cache) {
+  const int length = max(0, min(lengths[blockIdx.z], cache));
+  const Scoring<T> scoring{nullptr, false, true, 0, length, static_cast<int>(blockIdx.z), scale, length - queries};
+  decode<T, Dim, Warps, Stages, Splits, false>(q, k, v, out, scoring, heads, kv_heads, queries, cache);
+}
+
+}  // namespace cuda_kernels

@@ -1,0 +1,174 @@
+// Attention forward on tensor cores (sm_80 and later): softmax(q k^T * scale + mask) v for queries
+// [batch, heads, queries, Dim] and keys and values [batch, kv_heads, keys, Dim], of f16 or bf16, Dim 64 or 128.
+// Several heads share a head of keys and values where heads is a multiple of kv_heads. A causal query sees the
+// keys up to its own number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query
+// that sees no key gets zeros.
+//
+// The idea (FlashAttention-2). A block has kQueries queries of one head and goes over the keys tile by tile. A warp
+// has 16 * Parts of the queries and does everything for them: scores = queries keys^T on the tensor cores, the online
+// softmax (`../include/attention_tiles.cuh`) on the sums where they lie, in its registers, and result += weights values
+// on the tensor cores again. The weights need not move for that: the registers that hold two neighbouring
+// columns of a product of 16 x 8, rounded to 16 bits, are those that the next product takes as its left side. So of
+// the scores nothing leaves the registers, and warps meet only where a tile in shared memory changes.
+//
+// Memory traffic: each query is read and each result written once. Every block reads the keys and values of its
+// head; blocks of one head run side by side, so that all but the first find them in the L2 cache. Per tile of
+// 64 keys and 128 queries of Dim 128 that is 32 KB for 4.2 million multiply-adds: 128 a byte.
+//
+// The pipeline, with one tile of keys and one of values in shared memory, copied in the background (cp.async):
+//
+//   copies    keys 0 | values 0          | keys 1            | values 1          | keys 2 ...
+//   warps            | scores 0: q keys  | softmax, values 0 | scores 1          | softmax, values 1 ...
+//
+// Each copy has the time of half a tile's work, and there is room for two blocks on a multiprocessor (64 KB each at
+// Dim 128), which fill each other's waits.
+
+#include "../include/attention_placement.cuh"
+#include "../include/attention_tiles.cuh"
+
+namespace cuda_kernels {
+
+template <class T, int Dim, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false>
+__global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
+                                                                const T* __restrict__ k,
+                                                                const T* __restrict__ v,
+                                                                const void* __restrict__ mask,
+                                                                T* __restrict__ out,
+                                                                float scale,
+                                                                bool causal,
+                                                                int batches,
+                                                                int heads,
+                                                                int kv_heads,
+                                                                int queries,
+                                                                int keys,
+                                                                int mask_rows,
+                                                                bool mask_is_bool) {
+  constexpr int kThreads = 32 * Warps, kQueries = 16 * Parts * Warps;
+  constexpr bool kHoldsQueries = Parts * Dim <= 128;  // in registers, else they are read from shared memory again
+  extern __shared__ __align__(128) char shared[];
+  const unsigned query_tile = shared_address(shared);
+  const unsigned key_tile = query_tile + kQueries * Dim * 2;
+  const unsigned value_tile = key_tile + Keys * Dim * 2;
+
+  const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
+  const QueryTile<kQueries> tile(queries, heads);
+  const int first = tile.first, head = tile.head, batch = tile.sequence;
+  const long long query_head = static_cast<long long>(batch) * heads + head;
+  const long long key_head =
+      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
+  const bool packs = aligned(q, k, v), stores_packs = aligned(out);
+  q += query_head * queries * Dim;
+  const Placement<Dim, ByPosition> place{heads, queries};
+  out += place.of(batch, head, 0);
+  k += key_head * keys * Dim;
+  v += key_head * keys * Dim;
+  const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, batch, scale};
+  const float factor = scoring.factor();
+
+  // Where this lane's rows of ldmatrix lie: of queries, rows by 16 and columns by 8; of keys, the other way round;
+  // of values, which are transposed, as of queries. Columns d change nothing but bits: `^ d * 2`.
+  const unsigned query_rows = query_tile + tile_offset<kQueries>(warp_row + lane % 16, lane / 16);
+  const unsigned key_rows = key_tile + tile_offset<Keys>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const unsigned value_rows = value_tile + tile_offset<Keys>(lane % 16, lane / 16);
+
+  float result[Parts][Dim / 2], scores[Parts][Keys / 2];
+  unsigned held[kHoldsQueries ? Parts : 1][kHoldsQueries ? Dim / 16 : 1][4];
+  Softmax softmax[Parts];
+#pragma unroll
+  for (int p = 0; p < Parts; ++p)
+#pragma unroll
+    for (int i = 0; i < Dim / 2; ++i) result[p][i] = 0.0f;
+
+  const int end = causal ? min(keys, first + kQueries) : keys;
+  copy_tile<kQueries, Dim, kThreads>(query_tile, q, first, queries, threadIdx.x, packs);
+  if constexpr (kHoldsQueries) {
+    end_group();
+    wait_for_groups<0>();
+    __syncthreads();
+#pragma unroll
+    for (int p = 0; p < Parts; ++p)
+#pragma unroll
+      for (int d = 0; d < Dim; d += 16)
+        load_matrices(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
+  }
+  copy_tile<Keys, Dim, kThreads>(key_tile, k, 0, keys, threadIdx.x, packs);
+  end_group();
+
+#pragma unroll 1
+  for (int start = 0; start < end; start += Keys) {
+    wait_for_groups<0>();
+    __syncthreads();  // the keys are there, and the values before were used
+    copy_tile<Keys, Dim, kThreads>(value_tile, v, start, keys, threadIdx.x, packs);
+    end_group();
+
+#pragma unroll
+    for (int p = 0; p < Parts; ++p)
+#pragma unroll
+      for (int i = 0; i < Keys / 2; ++i) scores[p][i] = 0.0f;
+#pragma unroll
+    for (int d = 0; d < Dim; d += 16) {
+      unsigned query[Parts][4];
+#pragma unroll
+      for (int p = 0; p < Parts; ++p) {
+        if constexpr (kHoldsQueries) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) query[p][i] = held[p][d / 16][i];
+        } else {
+          load_matrices(query[p], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < Keys; n += 16) {
+        unsigned key[4];
+        load_matrices(key, (key_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
+#pragma unroll
+        for (int p = 0; p < Parts; ++p) {
+          multiply_block<T>(scores[p] + n / 2, query[p], key[0], key[1]);
+          multiply_block<T>(scores[p] + n / 2 + 4, query[p], key[2], key[3]);
+        }
+      }
+    }
+
+    wait_for_groups<0>();
+    __syncthreads();  // the values are there, and the keys were used
+    if (start + Keys < end) copy_tile<Keys, Dim, kThreads>(key_tile, k, start + Keys, keys, threadIdx.x, packs);
+    end_group();
+
+#pragma unroll
+    for (int p = 0; p < Parts; ++p) {
+      const int query = first + warp_row + p * 16 + lane / 4;
+      scoring.apply(scores[p], {query, query + 8}, queries, start + lane % 4 * 2,
+                    start + Keys > scoring.seen(first + warp_row + p * 16));
+      float rescale[2];
+      if (softmax[p].weigh(scores[p], factor, rescale)) {
+#pragma unroll
+        for (int i = 0; i < Dim / 2; ++i) result[p][i] *= rescale[i % 4 / 2];
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < Keys; n += 16) {
+      unsigned weights[Parts][4];
+#pragma unroll
+      for (int p = 0; p < Parts; ++p) pack_weights<T>(weights[p], scores[p] + n / 2);
+#pragma unroll
+      for (int d = 0; d < Dim; d += 16) {
+        unsigned value[4];
+        load_transposed(value, (value_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
+#pragma unroll
+        for (int p = 0; p < Parts; ++p) {
+          multiply_block<T>(result[p] + d / 2, weights[p], value[0], value[1]);
+          multiply_block<T>(result[p] + d / 2 + 4, weights[p], value[2], value[3]);
+        }
+      }
+    }
+  }
+  wait_for_groups<0>();
+
+#pragma unroll
+  for (int p = 0; p < Parts; ++p) {
+    const int query = first + warp_row + p * 16 + lane / 4;
+    store_result(out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
+  }
+}
+
+}  // namespace cuda_kernels

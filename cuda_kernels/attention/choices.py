@@ -1,0 +1,77 @@
+"""Which attention kernel a call gets: few queries or many, with tensor cores or without.
+
+Heads of 64 and 128 of 16 bits take tensor cores (`prefill.py`, `decode.py`); those of f32 and of 32
+take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU
+by itself too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+import custom_dispatch as cd
+from cuda_kernels.attention.decode import CLUSTERS, CLUSTERS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.names import (
+    ATTENTION,
+    BY_POSITION,
+    CACHED,
+    ON_TENSOR_CORES,
+    kernel_name,
+)
+from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
+from cuda_kernels.attention.simt import declare
+from cuda_kernels.shared.lazily import lazily
+from custom_dispatch.kernel.condition import Condition
+
+
+@cache
+def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = False) -> cd.Choice:
+    """The kernels for a type, a size of heads and a form of mask, few queries first.
+
+    Which is taken was measured on an H200 for bf16 without a mask; the others take the same.
+    """
+    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in forms]
+    others = [
+        prefill(dtype, dim, mask, by_position=by_position, form=form)
+        for form in (Prefill(), *PREFILLS_OF_TABLES)
+    ]
+    is_own = (dtype, mask, by_position) == ("bf16", "keys", False)
+    return cd.Choice(
+        kernel_name("", dtype, dim, mask, by_position),
+        [*decoding, *others],
+        tuning=f"attention_{dim}.tuning.json" if is_own else choose("bf16", dim),
+        rules=_rules(decoding),
+    )
+
+
+def choose_cached(dtype: str, dim: int) -> cd.Choice:
+    """The same with a cache that is partly filled, and few queries."""
+    decoding = [decode_cache(dtype, dim, form) for form in (*CLUSTERS, *CLUSTERS_OF_TABLES)]
+    return cd.Choice(
+        f"cached_attention_{dtype}_{dim}",
+        decoding,
+        tuning=choose("bf16", dim),
+        rules=_rules(decoding),
+    )
+
+
+def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
+    """The rules of the kernels for few queries, by their names."""
+    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    pairs = zip(kernels, forms, strict=True)
+    return {kernel.name: form.rule for kernel, form in pairs if form.rule}
+
+
+def _attention(dtype: str, dim: int, mask: str) -> cd.Kernel | cd.Choice:
+    return (choose if (dtype, dim) in ON_TENSOR_CORES else declare)(dtype, dim, mask)
+
+
+_TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
+    **{name: partial(_attention, *form) for name, form in ATTENTION.items()},
+    **{name: partial(choose, *form, by_position=True) for name, form in BY_POSITION.items()},
+    **{name: partial(choose_cached, *form) for name, form in CACHED.items()},
+}
+
+__getattr__, __dir__ = lazily(globals(), _TABLE)

@@ -1,0 +1,170 @@
+"""Attention of few queries on tensor cores: the declarations for `attention_decode.cu`.
+
+For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `prefill.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import custom_dispatch as cd
+from cuda_kernels.attention.names import kernel_name
+from cuda_kernels.attention.signature import (
+    attend,
+    attend_by_position,
+    attend_cache,
+    batch,
+    cached_on_cpu,
+    flops,
+    heads,
+    keys,
+    kv_heads,
+    on_cpu,
+    operands,
+    placed,
+    queries,
+)
+from cuda_kernels.shared.c_types import C_TYPES
+from custom_dispatch.kernel.condition import Condition
+
+DECODED_ROWS = 16
+"""Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How `attention_decode.cu` divides the keys of a head."""
+
+    warps: int
+    stages: int
+    blocks: int = 1
+    """Of a cluster, which share a head."""
+
+    def shared_bytes(self, dim: int) -> int:
+        """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
+        return 32 * dim * (1 + 2 * self.warps * self.stages)
+
+    def entry(self, name: str, dtype: str, dim: int, by_position: bool = False) -> str:
+        """The instance of a template."""
+        numbers = f"{dim}, {self.warps}, {self.stages}, {self.blocks}{placed(by_position)}"
+        return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
+
+
+SPLIT = Split(4, 2)
+"""Where there are no clusters, and any GPU has room for it."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """How a kernel for few queries divides keys on a GPU with clusters, and which sizes it is for.
+
+    As many bytes are on their way for every size of heads.
+    """
+
+    infix: str
+    """Of its name."""
+    blocks: int
+    """That share a head of keys. More blocks than multiprocessors gain nothing."""
+    least_heads: int = 0
+    """Of keys, of all sequences together, where no table says which sizes it is for."""
+    warps: int = 8
+    depth: int = 3
+    """Stages of heads of 128; smaller heads have more."""
+    without: Split = SPLIT
+    """The same for heads of 64 on a GPU without clusters; for those of 128 none other has room in
+    99 KiB, all that a block of sm_86 and sm_89 can have."""
+
+    def split(self, dim: int) -> Split:
+        """How keys are divided."""
+        return Split(self.warps, self.depth * 128 // dim, self.blocks)
+
+    def split_without(self, dim: int) -> Split:
+        """The same on a GPU without clusters."""
+        return self.without if dim == 64 else SPLIT
+
+    @property
+    def rule(self) -> list[Condition]:
+        """The sizes that it is for, where no table says."""
+        return [batch * kv_heads >= self.least_heads] if self.least_heads else []
+
+
+CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8))
+CLUSTERS_OF_TABLES = (
+    Clusters("4x4x3_", 4, warps=4, without=Split(4, 3)),
+    Clusters("1x8x2_", 1, depth=2, without=Split(8, 2)),
+    Clusters("8x4x3_", 8, warps=4, without=Split(4, 4)),
+    Clusters("2x4x3_", 2, warps=4),
+)
+"""More of them; `custom-dispatch tune` says which is for which sizes."""
+
+
+def _on_clusters(
+    name: str, dtype: str, dim: int, clusters: Clusters, by_position: bool = False
+) -> dict[str, cd.Implementation]:
+    split = clusters.split(dim)
+    found = cd.Implementation(
+        entry=split.entry(name, dtype, dim, by_position),
+        block=32 * split.warps,
+        grid=(split.blocks, kv_heads, batch),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        cluster=split.blocks,
+    )
+    return {"cuda:sm_90": found, "cuda:sm_90a": found}
+
+
+def _few_rows() -> list[Condition]:
+    return [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
+
+
+def decode(
+    dtype: str, dim: int, mask: str, clusters: Clusters, *, by_position: bool = False
+) -> cd.Kernel:
+    """The kernel for few queries and many keys."""
+    on_clusters = _on_clusters("attention_decode", dtype, dim, clusters, by_position)
+    split = clusters.split_without(dim)
+    return cd.Kernel(
+        kernel_name("decode_", dtype, dim, mask, by_position, clusters.infix),
+        source="attention_decode.cu",
+        entry=split.entry("attention_decode", dtype, dim, by_position),
+        operands=operands(dtype, dim, mask, by_position),
+        block=32 * split.warps,
+        grid=(1, kv_heads, batch),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        requires=_few_rows(),
+        reference=attend_by_position if by_position else attend,
+        flops=flops(dim),
+        implementations=on_clusters | {"cpu": on_cpu(dtype, dim, by_position)},
+    )
+
+
+def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
+    """The same with a cache that is filled as far as `lengths` says, for each sequence.
+
+    The queries are the last of the keys: each sees those up to its own.
+    """
+    split = clusters.split_without(dim)
+    return cd.Kernel(
+        f"decode_cache_{clusters.infix}{dtype}_{dim}",
+        source="attention_decode.cu",
+        entry=split.entry("cached_attention", dtype, dim),
+        operands=[
+            cd.In("q", dtype, [batch, heads, queries, dim]),
+            cd.In("k", dtype, [batch, kv_heads, keys, dim]),
+            cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+            cd.In("lengths", "i32", [batch]),
+            cd.Out("out", dtype, [batch, heads, queries, dim]),
+            cd.Scalar("scale", "f32"),
+            cd.Scalar("heads", "i32", heads),
+            cd.Scalar("kv_heads", "i32", kv_heads),
+            cd.Scalar("queries", "i32", queries),
+            cd.Scalar("keys", "i32", keys),
+        ],
+        block=32 * split.warps,
+        grid=(1, kv_heads, batch),
+        dynamic_shared_memory=split.shared_bytes(dim),
+        requires=_few_rows(),
+        reference=attend_cache,
+        flops=flops(dim),
+        implementations=_on_clusters("cached_attention", dtype, dim, clusters)
+        | {"cpu": cached_on_cpu(dtype, dim)},
+    )

@@ -1,0 +1,38 @@
+"""The names of the attention kernels, so that listing them declares nothing."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from cuda_kernels.shared.lazily import TYPES
+
+HEADS = (32, 64, 128)
+"""Sizes of a head."""
+PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
+"""What the names of kernels with each form of mask begin with."""
+ON_TENSOR_CORES = tuple(product(("f16", "bf16"), (64, 128)))
+"""Element types, and sizes of a head."""
+
+ATTENTION = {
+    f"{PREFIXES[mask]}attention_{dtype}_{dim}": (dtype, dim, mask)
+    for mask, dtype, dim in product(PREFIXES, TYPES, HEADS)
+}
+"""By name: the element type, the size of a head, the form of the mask."""
+BY_POSITION = {
+    f"attention_by_position_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES
+}
+CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
+FLAT = {f"flat_{name}": form for name, form in ATTENTION.items()}
+FLAT_SHARED = {
+    f"flat_{mask}_masked_attention_{dtype}_{dim}": (dtype, dim, mask)
+    for mask, dtype, dim in product(("shared", "key"), TYPES, HEADS)
+}
+"""As `ATTENTION`, where all heads of a sentence have one mask."""
+
+
+def kernel_name(
+    which: str, dtype: str, dim: int, mask: str, by_position: bool, infix: str = ""
+) -> str:
+    """A kernel's name: `masked_decode_attention_by_position_2_bf16_64`."""
+    placement = "by_position_" if by_position else ""
+    return f"{PREFIXES[mask]}{which}attention_{placement}{infix}{dtype}_{dim}"

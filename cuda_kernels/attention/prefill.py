@@ -1,0 +1,149 @@
+"""Attention of many queries on tensor cores: declarations for `attention_sm80.cu`, `_sm90a.cu`.
+
+For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `decode.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import custom_dispatch as cd
+from cuda_kernels.attention.names import kernel_name
+from cuda_kernels.attention.signature import (
+    ALL_HEADS,
+    attend,
+    attend_by_position,
+    blocks,
+    flops,
+    heads,
+    kv_heads,
+    on_cpu,
+    operands,
+    placed,
+)
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from custom_dispatch.kernel.expr import Expr
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How `attention_sm80.cu` divides its work: the numbers of its template."""
+
+    keys: int
+    """Keys of a tile."""
+    warps: int
+    parts: int
+    """Queries of a warp, in 16."""
+    resident: int
+    """Blocks of a multiprocessor that registers are to suffice for."""
+
+    @property
+    def queries(self) -> int:
+        """Queries of a block."""
+        return 16 * self.parts * self.warps
+
+    def shared_bytes(self, dim: int) -> int:
+        """A tile of queries, one of keys and one of values."""
+        return 2 * dim * (self.queries + 2 * self.keys)
+
+
+TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
+"""By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
+
+
+@dataclass(frozen=True)
+class WarpgroupTiles:
+    """The same of `attention_sm90a.cu`."""
+
+    keys: int
+    consumers: int
+    """Warpgroups, each with 64 queries, beside the one that copies."""
+    stages: int
+
+    @property
+    def queries(self) -> int:
+        """Queries of a block."""
+        return 64 * self.consumers
+
+    def shared_bytes(self, dim: int) -> int:
+        """`Pipeline`: tiles, tensor maps, pointers to them and barriers, in whole 128 bytes."""
+        tiles = 2 * dim * (self.queries + 2 * self.stages * self.keys)
+        return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
+
+
+WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)}
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """Tiles of the kernel for many queries, by the size of a head; the usual ones if left out."""
+
+    infix: str = ""
+    """Of its name."""
+    tiles: Mapping[int, Tiles] = field(default_factory=lambda: TILES)
+    warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
+
+
+PREFILLS_OF_TABLES = (
+    Prefill(
+        "less_",
+        {64: Tiles(64, 4, 1, 2), 128: Tiles(64, 4, 1, 1)},
+        {64: WarpgroupTiles(128, 2, 2), 128: WarpgroupTiles(64, 2, 4)},
+    ),
+    Prefill(
+        "long_",
+        {64: Tiles(128, 8, 1, 1), 128: Tiles(128, 8, 1, 1)},
+        {64: WarpgroupTiles(64, 3, 4), 128: WarpgroupTiles(64, 2, 3)},
+    ),
+)
+"""More of them; `custom-dispatch tune` says which is for which sizes."""
+
+
+def prefill(
+    dtype: str,
+    dim: int,
+    mask: str = "keys",
+    *,
+    by_position: bool = False,
+    form: Prefill = Prefill(),
+    all_heads: Expr = ALL_HEADS,
+) -> cd.Kernel:
+    """The kernel for any number of queries.
+
+    Parameters
+    ----------
+    mask, by_position
+        As of `signature.operands`.
+    form
+        Its tiles.
+    all_heads
+        Heads of all sequences, each of which has work of its own.
+    """
+    tiles, hopper = form.tiles[dim], form.warpgroup_tiles[dim]
+    numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
+    hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
+    numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
+    return cd.Kernel(
+        kernel_name("prefill_", dtype, dim, mask, by_position, form.infix),
+        source="attention_sm80.cu",
+        entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
+        operands=operands(dtype, dim, mask, by_position),
+        block=32 * tiles.warps,
+        grid=blocks(tiles.queries, all_heads),
+        dynamic_shared_memory=tiles.shared_bytes(dim),
+        requires=[heads % kv_heads == 0],
+        reference=attend_by_position if by_position else attend,
+        flops=flops(dim),
+        implementations={
+            "cpu": on_cpu(dtype, dim, by_position, all_heads),
+            "cuda:sm_90a": cd.Implementation(
+                source="attention_sm90a.cu",
+                entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
+                block=128 * (hopper.consumers + 1),
+                grid=cd.minimum(blocks(hopper.queries, all_heads), MULTIPROCESSORS),
+                dynamic_shared_memory=hopper.shared_bytes(dim),
+            ),
+        },
+    )

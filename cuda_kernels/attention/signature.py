@@ -1,0 +1,129 @@
+"""What the kernels for attention have in common: operands, and what they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.shared.c_types import C_TYPES
+from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.operand import Operand
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+batch, heads, kv_heads = cd.dim("batch"), cd.dim("heads"), cd.dim("kv_heads")
+queries, keys = cd.dim("queries"), cd.dim("keys")
+ALL_HEADS = heads * batch
+"""Of all sequences."""
+
+
+def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list[Operand]:
+    """The C signature of all of them.
+
+    Parameters
+    ----------
+    mask
+        "keys", one row of numbers for all queries, or none; "queries", one for each; "bool", the
+        same of bools, where True is seen.
+    by_position
+        Whether the result is [batch, queries, heads, dim], as the next projection takes it.
+    """
+    mask_rows = 1 if mask == "keys" else queries
+    return [
+        cd.In("q", dtype, [batch, heads, queries, dim]),
+        cd.In("k", dtype, [batch, kv_heads, keys, dim]),
+        cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+        cd.In(
+            "mask",
+            "bool" if mask == "bool" else dtype,
+            [batch, 1, mask_rows, keys],
+            optional=mask == "keys",
+        ),
+        cd.Out(
+            "out", dtype, [batch, *((queries, heads) if by_position else (heads, queries)), dim]
+        ),
+        cd.Scalar("scale", "f32"),
+        cd.Scalar("causal", "bool"),
+        cd.Scalar("batch", "i32", batch),
+        cd.Scalar("heads", "i32", heads),
+        cd.Scalar("kv_heads", "i32", kv_heads),
+        cd.Scalar("queries", "i32", queries),
+        cd.Scalar("keys", "i32", keys),
+        cd.Scalar("mask_rows", "i32", mask_rows),
+        cd.Scalar("mask_is_bool", "bool", int(mask == "bool")),
+    ]
+
+
+def placed(by_position: bool) -> str:
+    """The template argument that says where results go, if that is not the usual place."""
+    return ", true" if by_position else ""
+
+
+def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
+    """The grid of a block for so many queries of each head: `QueryTile`."""
+    return cd.ceildiv(queries, of_queries) * all_heads
+
+
+def on_cpu(
+    dtype: str, dim: int, by_position: bool = False, all_heads: Expr = ALL_HEADS
+) -> cd.Implementation:
+    """What CPUs run for all of them: `attention_cpu.cu`."""
+    return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>", dim, all_heads)
+
+
+def cached_on_cpu(dtype: str, dim: int) -> cd.Implementation:
+    """The same with a cache that is partly filled."""
+    return _on_cpu(f"cached_attention_cpu<{C_TYPES[dtype]}, {dim}>", dim, ALL_HEADS)
+
+
+def _on_cpu(entry: str, dim: int, all_heads: Expr) -> cd.Implementation:
+    warps, rows, lanes = 8, 8, 32
+    tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
+    return cd.Implementation(
+        source="attention_cpu.cu",
+        entry=f"cuda_kernels::{entry}",
+        block=warps * lanes,
+        grid=blocks(warps * rows, all_heads),
+        dynamic_shared_memory=4 * tiles,
+    )
+
+
+def flops(dim: int) -> Any:
+    """Multiplications and additions of both products, without what a causal mask saves."""
+    return 4 * dim * batch * heads * queries * keys
+
+
+def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
+    """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen."""
+    shared = numpy.arange(q.shape[1]) * k.shape[1] // max(q.shape[1], 1)  # each head's keys
+    keys, values = (each.astype(numpy.float64)[:, shared] for each in (k, v))
+    scores = q.astype(numpy.float64) @ keys.swapaxes(-1, -2) * scale
+    if causal:
+        later = numpy.arange(scores.shape[-1]) > numpy.arange(scores.shape[-2])[:, None]
+        scores[..., later] = -numpy.inf
+    if mask is not None and mask.size:
+        is_bool = mask.dtype == numpy.bool_
+        added = numpy.where(mask, 0.0, -numpy.inf) if is_bool else mask.astype(numpy.float64)
+        scores = scores + added
+    largest = scores.max(axis=-1, keepdims=True, initial=-numpy.inf)
+    weights = numpy.exp(scores - numpy.where(largest == -numpy.inf, 0.0, largest))
+    sums = weights.sum(axis=-1, keepdims=True)
+    result: Array = (weights @ values / numpy.where(sums == 0.0, 1.0, sums)).astype(q.dtype)
+    return result
+
+
+def attend_by_position(
+    q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool
+) -> Array:
+    """The same as [batch, queries, heads, dim]."""
+    return attend(q, k, v, mask, scale, causal).swapaxes(1, 2)
+
+
+def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:
+    """The same, where sequence b has lengths[b] keys, of which the queries are the last."""
+    counts = numpy.clip(lengths, 0, k.shape[2])[:, None, None, None]
+    count = q.shape[2]
+    seen = numpy.arange(k.shape[2]) < counts - count + 1 + numpy.arange(count)[:, None]
+    return attend(q, k, v, seen, scale, False)

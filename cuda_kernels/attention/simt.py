@@ -1,0 +1,62 @@
+"""Attention without tensor cores, for f32 and heads of 32: the declaration for `attention.cu`."""
+
+from __future__ import annotations
+
+import custom_dispatch as cd
+from cuda_kernels.attention.names import PREFIXES
+from cuda_kernels.attention.signature import (
+    ALL_HEADS,
+    attend,
+    blocks,
+    flops,
+    heads,
+    kv_heads,
+    on_cpu,
+    operands,
+)
+from cuda_kernels.shared.c_types import C_TYPES
+from custom_dispatch.kernel.expr import Expr
+
+THREADS, TILE_QUERIES = 128, 64
+"""As in `attention.cu`: threads of a block, and queries that it computes."""
+TILE_KEYS = {32: 64, 64: 64, 128: 64}
+"""Keys of a tile, by the size of a head: two blocks lie in an H100's shared memory, and, but for
+heads of 128, in an A100's."""
+
+
+def shared_bytes(dim: int, tile_keys: int) -> int:
+    """Tiles of queries and of keys, and the weights; rows lie 4 elements further apart."""
+    return 4 * ((TILE_QUERIES + tile_keys) * (dim + 4) + TILE_QUERIES * (tile_keys + 4))
+
+
+def declare(
+    dtype: str,
+    dim: int,
+    mask: str = "keys",
+    *,
+    tile_keys: int | None = None,
+    all_heads: Expr = ALL_HEADS,
+) -> cd.Kernel:
+    """The kernel without tensor cores, for a type, a head's size (32, 64 or 128) and a mask.
+
+    Parameters
+    ----------
+    mask
+        As of `signature.operands`. All forms are one entry of one object.
+    all_heads
+        Heads of all sequences, each of which has blocks of its own.
+    """
+    tile_keys = TILE_KEYS[dim] if tile_keys is None else tile_keys
+    return cd.Kernel(
+        f"{PREFIXES[mask]}attention_{dtype}_{dim}",
+        source="attention.cu",
+        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {dim}, {tile_keys}>",
+        operands=operands(dtype, dim, mask),
+        block=THREADS,
+        grid=blocks(TILE_QUERIES, all_heads),
+        dynamic_shared_memory=shared_bytes(dim, tile_keys),
+        requires=[heads % kv_heads == 0],
+        reference=attend,
+        flops=flops(dim),
+        implementations={"cpu": on_cpu(dtype, dim, all_heads=all_heads)},
+    )

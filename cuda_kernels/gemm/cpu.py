@@ -1,0 +1,42 @@
+"""The launch of products on CPUs, by `gemm_cpu.cu`."""
+
+from __future__ import annotations
+
+import custom_dispatch as cd
+from cuda_kernels.shared.c_types import C_TYPES
+from custom_dispatch.kernel.expr import Expr
+
+LANES, WARPS, ROWS, STEP = 32, 16, 8, 64
+"""Threads of a warp, and columns of a tile; warps of a block; rows of each; of k, at a time."""
+FEW_COLUMNS = 4
+"""What a block has of weights if rows are few; of another matrix, as many times a warp's lanes."""
+
+
+def on_cpu(
+    dtype: str,
+    out: str,
+    activation: str,
+    has_weights: bool,
+    sizes: tuple[Expr | int, Expr, Expr],
+    *,
+    few: bool,
+) -> cd.Implementation:
+    """The launch for so many products of so many rows and columns."""
+    batch, m, n = sizes
+    types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
+    if few:
+        width = FEW_COLUMNS if has_weights else FEW_COLUMNS * LANES
+        return cd.Implementation(
+            source="gemm_cpu.cu",
+            entry=f"cuda_kernels::gemm_few_rows_cpu<{types}>",
+            block=LANES,
+            grid=cd.ceildiv(n, width) * batch,
+            dynamic_shared_memory=0,
+        )
+    return cd.Implementation(
+        source="gemm_cpu.cu",
+        entry=f"cuda_kernels::gemm_cpu<{types}, {WARPS}, {STEP}>",
+        block=LANES * WARPS,
+        grid=cd.ceildiv(m, WARPS * ROWS) * cd.ceildiv(n, LANES) * batch,
+        dynamic_shared_memory=0,
+    )

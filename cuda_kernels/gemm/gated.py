@@ -1,0 +1,72 @@
+"""Two products of few rows and SwiGLU in one: the declarations for `gated_few_rows.cu`.
+
+y = silu(x gate) * (x up), for weights [n, k], as the feed-forward part of a decoder has it. For up
+to 16 rows, as in a step of decoding; with more, SwiGLU is a small part of the whole.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.gemm.tiles import Gated
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.lazily import lazily
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+FEW = Gated(1, 2, 8, 4)
+CPU_LANES, CPU_COLUMNS = 32, 4
+"""Of `gated_cpu.cu`: a block's threads, and its columns."""
+
+
+def _gated(x: Array, gate: Array, up: Array) -> Array:
+    wide = x.astype(numpy.float64)
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        left = wide @ gate.astype(numpy.float64).T
+        result: Array = left / (1.0 + numpy.exp(-left)) * (wide @ up.astype(numpy.float64).T)
+        return result.astype(x.dtype)
+
+
+n, k = cd.dim("n"), cd.dim("k")
+
+
+def declare(dtype: str, how: Gated = FEW) -> cd.Kernel:
+    """The kernel for an element type, "f16" or "bf16"."""
+    return cd.Kernel(
+        f"linear_swiglu_{dtype}",
+        source="gated_few_rows.cu",
+        entry=how.entry(dtype),
+        operands=[
+            cd.In("x", dtype, [..., k]),
+            cd.In("gate", dtype, [n, k]),
+            cd.In("up", dtype, [n, k]),
+            cd.Out("y", dtype, [..., n]),
+            cd.Scalar("m", "i32", cd.batch),
+            cd.Scalar("n", "i32", n),
+            cd.Scalar("k", "i32", k),
+        ],
+        block=how.threads,
+        grid=how.blocks(n),
+        dynamic_shared_memory=how.shared_bytes,
+        implementations={
+            "cpu": cd.Implementation(
+                source="gated_cpu.cu",
+                entry=f"cuda_kernels::gated_few_rows_cpu<{C_TYPES[dtype]}>",
+                block=CPU_LANES,
+                grid=cd.ceildiv(n, CPU_COLUMNS),
+                dynamic_shared_memory=0,
+            )
+        },
+        requires=[cd.batch <= 16 * how.rows],
+        reference=_gated,
+        flops=4 * cd.batch * n * k,
+    )
+
+
+__getattr__, __dir__ = lazily(
+    globals(), {f"linear_swiglu_{dtype}": partial(declare, dtype) for dtype in ("f16", "bf16")}
+)

@@ -1,0 +1,19 @@
+"""Norms and softmax of rows: RMS norm, alone and of a sum with a residual, layer norm, softmax.
+
+`rms_norm_f32`, `add_rms_norm_bf16`, `layer_norm_f16`, `softmax_f32`, ...: for f32, f16 and bf16. A
+kernel is declared when its name is first used.
+"""
+
+from cuda_kernels.shared.lazily import each_type, from_modules, lazily
+
+__getattr__, __dir__ = lazily(
+    globals(),
+    from_modules(
+        __name__,
+        {
+            "rms_norm": each_type("rms_norm", "add_rms_norm"),
+            "layer_norm": each_type("layer_norm"),
+            "softmax": each_type("softmax"),
+        },
+    ),
+)

@@ -1,0 +1,411 @@
+"""What the kernels compute in PyTorch's words, for `cd.torch.compile(..., replace=...)`.
+
+The only module here that loads PyTorch. Each name is a tuple with a pattern for each element type,
+none of which has to be found. Models of 16 bits normalise in f32 and round before they multiply by
+the weight, and activations are rounded once an operation; the kernels round the result alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import custom_dispatch as cd
+from cuda_kernels import attention as attentions
+from cuda_kernels import elementwise, norms
+from cuda_kernels import gemm as gemms
+from cuda_kernels.shared.lazily import lazily
+
+if TYPE_CHECKING:
+    Patterns = tuple[cd.torch.Pattern, ...]
+
+_TYPES = ("f32", "f16", "bf16")
+_HEADS = (32, 64, 128)
+_ONE_EACH = {"heads": 6, "kv_heads": 6}
+"""A head of keys for every head of queries."""
+_GROUPED = {"heads": 8, "kv_heads": 2}
+
+
+def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
+    return tuple(
+        cd.torch.Pattern(
+            getattr(module, f"{name}_{dtype}"), list(computes), required=False, **options
+        )
+        for dtype in _TYPES
+    )
+
+
+def _rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    return functional.rms_norm(x, (x.shape[-1],), weight, epsilon)
+
+
+def _rms_norm_as_in_llama(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    wide = x.to(torch.float32)
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
+    return weight * wide.to(x.dtype)
+
+
+def _add_rms_norm(
+    x: Tensor, residual: Tensor, weight: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    total = x + residual
+    return total, _rms_norm(total, weight, epsilon)
+
+
+def _add_rms_norm_as_in_llama(
+    x: Tensor, residual: Tensor, weight: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    total = x + residual
+    return total, _rms_norm_as_in_llama(total, weight, epsilon)
+
+
+def _layer_norm(
+    x: Tensor, epsilon: float, weight: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    return functional.layer_norm(x, (x.shape[-1],), weight, bias, epsilon)
+
+
+def _softmax(x: Tensor) -> Tensor:
+    return torch.softmax(x, dim=-1)
+
+
+def _gelu(x: Tensor) -> Tensor:
+    return functional.gelu(x)
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return functional.gelu(x, approximate="tanh")
+
+
+def _swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    return functional.silu(gate) * up
+
+
+def _linear_swiglu(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
+    return functional.silu(functional.linear(x, gate)) * functional.linear(x, up)
+
+
+def _rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    return x * cos.unsqueeze(1) + turned * sin.unsqueeze(1)
+
+
+def _index_copy(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    return torch.index_copy(cache, 2, positions, fresh)
+
+
+def _index_put(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
+
+
+def _index_put_of_one(cache: Tensor, fresh: Tensor, positions: Tensor) -> Tensor:
+    """As `cache[:, :, positions] = fresh` is exported where there is one sequence."""
+    fresh = fresh.view(fresh.shape[1:])
+    return torch.ops.aten.index_put.default(cache, [None, None, positions], fresh)
+
+
+def _rotary_by_position(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    return _rotary(x.transpose(1, 2), cos, sin)
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+def _attention_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def _masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+
+
+def _masked_attention_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask)
+
+
+def _grouped(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(
+        q, k, v, is_causal=causal, scale=scale, enable_gqa=True
+    )
+
+
+def _grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+
+
+def _masked_grouped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=True)
+
+
+def _masked_grouped_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+
+
+def _repeated(x: Tensor, heads: int) -> Tensor:
+    """Keys or values for each head of queries, as transformers repeats them (`repeat_kv`)."""
+    batch, kv_heads, keys, dim = x.shape
+    wide = x.unsqueeze(2).expand(batch, kv_heads, heads // kv_heads, keys, dim)
+    return wide.reshape(batch, heads, keys, dim)
+
+
+def _masked_repeated(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    keys, values = (_repeated(each, q.shape[1]) for each in (k, v))
+    return functional.scaled_dot_product_attention(q, keys, values, mask, scale=scale)
+
+
+def _masked_repeated_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    keys, values = (_repeated(each, q.shape[1]) for each in (k, v))
+    return functional.scaled_dot_product_attention(q, keys, values, mask)
+
+
+def _filled(k: Tensor, lengths: Tensor) -> Tensor:
+    """The mask of one query: the keys that there are so far."""
+    return (torch.arange(k.shape[2]) < lengths.unsqueeze(1)).reshape(k.shape[0], 1, 1, k.shape[2])
+
+
+def _of_cache(computes: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Masked attention of one query, with the mask of a cache that is partly filled."""
+
+    def plain(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> Tensor:
+        return computes(q, k, v, _filled(k, lengths))
+
+    def scaled(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, scale: float) -> Tensor:
+        return computes(q, k, v, _filled(k, lengths), scale)
+
+    return scaled if "scale" in inspect.signature(computes).parameters else plain
+
+
+def _by_position(computes: Callable[..., Tensor]) -> list[Callable[..., Tensor]]:
+    """The same with the heads of a position beside each other, as models write that."""
+
+    def plain(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+        return computes(q, k, v, causal).transpose(1, 2)
+
+    def reshaped(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+        attended = computes(q, k, v, causal)
+        return attended.reshape(q.shape[0], -1, q.shape[2], v.shape[3]).transpose(1, 2)
+
+    def scaled(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+        return computes(q, k, v, scale, causal).transpose(1, 2)
+
+    def scaled_and_reshaped(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+        attended = computes(q, k, v, scale, causal)
+        return attended.reshape(q.shape[0], -1, q.shape[2], v.shape[3]).transpose(1, 2)
+
+    has_scale = "scale" in inspect.signature(computes).parameters
+    return [scaled, scaled_and_reshaped] if has_scale else [plain, reshaped]
+
+
+def _attentions_by_position() -> Patterns:
+    found = []
+    for dtype in _TYPES[1:]:
+        for size in _HEADS[1:]:
+            kernel = getattr(attentions, f"attention_by_position_{dtype}_{size}")
+            usual = {"scale": size**-0.5}
+            for computes, fixed, sizes in (
+                (_attention, {}, _ONE_EACH),
+                (_grouped, {}, _GROUPED),
+                (_attention_of_usual_scale, usual, _ONE_EACH),
+                (_grouped_of_usual_scale, usual, _GROUPED),
+            ):
+                found.append(
+                    cd.torch.Pattern(
+                        kernel, _by_position(computes), fixed=fixed, sizes=sizes, required=False
+                    )
+                )
+    return tuple(found)
+
+
+def _cached_attentions() -> Patterns:
+    """A step of decoding. With more queries the kernel takes lengths to end with the cache."""
+    found = []
+    for dtype in _TYPES[1:]:
+        for size in _HEADS[1:]:
+            for computes, scale, sizes in (
+                (_masked_repeated, {}, _GROUPED),
+                (_masked_grouped, {}, _GROUPED),
+                (_masked_attention, {}, _ONE_EACH),
+                (_masked_repeated_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
+                (_masked_grouped_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
+                (_masked_attention_of_usual_scale, {"scale": size**-0.5}, _ONE_EACH),
+            ):
+                found.append(
+                    cd.torch.Pattern(
+                        getattr(attentions, f"cached_attention_{dtype}_{size}"),
+                        _of_cache(computes),
+                        fixed=scale,
+                        sizes={**sizes, "queries": 1},
+                        required=False,
+                    )
+                )
+    return tuple(found)
+
+
+def _attentions() -> Patterns:
+    found = []
+    for dtype in _TYPES:
+        for size in _HEADS:
+            plain = getattr(attentions, f"attention_{dtype}_{size}")
+            masked = getattr(attentions, f"masked_attention_{dtype}_{size}")
+            seen = getattr(attentions, f"bool_masked_attention_{dtype}_{size}")
+            usual = {"scale": size**-0.5}
+            forms: tuple[tuple[Any, Any, tuple[Callable[..., Any], ...]], ...] = (
+                ((plain,), {}, (_attention, _grouped)),
+                ((plain,), usual, (_attention_of_usual_scale, _grouped_of_usual_scale)),
+                (
+                    (masked, seen),
+                    {"causal": False},
+                    (_masked_attention, _masked_grouped, _masked_repeated),
+                ),
+                (
+                    (masked, seen),
+                    {"causal": False, **usual},
+                    (
+                        _masked_attention_of_usual_scale,
+                        _masked_grouped_of_usual_scale,
+                        _masked_repeated_of_usual_scale,
+                    ),
+                ),
+            )
+            for kernels, fixed, functions in forms:
+                for kernel in kernels:
+                    for number, computes in enumerate(functions):
+                        sizes = _GROUPED if number else _ONE_EACH
+                        found.append(
+                            cd.torch.Pattern(
+                                kernel, computes, fixed=fixed, sizes=sizes, required=False
+                            )
+                        )
+    return tuple(found)
+
+
+def _linear(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.linear(a, b, bias)
+
+
+def _linear_and_sum(a: Tensor, b: Tensor, residual: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.linear(a, b, bias) + residual
+
+
+def _linear_relu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.relu(functional.linear(a, b, bias))
+
+
+def _linear_silu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.silu(functional.linear(a, b, bias))
+
+
+def _linear_gelu_erf(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.gelu(functional.linear(a, b, bias))
+
+
+def _linear_gelu_tanh(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
+
+
+def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b)
+
+
+def _matmul_and_sum(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return torch.matmul(a, b) + bias
+
+
+def _addmm(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return torch.addmm(bias, a, b)
+
+
+def _mm(a: Tensor, b: Tensor) -> Tensor:
+    return torch.mm(a, b)
+
+
+def _bmm(a: Tensor, b: Tensor) -> Tensor:
+    return torch.bmm(a, b)
+
+
+def _matmul_nt(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b.transpose(-1, -2))
+
+
+def _matmul_nt_the_other_way(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b.transpose(-2, -1))
+
+
+def _rotaries() -> Patterns:
+    return tuple(
+        pattern
+        for name, computes in (("rotary", _rotary), ("rotary_by_position", _rotary_by_position))
+        for tables in (6, 1)
+        for pattern in _each(attentions, name, computes, sizes={"batch": 6, "tables": tables})
+    )
+
+
+def _named(*names: str) -> Patterns:
+    return tuple(pattern for name in names for pattern in __getattr__(name))
+
+
+_EVERYTHING = (
+    "add_rms_norm",
+    "rms_norm",
+    "layer_norm",
+    "write_cache",
+    "attention",
+    "softmax",
+    "gelu",
+    "linear_swiglu",
+    "swiglu",
+    "rotary",
+    "linear",
+    "matmul",
+)
+"""In this order: the sum that a norm is of goes with the norm; products take what is left."""
+_TABLE: dict[str, Callable[[], Patterns]] = {
+    "rms_norm": lambda: _each(norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama),
+    "add_rms_norm": lambda: _each(norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama),
+    "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm),
+    "softmax": lambda: _each(norms, "softmax", _softmax),
+    "gelu": lambda: (
+        *_each(elementwise, "gelu_erf", _gelu),
+        *_each(elementwise, "gelu_tanh", _gelu_tanh),
+    ),
+    "swiglu": lambda: _each(elementwise, "swiglu", _swiglu),
+    "linear_swiglu": lambda: tuple(
+        cd.torch.Pattern(kernel, _linear_swiglu, required=False)
+        for kernel in (gemms.linear_swiglu_f16, gemms.linear_swiglu_bf16)
+    ),
+    "rotary": _rotaries,
+    "write_cache": lambda: (
+        *_each(attentions, "write_cache", _index_copy, _index_put),
+        *_each(attentions, "write_cache", _index_put_of_one, sizes={"batch": 1}),
+    ),
+    "cached_attention": _cached_attentions,
+    "attention": lambda: (
+        *_attentions_by_position(),
+        *_named("cached_attention"),
+        *_attentions(),
+    ),
+    "linear": lambda: (  # those first that stand for more
+        *_each(gemms, "linear_relu", _linear_relu),
+        *_each(gemms, "linear_silu", _linear_silu),
+        *_each(gemms, "linear_gelu_erf", _linear_gelu_erf),
+        *_each(gemms, "linear_gelu_tanh", _linear_gelu_tanh),
+        *_each(gemms, "linear", _linear_and_sum),
+        *_each(gemms, "linear", _linear),
+    ),
+    "matmul": lambda: (
+        *_each(gemms, "matmul", _matmul_and_sum),
+        *_each(gemms, "matmul", _matmul, _mm, _addmm),
+        *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
+        *_each(gemms, "batch_matmul", _matmul, _bmm),
+    ),
+    "everything": lambda: _named(*_EVERYTHING),
+}
+
+__getattr__, __dir__ = lazily(globals(), _TABLE)

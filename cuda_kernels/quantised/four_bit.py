@@ -1,0 +1,290 @@
+"""Products with weights of 4 bits, y = x W^T: the declarations for `quantised_4bit.cu`.
+
+Each is a choice of kernels for a batch of one, of up to 8, and of any size, 16 rows at a time, and
+for few or many rows of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.quantised.packing import (
+    BLOCK,
+    dequantise_int4,
+    dequantise_q4_0,
+    dequantise_q4_1,
+)
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.lazily import lazily
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Expr
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+SHARED_BYTES_SM_80 = 163 * 1024
+"""The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
+STEP = 256
+"""Elements of k that a warp takes at once."""
+X_OF_SLICE = 576
+"""Bytes of x of a step in shared memory, for one row of it."""
+LARGEST_K = 1 << 27
+"""The bytes of a block's 32 or fewer rows of weights are counted with 32 bits."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel divides the work."""
+
+    columns: int
+    """Rows of x that it takes at once."""
+    warps: int
+    stages: int
+    """Steps that a warp has in shared memory at once."""
+    tiles: int
+    """16 rows of weights each, that a block has at once."""
+    team: int
+    """Warps that share what lies in shared memory, 2 or 4; a divisor of `warps` and of `tiles`."""
+    resident: int = 1
+    """Blocks that a multiprocessor has to hold, for the compiler."""
+    blocks: int = 1 << 20
+    """Most of a launch: each takes as many tiles as that needs."""
+    rolled: bool = False
+    """Whether loops stay loops."""
+
+    def arguments(self) -> str:
+        """As template arguments."""
+        numbers = self.tiles, self.columns, self.warps, self.stages, self.resident, self.team
+        return ", ".join(map(str, numbers)) + (", true" if self.rolled else ", false")
+
+    @property
+    def rows(self) -> int:
+        """Rows of weights that a block has at once."""
+        return 16 * self.tiles
+
+    def shared_bytes(self, layout: Layout) -> int:
+        """Shared memory of a block: slots, and twice what the warps find for a tile."""
+        slot = self.rows * layout.stride + self.columns * (2 * STEP + layout.padding)
+        found = 4 * self.rows * self.columns
+        return self.warps * (self.stages * slot // self.team + 2 * found)
+
+    def within(self, limit: int, layout: Layout) -> Shape:
+        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        shape = self
+        while shape.shared_bytes(layout) > limit:
+            shape = replace(shape, warps=shape.warps - shape.team)
+        return shape
+
+    def for_cpu(self) -> Shape:
+        """The same with less code."""
+        return replace(self, tiles=min(self.tiles, 2), team=min(self.team, 2), rolled=True)
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """How a kernel for one row of x divides the work."""
+
+    rows: int
+    """Of weights, in a block; a multiple of 4."""
+    warps: int
+    resident: int
+    """Blocks that a multiprocessor has to hold, for the compiler."""
+    columns: int = 1
+    blocks: int = (1 << 31) - 1
+    """Most of a launch: CUDA's limit, since a block has rows once."""
+
+    def arguments(self) -> str:
+        """As template arguments."""
+        return f"{self.rows // 4}, {self.warps}, {self.resident}"
+
+    def shared_bytes(self, layout: Layout) -> int:
+        """Dynamic shared memory: two slots of rows if they lie there, x twice, what warps find."""
+        if layout.apart is None:
+            return 0
+        piece = self.warps * layout.step
+        row = piece + (layout.apart - piece) % 128
+        return 2 * self.rows * row + self.warps * (2 * X_OF_SLICE + 4 * self.rows)
+
+    def within(self, limit: int, layout: Layout) -> RowShape:
+        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        shape = self
+        while shape.shared_bytes(layout) > limit:
+            shape = replace(shape, warps=shape.warps - 1)
+        return shape
+
+    def for_cpu(self) -> RowShape:
+        """The same with less code."""
+        return replace(self, rows=8)
+
+
+FEW_ROWS = 8192
+"""Of weights: up to here a block has fewer of them, as there are fewer blocks."""
+WIDE_8 = Shape(8, 12, 3, tiles=2, team=2, blocks=MULTIPROCESSORS)
+WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
+TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
+TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
+TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
+ONE = RowShape(16, 8, resident=2)
+ONE_OF_BLOCKS_TALL = RowShape(28, 4, resident=4)
+ONE_OF_GROUPS_TALL = RowShape(16, 2, resident=8)
+"""Those that were fastest on an H200: docs/kernels/quantised.md."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How weights lie in memory."""
+
+    name: str
+    source: str
+    entry: Callable[[str, str, str], str]
+    """For "" or "_row", of one row of x, a type of C++, and the arguments of a shape."""
+    step: int
+    """Bytes of a row of weights in `STEP`."""
+    stride: int
+    """Bytes of a row of weights in a slot, of shared memory."""
+    padding: int
+    """Bytes after a row of x in a slot, of more than one row."""
+    operands: Callable[[str], Sequence[cd.In]]
+    """Those of the weights, for an element type."""
+    sizes: Sequence[cd.Scalar]
+    """After batch and n."""
+    k: Expr
+    requires: Sequence[Condition]
+    dequantise: Callable[..., Array]
+    one_tall: RowShape
+    """The shape for one row of x and many rows of weights."""
+    apart: int | None
+    """Bytes past a multiple of 128 from row to row of shared memory, where one row of x has weights
+    there."""
+    tall_16: Shape
+    """The shape for many rows of weights and any number of x."""
+
+
+n, blocks, halves, groups = map(cd.dim, ("n", "blocks", "halves", "groups"))
+
+
+def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Array]) -> Layout:
+    return Layout(
+        name,
+        "quantised_4bit.cu",
+        lambda suffix, kind, shape: f"quantised_blocks{suffix}<{kind}, {has_minimum}, {shape}>",
+        step=STEP // BLOCK * size,
+        stride=144 if size == 18 else 176,
+        padding=32,
+        operands=lambda _: [cd.In("weight", "u8", [n, blocks, size])],
+        sizes=[cd.Scalar("blocks", "i32", blocks)],
+        k=blocks * BLOCK,
+        requires=[],
+        dequantise=dequantise,
+        one_tall=ONE_OF_BLOCKS_TALL,
+        apart=64 if size == 18 else 0,
+        tall_16=TALL_16 if size == 18 else TALL_16_BY_TWO_NUMBERS,
+    )
+
+
+def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
+    return Layout(
+        name,
+        "quantised_4bit.cu",
+        lambda suffix, kind, shape: f"{entry}{suffix}<{kind}, {shape}>",
+        step=STEP // 2,
+        stride=stride,
+        padding=64,
+        operands=lambda dtype: [
+            cd.In("weight", "u8", [n, halves]),
+            *(cd.In(each, dtype, [n, groups]) for each in numbers),
+        ],
+        sizes=[cd.Scalar("k", "i32", halves * 2), cd.Scalar("groups", "i32", groups)],
+        k=halves * 2,
+        requires=[halves * 2 % (groups * BLOCK) == 0],
+        dequantise=dequantise_int4,
+        one_tall=ONE_OF_GROUPS_TALL,
+        apart=None,
+        tall_16=TALL_16 if len(numbers) == 1 else TALL_16_BY_TWO_NUMBERS,
+    )
+
+
+Q4_0 = _blocks("q4_0", 18, "false", dequantise_q4_0)
+Q4_1 = _blocks("q4_1", 20, "true", dequantise_q4_1)
+INT4 = _groups("int4", "quantised_groups", 144, "scales")
+INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zeros")
+
+
+def declare_kernel(
+    layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition, form_of_n: str = ""
+) -> cd.Kernel:
+    """The kernel for a layout, an element type of x and y, and a number of rows of x."""
+
+    def product(x: Array, *weights: Array) -> Array:
+        with numpy.errstate(invalid="ignore", over="ignore"):
+            wide = layout.dequantise(*weights)
+            result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
+        return result
+
+    def form(of: Shape | RowShape) -> dict[str, Any]:
+        suffix = "_row" if of.columns == 1 else ""
+        entry = layout.entry(suffix, C_TYPES[dtype], of.arguments())
+        return {
+            "entry": f"cuda_kernels::{entry}",
+            "block": 32 * of.warps,
+            "grid": (
+                cd.minimum(cd.ceildiv(n, of.rows), of.blocks),
+                cd.ceildiv(cd.batch, of.columns),
+            ),
+            "dynamic_shared_memory": of.shared_bytes(layout),
+        }
+
+    # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
+    small = shape.within(SHARED_BYTES_SM_80, layout)
+    return cd.Kernel(
+        f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
+        source=layout.source,
+        operands=[
+            cd.In("x", dtype, [..., layout.k]),
+            *layout.operands(dtype),
+            cd.Out("y", dtype, [..., n]),
+            cd.Scalar("batch", "i32", cd.batch),
+            cd.Scalar("n", "i32", n),
+            *layout.sizes,
+        ],
+        requires=[
+            *layout.requires,
+            layout.k <= LARGEST_K,
+            *([cd.batch <= shape.columns] if shape.columns < 16 else []),
+            *requires,
+        ],
+        implementations={
+            "cuda:sm_80": cd.Implementation(**form(small)),
+            **dict.fromkeys(("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape))),
+        },
+        reference=product,
+        **form(small.for_cpu()),
+    )
+
+
+def declare(layout: Layout, dtype: str) -> cd.Choice:
+    """The choice for a layout and an element type of x and y."""
+    kernels = [
+        declare_kernel(layout, dtype, ONE, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, layout.one_tall),
+        declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, TALL_8),
+        declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, layout.tall_16),
+    ]
+    return cd.Choice(f"{layout.name}_{dtype}", kernels)
+
+
+__getattr__, __dir__ = lazily(
+    globals(),
+    {
+        f"{layout.name}_{dtype}": partial(declare, layout, dtype)
+        for layout, dtype in product((Q4_0, Q4_1, INT4, INT4_ZEROS), ("f16", "bf16"))
+    },
+)

@@ -1,0 +1,113 @@
+"""Products with weights of 8-bit floats, y = x W^T: the declarations for `quantised_fp8.cu`.
+
+Each is a choice of kernels for a batch of one, of up to 8, and of any size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.quantised.packing import BLOCK, dequantise_fp8
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.lazily import lazily
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+
+FEW_ROWS = 8192
+"""Of weights: up to here a block has more warps, as there are fewer blocks."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel divides the work."""
+
+    columns: int
+    """Rows of x that a block takes."""
+    rows: int
+    """Rows of weights that a block takes."""
+    warps: int
+    resident: int
+    """Blocks that a multiprocessor has to hold, for the compiler."""
+    pieces: int = 1
+    """Times 64 of k that a warp takes at once, of more than one row of x."""
+
+    def entry(self, dtype: str) -> str:
+        """The kernel's name in C++."""
+        numbers = [self.rows, self.warps, self.resident]
+        if self.columns > 1:
+            numbers = [self.rows // 16, self.columns, self.warps, self.pieces, self.resident]
+        arguments = ", ".join((C_TYPES[dtype], *map(str, numbers)))
+        name = "row" if self.columns == 1 else "few"
+        return f"cuda_kernels::quantised_fp8_{name}<{arguments}>"
+
+
+ROW = Shape(1, rows=4, warps=4, resident=9)
+WIDE_8 = Shape(8, rows=16, warps=16, resident=2, pieces=2)
+WIDE_16 = Shape(16, rows=16, warps=16, resident=2)
+TALL_8 = Shape(8, rows=16, warps=4, resident=8, pieces=2)
+TALL_16 = Shape(16, rows=32, warps=4, resident=4, pieces=2)
+"""Those that were fastest on an H200: docs/kernels/quantised_fp8.md."""
+
+n, k, parts = map(cd.dim, ("n", "k", "parts"))
+
+
+def declare_kernel(dtype: str, shape: Shape, name: str, *requires: Any) -> cd.Kernel:
+    """The kernel for an element type of x and y, and a shape."""
+
+    def product(x: Array, weight: Array, scales: Array) -> Array:
+        with numpy.errstate(invalid="ignore", over="ignore"):
+            wide = dequantise_fp8(weight, scales)
+            result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
+        return result
+
+    # The compiler for the CPU wants less code.
+    small = replace(shape, rows=min(shape.rows, 16), warps=min(shape.warps, 4), pieces=1)
+    of_gpu = cd.Implementation(
+        entry=shape.entry(dtype),
+        block=32 * shape.warps,
+        grid=(cd.ceildiv(n, shape.rows), cd.ceildiv(cd.batch, shape.columns)),
+    )
+    return cd.Kernel(
+        name,
+        source="quantised_fp8.cu",
+        operands=[
+            cd.In("x", dtype, [..., k]),
+            cd.In("weight", "f8E4M3FN", [n, k]),
+            cd.In("scales", "f32", [parts]),
+            cd.Out("y", dtype, [..., n]),
+            cd.Scalar("batch", "i32", cd.batch),
+            cd.Scalar("n", "i32", n),
+            cd.Scalar("k", "i32", k),
+            cd.Scalar("parts", "i32", parts),
+        ],
+        entry=small.entry(dtype),
+        block=32 * small.warps,
+        grid=(cd.ceildiv(n, small.rows), cd.ceildiv(cd.batch, small.columns)),
+        requires=[k % BLOCK == 0, n % parts == 0, *requires],
+        implementations=dict.fromkeys(("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"), of_gpu),
+        reference=product,
+    )
+
+
+def declare(dtype: str) -> cd.Choice:
+    """The choice for an element type of x and y."""
+    return cd.Choice(
+        f"fp8_{dtype}",
+        [
+            declare_kernel(dtype, ROW, f"fp8_{dtype}_1", cd.batch <= 1),
+            declare_kernel(dtype, WIDE_8, f"fp8_{dtype}_wide_8", cd.batch <= 8, n <= FEW_ROWS),
+            declare_kernel(dtype, TALL_8, f"fp8_{dtype}_8", cd.batch <= 8),
+            declare_kernel(dtype, WIDE_16, f"fp8_{dtype}_wide_16", n <= FEW_ROWS),
+            declare_kernel(dtype, TALL_16, f"fp8_{dtype}_16"),
+        ],
+    )
+
+
+__getattr__, __dir__ = lazily(
+    globals(), {f"fp8_{dtype}": partial(declare, dtype) for dtype in ("f16", "bf16")}
+)
