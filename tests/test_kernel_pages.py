@@ -42,5 +42,11 @@ def test_a_picture_of_another_table_is_found(
     kernel_pages.draw()
     assert kernel_pages.stale() == []
     drawn = (tmp_path / kernel_pages.PAGES / "gemm_linear.svg").read_text()
-    for said in ("n=28672", "linear_bf16_wide_pair", "the best", "not measured", ">8192<"):
+    for said in (
+        "n=28672",
+        "linear_bf16_t128x192_s4_c2_sm80_t128x256_s4",
+        "the best",
+        "not measured",
+        ">8192<",
+    ):
         assert said in drawn

@@ -232,7 +232,7 @@ def check(directory: Path, target: str) -> int:
         for choice in choices
         for kernel in choice.kernels
         for sizes, misaligned in itertools.product(EVERY, (0, 1))
-        if sizes[0] <= 16 or "_few" not in kernel.name or choice in CHOICES_F32
+        if sizes[0] <= 16 or "_skinny_" not in kernel.name or choice in CHOICES_F32
     ]
     for choice, kernel, (m, n, k), misaligned in cases:
         tensors = product(choice, m, n, k, misaligned=misaligned, added=(m + n) % 4 == 0)

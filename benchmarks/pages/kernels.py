@@ -72,7 +72,7 @@ def quantised(eights: bool) -> Iterator[str]:
     """
     cells: dict[str, list[str]] = {}
     for row in _rows("quantised_h200"):
-        name = re.sub(r"(_wide)?_\d+$", "", row["kernel"])
+        name = re.sub(r"_t\d+x.*", "", row["kernel"])
         if name.startswith("fp8") != eights or not (eights or row["batch"] == 1):
             continue
         title = f"`{name}`" + (f", {row['n']} x {row['k']}" if eights else "")

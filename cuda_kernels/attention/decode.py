@@ -1,6 +1,9 @@
 """Attention of few queries on tensor cores: the declarations for `attention_decode.cu`.
 
-For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `prefill.py`.
+For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `prefill.py`. A
+name says the warps, the stages of each and the blocks of a cluster that split the keys, on sm_90,
+and then the warps and stages on GPUs from sm_80 on:
+`decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`.
 """
 
 from __future__ import annotations
@@ -61,8 +64,6 @@ class Clusters:
     As many bytes are on their way for every size of heads.
     """
 
-    infix: str
-    """Of its name."""
     blocks: int
     """That share a head of keys. More blocks than multiprocessors gain nothing."""
     least_heads: int = 0
@@ -73,6 +74,13 @@ class Clusters:
     without: Split = SPLIT
     """The same for heads of 64 on a GPU without clusters; for those of 128 none other has room in
     99 KiB, all that a block of sm_86 and sm_89 can have."""
+
+    def name(self, dim: int) -> str:
+        """What it adds to the name of the choice, for a size of heads."""
+        form, without = self.split(dim), self.split_without(dim)
+        return (
+            f"w{form.warps}_s{form.stages}_c{form.blocks}_sm80_w{without.warps}_s{without.stages}"
+        )
 
     def split(self, dim: int) -> Split:
         """How keys are divided."""
@@ -88,12 +96,12 @@ class Clusters:
         return [batch * kv_heads >= self.least_heads] if self.least_heads else []
 
 
-CLUSTERS = (Clusters("", 1, 96), Clusters("2_", 2, 24), Clusters("8_", 8))
+CLUSTERS = (Clusters(1, 96), Clusters(2, 24), Clusters(8))
 CLUSTERS_OF_TABLES = (
-    Clusters("4x4x3_", 4, warps=4, without=Split(4, 3)),
-    Clusters("1x8x2_", 1, depth=2, without=Split(8, 2)),
-    Clusters("8x4x3_", 8, warps=4, without=Split(4, 4)),
-    Clusters("2x4x3_", 2, warps=4),
+    Clusters(4, warps=4, without=Split(4, 3)),
+    Clusters(1, depth=2, without=Split(8, 2)),
+    Clusters(8, warps=4, without=Split(4, 4)),
+    Clusters(2, warps=4),
 )
 """More of them; `custom-dispatch tune` says which is for which sizes."""
 
@@ -123,7 +131,7 @@ def decode(
     on_clusters = _on_clusters("attention_decode", dtype, dim, clusters, by_position)
     split = clusters.split_without(dim)
     return cd.Kernel(
-        kernel_name("decode_", dtype, dim, mask, by_position, clusters.infix),
+        kernel_name("decode_", dtype, dim, mask, by_position, clusters.name(dim)),
         source="attention_decode.cu",
         entry=split.entry("attention_decode", dtype, dim, by_position),
         operands=operands(dtype, dim, mask, by_position),
@@ -144,7 +152,7 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
     """
     split = clusters.split_without(dim)
     return cd.Kernel(
-        f"decode_cache_{clusters.infix}{dtype}_{dim}",
+        f"decode_cache_{dtype}_{dim}_{clusters.name(dim)}",
         source="attention_decode.cu",
         entry=split.entry("cached_attention", dtype, dim),
         operands=[

@@ -31,8 +31,9 @@ FLAT_SHARED = {
 
 
 def kernel_name(
-    which: str, dtype: str, dim: int, mask: str, by_position: bool, infix: str = ""
+    which: str, dtype: str, dim: int, mask: str, by_position: bool, form: str = ""
 ) -> str:
-    """A kernel's name: `masked_decode_attention_by_position_2_bf16_64`."""
+    """A name: `masked_decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`, without a form a choice's."""
     placement = "by_position_" if by_position else ""
-    return f"{PREFIXES[mask]}{which}attention_{placement}{infix}{dtype}_{dim}"
+    name = f"{PREFIXES[mask]}{which}attention_{placement}{dtype}_{dim}"
+    return f"{name}_{form}" if form else name

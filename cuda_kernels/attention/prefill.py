@@ -1,6 +1,9 @@
 """Attention of many queries on tensor cores: declarations for `attention_sm80.cu`, `_sm90a.cu`.
 
-For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `decode.py`.
+For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `decode.py`. A
+name says the tile on sm_90a, queries x keys, and its stages, and then the tile on GPUs from sm_80
+on:
+`prefill_attention_bf16_64_t192x128_s2_sm80_t128x64`.
 """
 
 from __future__ import annotations
@@ -80,20 +83,22 @@ WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)
 class Prefill:
     """Tiles of the kernel for many queries, by the size of a head; the usual ones if left out."""
 
-    infix: str = ""
-    """Of its name."""
     tiles: Mapping[int, Tiles] = field(default_factory=lambda: TILES)
     warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
+
+    def name(self, dim: int) -> str:
+        """What it adds to the name of the choice, for a size of heads."""
+        tile, hopper = self.tiles[dim], self.warpgroup_tiles[dim]
+        of_hopper = f"t{hopper.queries}x{hopper.keys}_s{hopper.stages}"
+        return f"{of_hopper}_sm80_t{tile.queries}x{tile.keys}"
 
 
 PREFILLS_OF_TABLES = (
     Prefill(
-        "less_",
         {64: Tiles(64, 4, 1, 2), 128: Tiles(64, 4, 1, 1)},
         {64: WarpgroupTiles(128, 2, 2), 128: WarpgroupTiles(64, 2, 4)},
     ),
     Prefill(
-        "long_",
         {64: Tiles(128, 8, 1, 1), 128: Tiles(128, 8, 1, 1)},
         {64: WarpgroupTiles(64, 3, 4), 128: WarpgroupTiles(64, 2, 3)},
     ),
@@ -126,7 +131,7 @@ def prefill(
     hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
     numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
     return cd.Kernel(
-        kernel_name("prefill_", dtype, dim, mask, by_position, form.infix),
+        kernel_name("prefill_", dtype, dim, mask, by_position, form.name(dim)),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
         operands=operands(dtype, dim, mask, by_position),

@@ -11,7 +11,8 @@ An activation and the element type follow: `matmul_gelu_erf_bf16`; and the resul
 is f32 and the operands have 16 bits: `linear_f16_f32`. Each is a `cd.Choice` (`choices.py`).
 `linear_swiglu_f16` and `linear_swiglu_bf16` are a GLU of few rows (`gated.py`).
 
-A kernel is declared when its name is first used. `declare` makes one with other tiles.
+A kernel is declared when its name is first used. `declare` makes one of another
+`Form`, with tiles of its own.
 """
 
 from cuda_kernels.gemm.names import CHOICES
@@ -24,7 +25,8 @@ __getattr__, __dir__ = lazily(
         {
             "choices": [*CHOICES, "choice", "declare"],
             "gated": each_type("linear_swiglu", types=("f16", "bf16")),
-            "tiles": ["Rows", "Tile", "TileF32"],
+            "forms": ["Form"],
+            "tiles": ["SkinnyTile", "Tile", "TileF32"],
         },
     ),
 )

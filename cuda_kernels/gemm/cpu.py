@@ -19,12 +19,12 @@ def on_cpu(
     has_weights: bool,
     sizes: tuple[Expr | int, Expr, Expr],
     *,
-    few: bool,
+    skinny: bool,
 ) -> cd.Implementation:
     """The launch for so many products of so many rows and columns."""
     batch, m, n = sizes
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    if few:
+    if skinny:
         width = FEW_COLUMNS if has_weights else FEW_COLUMNS * LANES
         return cd.Implementation(
             source="gemm_cpu.cu",

@@ -25,24 +25,37 @@ def _whole(size_bytes: int) -> int:
 
 
 @dataclass(frozen=True)
-class Warpgroups:
-    """A block of `gemm_sm90a.cu`: tiles of m x n, one after another.
+class WarpSpecialised:
+    """A block of `gemm_sm90a.cu`: persistent, a producer warpgroup and two of consumers.
 
-    Blocks of a cluster compute tiles one above another and share what they read of b. Where b is
-    [k, n], a block reads whole parts of 64 columns of it: then n is the next multiple of that, and
-    there is no cluster if its blocks would share a part.
+    The blocks of a cluster compute tiles one above another, and multicast their parts of b to each
+    other. Where b is [k, n], a block copies boxes of 64 columns of it: then n is the next multiple
+    of that, and there is no cluster if its blocks would share a box.
     """
 
     m: int
     n: int
     stages: int
     cluster: int
-    together: int = 2
-    """Warpgroups that compute a tile; 1 if they take turns."""
+    warpgroups: int = 2
+    """Of consumers, that compute a tile: 2 are cooperative, 1 is ping-pong."""
 
     source: ClassVar = "gemm_sm90a.cu"
     function: ClassVar = "gemm_sm90a"
     threads: ClassVar = 384
+
+    @property
+    def name(self) -> str:
+        """The schedule, unless it is cooperative, the tile, the stages and the cluster."""
+        schedule = "pingpong_" if self.warpgroups == 1 else ""
+        return f"{schedule}t{self.m}x{self.n}_s{self.stages}_c{self.cluster}"
+
+    def for_layout(self, has_weights: bool) -> WarpSpecialised:
+        """The same for a b that is [n, k], or [k, n]."""
+        if has_weights or self.n // self.cluster % 64 == 0:
+            return self
+        whole = replace(self, **_of_columns(self.m, self.n, self.stages))
+        return replace(whole, cluster=1) if whole.n // self.cluster % 64 else whole
 
     def implementation(
         self,
@@ -53,28 +66,24 @@ class Warpgroups:
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
-        if not has_weights and self.n // self.cluster % 64:
-            whole = replace(self, **_of_columns(self.m, self.n, self.stages))
-            if whole.n // self.cluster % 64:
-                whole = replace(whole, cluster=1)
-            return whole.implementation(dtype, out, activation, has_weights, sizes)
+        form = self.for_layout(has_weights)
         batch, m, n = sizes
-        tiles = cd.ceildiv(m, self.m * self.cluster) * cd.ceildiv(n, self.n) * batch
-        persistent = MULTIPROCESSORS // self.cluster * self.cluster
+        tiles = cd.ceildiv(m, form.m * form.cluster) * cd.ceildiv(n, form.n) * batch
+        persistent = MULTIPROCESSORS // form.cluster * form.cluster
         staging = 8 * 2 * 16 * 128 + 128 + 8 + 12
         return cd.Implementation(
             source=self.source,
-            entry=_entry(self, dtype, out, activation, has_weights),
+            entry=_entry(form, dtype, out, activation, has_weights),
             block=self.threads,
-            grid=cd.minimum(persistent, tiles * self.cluster),
-            dynamic_shared_memory=_whole(_pipeline_bytes(self.m, self.n, self.stages) + staging),
-            cluster=self.cluster,
+            grid=cd.minimum(persistent, tiles * form.cluster),
+            dynamic_shared_memory=_whole(_pipeline_bytes(form.m, form.n, form.stages) + staging),
+            cluster=form.cluster,
         )
 
 
 @dataclass(frozen=True)
-class Split:
-    """A cluster of `gemm_split_sm90a.cu`: a tile of m x n, m 64 or 128; its blocks share k.
+class SplitK:
+    """A cluster of `gemm_split_sm90a.cu`: a tile of m x n, m 64 or 128, whose k its blocks split.
 
     Where b is [k, n], its tiles are made of 64 columns: then n is the next multiple of that.
     """
@@ -88,9 +97,20 @@ class Split:
     function: ClassVar = "gemm_split_sm90a"
 
     @property
+    def name(self) -> str:
+        """The tile, the stages and the cluster."""
+        return f"splitk_t{self.m}x{self.n}_s{self.stages}_c{self.cluster}"
+
+    @property
     def threads(self) -> int:
-        """Of a block: a warpgroup for each 64 rows, and two warps of producers."""
+        """Of a block: a consumer warpgroup for each 64 rows, and two producer warps."""
         return 2 * self.m + 64
+
+    def for_layout(self, has_weights: bool) -> SplitK:
+        """The same for a b that is [n, k], or [k, n]."""
+        if has_weights or self.n % 64 == 0:
+            return self
+        return replace(self, **_of_columns(self.m, self.n, self.stages))
 
     def implementation(
         self,
@@ -101,18 +121,16 @@ class Split:
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
         """The launch for so many products of so many rows and columns."""
-        if not has_weights and self.n % 64:
-            whole = replace(self, **_of_columns(self.m, self.n, self.stages))
-            return whole.implementation(dtype, out, activation, has_weights, sizes)
+        form = self.for_layout(has_weights)
         batch, m, n = sizes
-        tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
+        tiles = cd.ceildiv(m, form.m) * cd.ceildiv(n, form.n) * batch
         return cd.Implementation(
             source=self.source,
-            entry=_entry(self, dtype, out, activation, has_weights),
+            entry=_entry(form, dtype, out, activation, has_weights),
             block=self.threads,
-            grid=tiles * self.cluster,
-            dynamic_shared_memory=_pipeline_bytes(self.m, self.n, self.stages) + 1024,
-            cluster=self.cluster,
+            grid=tiles * form.cluster,
+            dynamic_shared_memory=_pipeline_bytes(form.m, form.n, form.stages) + 1024,
+            cluster=form.cluster,
         )
 
 
@@ -123,7 +141,7 @@ def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
 
 
 def _entry(
-    how: Warpgroups | Split, dtype: str, out: str, activation: str, has_weights: bool
+    form: WarpSpecialised | SplitK, dtype: str, out: str, activation: str, has_weights: bool
 ) -> str:
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    return f"cuda_kernels::{how.function}<{types}, {', '.join(map(str, astuple(how)))}>"
+    return f"cuda_kernels::{form.function}<{types}, {', '.join(map(str, astuple(form)))}>"

@@ -37,6 +37,11 @@ class Tile:
         return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
+    def name(self) -> str:
+        """The tile and the stages."""
+        return f"t{self.m}x{self.n}_s{self.stages}"
+
+    @property
     def shared_bytes(self) -> int:
         """The stages."""
         return self.stages * (self.m + self.n) * self.k * self.element_bytes
@@ -60,13 +65,13 @@ class TileF32(Tile):
 
 
 @dataclass(frozen=True)
-class Rows:
+class SkinnyTile:
     """All of up to 16 * rows rows, of 8 * columns columns, with weights: `gemm_few_rows.cu`."""
 
     rows: int
     columns: int
     warps: int
-    depth: int
+    stages: int
 
     source: ClassVar[str] = "gemm_few_rows.cu"
 
@@ -76,6 +81,11 @@ class Rows:
         return _entry("gemm_few_rows", C_TYPES[dtype], C_TYPES[out], activation, *astuple(self))
 
     @property
+    def name(self) -> str:
+        """The tile and the stages."""
+        return f"t{16 * self.rows}x{8 * self.columns}_s{self.stages}"
+
+    @property
     def threads(self) -> int:
         """Of a block."""
         return 32 * self.warps
@@ -83,7 +93,7 @@ class Rows:
     @property
     def shared_bytes(self) -> int:
         """The threads' rings."""
-        return self.threads * self.depth * (self.columns + 2 * self.rows) * 16
+        return self.threads * self.stages * (self.columns + 2 * self.rows) * 16
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
         """How many a result takes."""
@@ -98,7 +108,7 @@ class Gated:
     rows: int
     columns: int
     warps: int
-    depth: int
+    stages: int
 
     def entry(self, dtype: str) -> str:
         """The kernel's name, with all its template arguments."""
@@ -112,7 +122,7 @@ class Gated:
     @property
     def shared_bytes(self) -> int:
         """The threads' rings."""
-        return self.threads * self.depth * (2 * self.columns + 2 * self.rows) * 16
+        return self.threads * self.stages * (2 * self.columns + 2 * self.rows) * 16
 
     def blocks(self, n: Expr) -> Expr:
         """How many a result takes."""

@@ -1,7 +1,8 @@
 """Products with weights of 4 bits, y = x W^T: the declarations for `quantised_4bit.cu`.
 
 Each is a choice of kernels for a batch of one, of up to 8, and of any size, 16 rows at a time, and
-for few or many rows of weights.
+for few or many rows of weights. A name says the tile, rows of weights x rows of x, the warps and
+the stages of each: `q4_0_f16_t32x8_w12_s3`. On GPUs from sm_80 on warps may be fewer.
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ class Shape:
     rolled: bool = False
     """Whether loops stay loops."""
 
+    @property
+    def name(self) -> str:
+        """The tile, rows of weights x rows of x, the warps and their stages."""
+        return f"t{self.rows}x{self.columns}_w{self.warps}_s{self.stages}"
+
     def arguments(self) -> str:
         """As template arguments."""
         numbers = self.tiles, self.columns, self.warps, self.stages, self.resident, self.team
@@ -98,6 +104,11 @@ class RowShape:
     columns: int = 1
     blocks: int = (1 << 31) - 1
     """Most of a launch: CUDA's limit, since a block has rows once."""
+
+    @property
+    def name(self) -> str:
+        """The tile, rows of weights x rows of x, and the warps."""
+        return f"t{self.rows}x{self.columns}_w{self.warps}"
 
     def arguments(self) -> str:
         """As template arguments."""
@@ -217,7 +228,7 @@ INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zer
 
 
 def declare_kernel(
-    layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition, form_of_n: str = ""
+    layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition
 ) -> cd.Kernel:
     """The kernel for a layout, an element type of x and y, and a number of rows of x."""
 
@@ -243,7 +254,7 @@ def declare_kernel(
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
     small = shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
-        f"{layout.name}_{dtype}{form_of_n}_{shape.columns}",
+        f"{layout.name}_{dtype}_{shape.name}",
         source=layout.source,
         operands=[
             cd.In("x", dtype, [..., layout.k]),
@@ -271,11 +282,11 @@ def declare_kernel(
 def declare(layout: Layout, dtype: str) -> cd.Choice:
     """The choice for a layout and an element type of x and y."""
     kernels = [
-        declare_kernel(layout, dtype, ONE, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, ONE, n <= FEW_ROWS),
         declare_kernel(layout, dtype, layout.one_tall),
-        declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS),
         declare_kernel(layout, dtype, TALL_8),
-        declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS, form_of_n="_wide"),
+        declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS),
         declare_kernel(layout, dtype, layout.tall_16),
     ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)

@@ -36,6 +36,11 @@ class Shape:
     pieces: int = 1
     """Times 64 of k that a warp takes at once, of more than one row of x."""
 
+    @property
+    def name(self) -> str:
+        """The tile, rows of weights x rows of x, and the warps."""
+        return f"t{self.rows}x{self.columns}_w{self.warps}"
+
     def entry(self, dtype: str) -> str:
         """The kernel's name in C++."""
         numbers = [self.rows, self.warps, self.resident]
@@ -56,7 +61,7 @@ TALL_16 = Shape(16, rows=32, warps=4, resident=4, pieces=2)
 n, k, parts = map(cd.dim, ("n", "k", "parts"))
 
 
-def declare_kernel(dtype: str, shape: Shape, name: str, *requires: Any) -> cd.Kernel:
+def declare_kernel(dtype: str, shape: Shape, *requires: Any) -> cd.Kernel:
     """The kernel for an element type of x and y, and a shape."""
 
     def product(x: Array, weight: Array, scales: Array) -> Array:
@@ -73,7 +78,7 @@ def declare_kernel(dtype: str, shape: Shape, name: str, *requires: Any) -> cd.Ke
         grid=(cd.ceildiv(n, shape.rows), cd.ceildiv(cd.batch, shape.columns)),
     )
     return cd.Kernel(
-        name,
+        f"fp8_{dtype}_{shape.name}",
         source="quantised_fp8.cu",
         operands=[
             cd.In("x", dtype, [..., k]),
@@ -99,11 +104,11 @@ def declare(dtype: str) -> cd.Choice:
     return cd.Choice(
         f"fp8_{dtype}",
         [
-            declare_kernel(dtype, ROW, f"fp8_{dtype}_1", cd.batch <= 1),
-            declare_kernel(dtype, WIDE_8, f"fp8_{dtype}_wide_8", cd.batch <= 8, n <= FEW_ROWS),
-            declare_kernel(dtype, TALL_8, f"fp8_{dtype}_8", cd.batch <= 8),
-            declare_kernel(dtype, WIDE_16, f"fp8_{dtype}_wide_16", n <= FEW_ROWS),
-            declare_kernel(dtype, TALL_16, f"fp8_{dtype}_16"),
+            declare_kernel(dtype, ROW, cd.batch <= 1),
+            declare_kernel(dtype, WIDE_8, cd.batch <= 8, n <= FEW_ROWS),
+            declare_kernel(dtype, TALL_8, cd.batch <= 8),
+            declare_kernel(dtype, WIDE_16, n <= FEW_ROWS),
+            declare_kernel(dtype, TALL_16),
         ],
     )
 

@@ -61,22 +61,24 @@ def test_calls_of_measured_sizes_take_the_fastest(choice: cd.Choice) -> None:
 def test_others_take_the_same_forms() -> None:
     """Masks, results by position, partly filled caches; f16."""
     own = first(on(HOPPER, attention.attention_bf16_64), dims(4, 8, 1, 8192), HOPPER)
-    assert own == "decode_attention_4x4x3_bf16_64"
+    form = "w4_s6_c4_sm80_w4_s3"
+    assert own == f"decode_attention_bf16_64_{form}"
     for choice, name in (
-        (attention.masked_attention_f16_64, "masked_decode_attention_4x4x3_f16_64"),
-        (attention.attention_by_position_bf16_64, "decode_attention_by_position_4x4x3_bf16_64"),
-        (attention.cached_attention_bf16_64, "decode_cache_4x4x3_bf16_64"),
+        (attention.masked_attention_f16_64, "masked_decode_attention_f16_64"),
+        (attention.attention_by_position_bf16_64, "decode_attention_by_position_bf16_64"),
+        (attention.cached_attention_bf16_64, "decode_cache_bf16_64"),
     ):
-        assert first(on(HOPPER, choice), dims(4, 8, 1, 8192), HOPPER) == name
+        assert first(on(HOPPER, choice), dims(4, 8, 1, 8192), HOPPER) == f"{name}_{form}"
 
 
-@pytest.mark.parametrize(("heads", "infix"), [(8, "8_"), (16, "8_"), (32, "2_"), (128, "")])
-def test_where_nothing_was_measured_rules_count(heads: int, infix: str) -> None:
+@pytest.mark.parametrize(("heads", "cluster"), [(8, 8), (16, 8), (32, 2), (128, 1)])
+def test_where_nothing_was_measured_rules_count(heads: int, cluster: int) -> None:
     found = on(AMPERE, attention.attention_bf16_128)
-    name = f"decode_attention_{infix}bf16_128"
+    name = f"decode_attention_bf16_128_w8_s3_c{cluster}_sm80_w4_s2"
+    prefill = "prefill_attention_bf16_128_t128x128_s2_sm80_t128x64"
     assert first(found, dims(heads // 8, 8, 1, 4096), AMPERE) == name
-    assert first(found, dims(heads // 8, 8, 64, 4096), AMPERE) == "prefill_attention_bf16_128"
+    assert first(found, dims(heads // 8, 8, 64, 4096), AMPERE) == prefill
     assert [item.name for item in found.kernels] == [
-        *(f"decode_attention_{each}bf16_128" for each in ("", "2_", "8_")),
-        "prefill_attention_bf16_128",
+        *(f"decode_attention_bf16_128_w8_s3_c{each}_sm80_w4_s2" for each in (1, 2, 8)),
+        prefill,
     ]

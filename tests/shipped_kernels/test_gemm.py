@@ -19,8 +19,8 @@ from custom_dispatch.kernel.target import Target
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
 TILE_F32 = gemm.TileF32(32, 16, 32, 3, 2, 1, 2)
-ROWS = gemm.Rows(1, 4, 2, 2)
-FEW_BY_ROWS = gemm.Tile(16, 32, 64, 2, 1, 1, 2)
+SKINNY = gemm.Form(gemm.SkinnyTile(1, 4, 2, 2), skinny=True, align1=True)
+SKINNY_BY_ROWS = gemm.Form(gemm.Tile(16, 32, 64, 2, 1, 1, 2), skinny=True, align1=True)
 # m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
 SIZES = (
     (1, 1, 8),
@@ -39,12 +39,12 @@ UNALIGNED = ((5, 7, 9), (33, 66, 35), (2, 40, 1), (129, 35, 65))
 @pytest.fixture(scope="module", params=["tensor cores", "cpu"])
 def products(request: pytest.FixtureRequest) -> Shipped:
     kernels = [
-        gemm.declare("linear", "bf16", "gelu_erf", how=TILE),
-        gemm.declare("matmul", "f16", "silu", out="f32", how=TILE),
-        gemm.declare("linear", "f16", how=ROWS, suffix="few"),
-        gemm.declare("batch_matmul", "bf16", "relu", how=FEW_BY_ROWS, suffix="few"),
-        gemm.declare("linear", "f32", "gelu_tanh", how=TILE_F32),
-        gemm.declare("batch_matmul", "f32", how=TILE_F32),
+        gemm.declare("linear", "bf16", "gelu_erf", form=gemm.Form(TILE, align1=True)),
+        gemm.declare("matmul", "f16", "silu", out="f32", form=gemm.Form(TILE, align1=True)),
+        gemm.declare("linear", "f16", form=SKINNY),
+        gemm.declare("batch_matmul", "bf16", "relu", form=SKINNY_BY_ROWS),
+        gemm.declare("linear", "f32", "gelu_tanh", form=gemm.Form(TILE_F32, align1=True)),
+        gemm.declare("batch_matmul", "f32", form=gemm.Form(TILE_F32, align1=True)),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
@@ -65,7 +65,7 @@ def test_linear(products: Shipped, random: Random, size: tuple[int, int, int]) -
     a, b, bias, residual = product(random, "bf16", "linear", *size)
     none = residual[:, :0]
     for of_bias, of_residual in ((bias, none), (bias[:0], residual), (bias, residual)):
-        products.check("linear_gelu_erf_bf16_any", a, b, of_bias, of_residual)
+        products.check("linear_gelu_erf_bf16", a, b, of_bias, of_residual)
 
 
 @pytest.mark.parametrize("size", SIZES + UNALIGNED)
@@ -73,16 +73,16 @@ def test_matmul_to_f32(products: Shipped, random: Random, size: tuple[int, int, 
     a, b, bias, residual = product(random, "f16", "matmul", *size)
     wide = residual.astype(np.float32)
     for added in (wide, wide[:, :0]):
-        products.check("matmul_silu_f16_f32_any", a, b, bias, added)
+        products.check("matmul_silu_f16_f32", a, b, bias, added)
 
 
 @pytest.mark.parametrize("size", SIZES + UNALIGNED)
 def test_products_of_f32(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
     a, b, bias, residual = product(random, "f32", "linear", *size)
     for added in (residual, residual[:, :0]):
-        products.check("linear_gelu_tanh_f32_any", a, b, bias, added)
+        products.check("linear_gelu_tanh_f32", a, b, bias, added)
     a, b, bias, residual = product(random, "f32", "batch_matmul", *size, batch=(3,))
-    products.check("batch_matmul_f32_any", a, b, bias[:0], residual)
+    products.check("batch_matmul_f32", a, b, bias[:0], residual)
 
 
 @pytest.mark.parametrize("size", [*SIZES, *UNALIGNED, (16, 40, 1000)])
@@ -90,7 +90,7 @@ def test_few_rows(products: Shipped, random: Random, size: tuple[int, int, int])
     m, n, k = min(size[0], 16), *size[1:]
     a, b, bias, residual = product(random, "f16", "linear", m, n, k)
     for added in (residual, residual[:, :0]):
-        products.check("linear_f16_few", a, b, bias, added)
+        products.check("linear_f16_skinny", a, b, bias, added)
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
@@ -100,7 +100,7 @@ def test_few_rows_of_several(
 ) -> None:
     m, n, k = min(size[0], 16), *size[1:]
     a, b, bias, residual = product(random, "bf16", "batch_matmul", m, n, k, batch=batch)
-    products.check("batch_matmul_relu_bf16_few", a, b, bias, residual)
+    products.check("batch_matmul_relu_bf16_skinny", a, b, bias, residual)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -111,12 +111,12 @@ def test_nan_and_infinity_reach_their_row_alone(
     a, b, bias, residual = product(random, "f16", "matmul", 40, 40, 24)
     a[33, 23] = bad
     wide = residual.astype(np.float32)
-    got, want = products.both("matmul_silu_f16_f32_any", a, b, bias, wide)
+    got, want = products.both("matmul_silu_f16_f32", a, b, bias, wide)
     assert not np.isfinite(got[33]).any()
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
     a, b, bias, residual = product(random, "f16", "linear", 9, 40, 24)
     a[8, 23] = bad
-    got, _ = products.both("linear_f16_few", a, b, bias, residual)
+    got, _ = products.both("linear_f16_skinny", a, b, bias, residual)
     assert np.isfinite(got[:8]).all()
     assert not np.isfinite(got[8]).any()
 
@@ -129,13 +129,13 @@ def test_infinity_times_numbers_of_few_bits_is_infinity(
     a = random.integers(-8, 8, (1, 20, 24)).astype(np.float32)
     b = random.integers(1, 8, (1, 24, 40)).astype(np.float32) / 8
     none = np.zeros(0, np.float32)
-    got, want = products.both("batch_matmul_f32_any", a, b, none, none.reshape(1, 20, 0))
+    got, want = products.both("batch_matmul_f32", a, b, none, none.reshape(1, 20, 0))
     np.testing.assert_array_equal(got, want)
     a[0, 7, 3] = bad
-    got, want = products.both("batch_matmul_f32_any", a, b, none, none.reshape(1, 20, 0))
+    got, want = products.both("batch_matmul_f32", a, b, none, none.reshape(1, 20, 0))
     np.testing.assert_allclose(got, want, rtol=1e-6)
     got, want = products.both(
-        "batch_matmul_f32_any",
+        "batch_matmul_f32",
         b.swapaxes(1, 2)[:, :20],
         a.swapaxes(1, 2),
         none,
@@ -146,12 +146,12 @@ def test_infinity_times_numbers_of_few_bits_is_infinity(
 
 def test_nothing_to_sum_leaves_bias_and_residual(products: Shipped, random: Random) -> None:
     a, b, bias, residual = product(random, "f16", "linear", 5, 20, 8)
-    got, _ = products.both("linear_f16_few", a[:, :0], b[:, :0], bias, residual)
+    got, _ = products.both("linear_f16_skinny", a[:, :0], b[:, :0], bias, residual)
     np.testing.assert_array_equal(got, bias + residual)
 
 
 def test_many_rows_are_refused_where_few_are_meant(random: Random) -> None:
-    kernel = gemm.declare("linear", "f16", how=ROWS, suffix="few")
+    kernel = gemm.declare("linear", "f16", form=SKINNY)
     a, b, *_ = product(random, "f16", "linear", 17, 8, 8)
     with pytest.raises(CallError, match="requires batch <= 16, which does not hold"):
         kernel(a, b)
@@ -159,9 +159,10 @@ def test_many_rows_are_refused_where_few_are_meant(random: Random) -> None:
 
 def test_rows_are_refused_for_a_matrix_by_rows_of_k() -> None:
     with pytest.raises(DeclarationError) as caught:
-        gemm.declare("matmul", "f16", how=ROWS, suffix="few")
+        gemm.declare("matmul", "f16", form=SKINNY)
     assert caught.value.found == (
-        "how=Rows(rows=1, columns=4, warps=2, depth=2) is for weights, and of `matmul` b is [k, n]."
+        "SkinnyTile(rows=1, columns=4, warps=2, stages=2) is for weights, and of `matmul` b is "
+        "[k, n]."
     )
     assert "Tile(16, 32, 128, 6, 1, 1, 4)" in caught.value.next_step
 
@@ -180,11 +181,11 @@ def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
     for size in ODD:
         for m, n, k in ((size, 7, 8), (7, size, 9), (7, 9, size)):
             for name, kind in (
-                ("linear_gelu_erf_bf16_any", "bf16"),
-                ("linear_gelu_tanh_f32_any", "f32"),
-                ("linear_f16_few", "f16"),
+                ("linear_gelu_erf_bf16", "bf16"),
+                ("linear_gelu_tanh_f32", "f32"),
+                ("linear_f16_skinny", "f16"),
             ):
-                rows = min(m, 16) if name.endswith("few") else m
+                rows = min(m, 16) if name.endswith("skinny") else m
                 given = product(random, kind, "linear", rows, n, k)
                 products.check(name, *map(unaligned, given))
                 for turn in range(4):

@@ -16,7 +16,8 @@ from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
 
 WIDTH, HIDDEN = 64, 96
-ROWS, TILE = gemm.Rows(1, 4, 2, 2), gemm.Tile(32, 32, 32, 2, 2, 1)
+SKINNY = gemm.Form(gemm.SkinnyTile(1, 4, 2, 2), skinny=True, align1=True)
+TILE = gemm.Form(gemm.Tile(32, 32, 32, 2, 2, 1), align1=True)
 
 
 class Block(torch.nn.Module):
@@ -50,9 +51,9 @@ class Products(torch.nn.Module):
 
 def small(name: str, dtype: str, activation: str = "") -> cd.Choice:
     """A choice as those that ship, of kernels that are compiled in less time."""
-    few = gemm.declare(name, dtype, activation, how=ROWS, suffix="few")
-    any_size = gemm.declare(name, dtype, activation, how=TILE)
-    return cd.Choice(few.name.replace("_few", "_by_small_tiles"), [few, any_size])
+    few = gemm.declare(name, dtype, activation, form=SKINNY)
+    any_size = gemm.declare(name, dtype, activation, form=TILE)
+    return cd.Choice(few.name.partition("_skinny")[0] + "_by_small_tiles", [few, any_size])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -13,8 +13,8 @@ import pytest
 import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import gemm
-from cuda_kernels.gemm import choices
-from cuda_kernels.gemm.sm90a import Split, Warpgroups
+from cuda_kernels.gemm.forms import FORMS, FORMS_OF_TABLES
+from cuda_kernels.gemm.sm90a import SplitK, WarpSpecialised
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.target import Target
@@ -25,8 +25,8 @@ MOST_SHARED_BYTES = 227 * 1024
 
 def test_no_product_spills() -> None:
     """With every role of a warp within its registers."""
-    turns = next(k for k in gemm.linear_bf16_f32.kernels if k.name.endswith("turns_176"))
-    kernels = [gemm.linear_bf16.kernels[1], turns, gemm.batch_matmul_bf16_f32.kernels[-1]]
+    pingpong = next(k for k in gemm.linear_bf16_f32.kernels if "pingpong_t128x176" in k.name)
+    kernels = [gemm.linear_bf16.kernels[1], pingpong, gemm.batch_matmul_bf16_f32.kernels[-1]]
     report = cd.build(kernels, [HOPPER], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
     assert [item.resources.registers for item in report] == [168, 168, 90]
@@ -34,28 +34,48 @@ def test_no_product_spills() -> None:
 
 def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
     entries = [
-        next(item for item in choice.kernels if item.name.endswith("_little"))
+        next(item for item in choice.kernels if f"{name}_c2_sm80_t64x128_s4" in item.name)
         .for_target(Target.parse(HOPPER))
         .entry
-        for choice in (gemm.linear_f16, gemm.matmul_f16)
+        for choice, name in (
+            (gemm.linear_f16, "splitk_t128x96_s7"),
+            (gemm.matmul_f16, "splitk_t128x128_s6"),
+        )
     ]
     assert [entry.rsplit("true, ")[-1].rsplit("false, ")[-1] for entry in entries] == [
         "128, 96, 7, 2>",
         "128, 128, 6, 2>",
     ]
-    pair = next(form.hopper for form in choices.FORMS_OF_TABLES if form.suffix == "wide_pair")
-    assert isinstance(pair, Warpgroups)
+    pair = WarpSpecialised(128, 192, 4, cluster=2)
+    assert pair in [form.hopper for form in FORMS_OF_TABLES]
     launch = pair.implementation("f16", "f16", "", False, (1, cd.dim("m"), cd.dim("n")))
     assert launch.cluster == 1
 
 
+def test_tiles_that_become_the_same_are_one_kernel() -> None:
+    """Of [k, n], three of those that `linear` has for tables alone."""
+    for dtype in ("bf16", "f16"):
+        entries = {}
+        for choice in (getattr(gemm, f"linear_{dtype}"), getattr(gemm, f"matmul_{dtype}")):
+            forms = [
+                tuple(
+                    kernel.for_target(Target.parse(each)).entry for each in (HOPPER, "cuda:sm_80")
+                )
+                for kernel in choice.kernels
+            ]
+            assert len(set(forms)) == len(forms)
+            entries[choice.name] = len(forms)
+        # `matmul` has another kernel for few rows, and not the narrow one.
+        assert entries == {f"linear_{dtype}": 22, f"matmul_{dtype}": 22 - 3}
+
+
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
-    every = (*choices.FORMS, *choices.FORMS_OF_TABLES)
+    every = (*FORMS, *FORMS_OF_TABLES)
     forms = {form.hopper for form in every if form.hopper is not None}
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
     for form in forms:
-        is_split = isinstance(form, Split)
+        is_split = isinstance(form, SplitK)
         layout = "SplitMemory" if is_split else "Memory"
         parts = astuple(form)[:3] if is_split else astuple(form)
         launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
@@ -77,40 +97,40 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "suffix", "hopper"),
+    ("m", "n", "k", "name", "hopper"),
     [
-        (1, 28672, 4096, "few", None),
-        (16, 4096, 14336, "few", None),
-        (17, 4096, 4096, "any_low", Split(128, 128, 6, 3)),
-        (33, 4096, 4096, "any", Split(128, 128, 6, 3)),
-        (64, 6144, 4096, "little_low", Split(128, 96, 7, 2)),
-        (64, 28672, 4096, "half_low", Warpgroups(128, 256, 4, 1)),
-        (128, 4096, 14336, "any", Split(128, 128, 6, 3)),
-        (128, 6144, 4096, "little", Split(128, 96, 7, 2)),
-        (128, 28672, 4096, "half", Warpgroups(128, 256, 4, 1)),
-        (256, 4096, 4096, "little", Split(128, 96, 7, 2)),
-        (256, 6144, 4096, "some", Warpgroups(128, 128, 6, 2)),
-        (512, 4096, 4096, "some", Warpgroups(128, 128, 6, 2)),
-        (512, 28672, 4096, "some", Warpgroups(128, 128, 6, 2)),
-        (512, 6144, 4096, "wide", Warpgroups(128, 192, 4, 1)),
-        (1024, 4096, 14336, "many", Warpgroups(128, 256, 4, 2)),
-        (4096, 4096, 4096, "many", Warpgroups(128, 256, 4, 2)),
-        (4096, 28672, 4096, "many", Warpgroups(128, 256, 4, 2)),
-        (4096, 4096, 4090, "any", Split(128, 128, 6, 3)),
+        (1, 28672, 4096, "skinny_t16x32_s4_align1", None),
+        (16, 4096, 14336, "skinny_t16x32_s4_align1", None),
+        (17, 4096, 4096, "splitk_t128x128_s6_c3_sm80_t32x32_s6", SplitK(128, 128, 6, 3)),
+        (33, 4096, 4096, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
+        (64, 6144, 4096, "splitk_t128x96_s7_c2_sm80_t64x32_s4", SplitK(128, 96, 7, 2)),
+        (64, 28672, 4096, "t128x256_s4_c1_sm80_t64x128_s4", WarpSpecialised(128, 256, 4, 1)),
+        (128, 4096, 14336, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
+        (128, 6144, 4096, "splitk_t128x96_s7_c2_sm80_t64x128_s4", SplitK(128, 96, 7, 2)),
+        (128, 28672, 4096, "t128x256_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 1)),
+        (256, 4096, 4096, "splitk_t128x96_s7_c2_sm80_t64x128_s4", SplitK(128, 96, 7, 2)),
+        (256, 6144, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
+        (512, 4096, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
+        (512, 28672, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
+        (512, 6144, 4096, "t128x192_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 192, 4, 1)),
+        (1024, 4096, 14336, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
+        (4096, 4096, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
+        (4096, 28672, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
+        (4096, 4096, 4090, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
     ],
 )
 def test_sizes_and_their_kernels_by_rules(
-    m: int, n: int, k: int, suffix: str, hopper: Warpgroups | Split | None
+    m: int, n: int, k: int, name: str, hopper: WarpSpecialised | SplitK | None
 ) -> None:
     kernels = gemm.linear_bf16.by_tables([Target.parse(HOPPER)], []).ordered({})
-    for form, kernel in zip(choices.FORMS, kernels, strict=True):
+    for form, kernel in zip(FORMS, kernels, strict=True):
         shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
         try:
             bind_dims(kernel, shapes)
         except CallError:
             continue
-        assert (form.suffix, form.hopper) == (suffix, hopper)
+        assert (form.name(True), form.hopper) == (name, hopper)
         own = kernel.for_target(Target.parse(HOPPER))
-        assert Path(own.source or "").name == (hopper or form.how).source
+        assert Path(own.source or "").name == (hopper or form.tile).source
         return
     raise AssertionError("no kernel")

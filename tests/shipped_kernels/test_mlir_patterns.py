@@ -21,7 +21,7 @@ from custom_dispatch.link.dialects.torch_dialect import convert_torch
 from custom_dispatch.link.model import parse_content, parse_model
 
 ALONE = ["--iree-hal-target-device=local", *cpu_flags(Target.parse("cpu"))]
-TILE_F32 = gemm.TileF32(32, 32, 16, 2, 2, 1)
+TILE_F32 = gemm.Form(gemm.TileF32(32, 32, 16, 2, 2, 1), align1=True)
 MAPS = {
     "generic": "affine_map<(i, j, l) -> (i, l)>, affine_map<(i, j, l) -> (j, l)>, "
     "affine_map<(i, j, l) -> (i, j)>",
@@ -111,7 +111,7 @@ def test_only_what_is_found_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_comes_out() -> None:
     patterns = [
         cd.Pattern(
-            gemm.declare(layout, "f32", how=TILE_F32),
+            gemm.declare(layout, "f32", form=TILE_F32),
             mlir_patterns._product(layout, "f32", "f32", form, has_bias),
         )
         for layout, form, has_bias in (
@@ -221,8 +221,11 @@ def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
     module = cd.compile(text, [], ["cpu:host"], replace=patterns)
     assert module.replaced is not None
     assert sorted(item.kernel for item in module.replaced) == [
-        "flat_masked_attention_f32_32", "layer_norm_f32", "linear_f32_any", "softmax_f32",
-    ]  # fmt: skip
+        "flat_masked_attention_f32_32",
+        "layer_norm_f32",
+        "linear_f32_t32x16_s4_align1",
+        "softmax_f32",
+    ]
     got = np.asarray(cd.load(module, "cpu").main(x.numpy()))
     plain = parse_content(convert_torch(parse_model(text), {})[0], "The model")
     tidy_converted(plain)
@@ -250,8 +253,8 @@ def test_products_of_jax_are_found_where_sizes_are_symbols() -> None:
     symbolic = jax.export.symbolic_args_specs(tuple(specs), ("b, n, 24", "24, 16", "b, 16, 8"))
     module = cd.jax.compile(model, symbolic, ["cpu"], replace=patterns)
     assert sorted(item.kernel for item in module.replaced) == [
-        "batch_matmul_f32_any",
-        "matmul_f32_any",
+        "batch_matmul_f32_t32x16_s4_align1",
+        "matmul_f32_t32x16_s4_align1",
     ]
     program = cd.load(module, "cpu")
     random = np.random.default_rng(5)

@@ -19,7 +19,7 @@ from cuda_kernels.quantised.fp8 import FEW_ROWS
 from custom_dispatch.kernel.binding import bind_dims
 
 Random = np.random.Generator
-ONE, SIXTEEN = "fp8_f16_1", "fp8_bf16_16"
+ONE, SIXTEEN = "fp8_f16_t4x1_w4", "fp8_bf16_t32x16_w4"
 EIGHTS = ml_dtypes.float8_e4m3fn
 
 
@@ -116,11 +116,11 @@ def test_every_target_of_a_gpu_has_the_same_code() -> None:
 @pytest.mark.parametrize(
     ("batch", "n", "name"),
     [
-        (1, 64, "fp8_f16_1"),
-        (2, FEW_ROWS, "fp8_f16_wide_8"),
-        (8, FEW_ROWS + 1, "fp8_f16_8"),
-        (9, 64, "fp8_f16_wide_16"),
-        (100, FEW_ROWS + 1, "fp8_f16_16"),
+        (1, 64, "fp8_f16_t4x1_w4"),
+        (2, FEW_ROWS, "fp8_f16_t16x8_w16"),
+        (8, FEW_ROWS + 1, "fp8_f16_t16x8_w4"),
+        (9, 64, "fp8_f16_t16x16_w16"),
+        (100, FEW_ROWS + 1, "fp8_f16_t32x16_w4"),
     ],
 )
 def test_what_the_choice_takes(batch: int, n: int, name: str) -> None:

@@ -55,7 +55,7 @@ def test_no_product_spills() -> None:
         kernel
         for choice in (gemm.linear_gelu_erf_bf16, gemm.matmul_f16)
         for kernel in choice.kernels
-        if kernel.name.endswith(("_few", "_many"))
+        if "_skinny_t16x32" in kernel.name or "_t128x256_s4_c2" in kernel.name
     ]
     assert len(kernels) == 4
     report = cd.build(kernels, ["cuda:sm_80"], fail_on_spill=True).report()

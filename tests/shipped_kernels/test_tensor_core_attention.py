@@ -39,7 +39,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         prefill("f16", 64, form=SMALL),
         prefill("bf16", 128, "bool", form=SMALL),
         decode("f16", 64),
-        decoding.decode_cache("bf16", 64, decoding.Clusters("", 1, 0)),
+        decoding.decode_cache("bf16", 64, decoding.Clusters(1)),
         prefill("f16", 64, by_position=True, form=SMALL),
         decode("f16", 64, by_position=True),
     ]
@@ -47,7 +47,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
 
 
 def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
-    clusters = decoding.Clusters("", 1, 0)
+    clusters = decoding.Clusters(1)
     return decoding.decode(dtype, dim, "keys", clusters, by_position=by_position)
 
 
@@ -190,10 +190,10 @@ def test_more_rows_than_a_tile_has_are_refused(random: Random) -> None:
 def test_the_choice_is_by_size() -> None:
     """Few queries go to the kernels that divide the keys, the more the fewer heads there are."""
     names = {
-        (16, 32, 8, 1): "decode_attention_bf16_128",
-        (4, 32, 8, 4): "decode_attention_2_bf16_128",
-        (1, 32, 8, 1): "decode_attention_8_bf16_128",
-        (16, 32, 8, 5): "prefill_attention_bf16_128",
+        (16, 32, 8, 1): "decode_attention_bf16_128_w8_s3_c1_sm80_w4_s2",
+        (4, 32, 8, 4): "decode_attention_bf16_128_w8_s3_c2_sm80_w4_s2",
+        (1, 32, 8, 1): "decode_attention_bf16_128_w8_s3_c8_sm80_w4_s2",
+        (16, 32, 8, 5): "prefill_attention_bf16_128_t128x128_s2_sm80_t128x64",
     }
     for (batch, heads, kv_heads, queries), name in names.items():
         sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "queries": queries}

@@ -1,0 +1,202 @@
+"""The kernels of each product: their tiles, and the sizes that each is for.
+
+A name says what a kernel is on sm_90a, and then on GPUs from sm_80 on:
+`linear_bf16_pingpong_t128x176_s5_c2_sm80_t128x256_s4`. t is the tile of C that a block computes
+(rows x columns), s the stages of the pipeline, c the blocks of a cluster. `skinny` is for few rows
+of A, `splitk` has the blocks of a cluster share k, and `align1` takes operands that are not whole
+16 bytes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import custom_dispatch as cd
+from cuda_kernels.gemm.sm90a import SplitK, WarpSpecialised
+from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Expr
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The dims of a product."""
+
+    batch: Expr | int
+    m: Expr
+    n: Expr
+    k: Expr
+
+
+SKINNY = SkinnyTile(1, 4, 8, 4)
+SKINNY_NARROW = SkinnyTile(1, 2, 16, 4)
+SKINNY_BY_ROWS = Tile(16, 32, 128, 6, 1, 1, 4)
+SKINNY_WIDE = Tile(16, 64, 128, 4, 1, 1, 4)
+LARGE = Tile(128, 256, 32, 4, 2, 4)
+SQUARE = Tile(128, 128, 64, 3, 2, 2)
+MEDIUM = Tile(64, 128, 64, 4, 2, 2)
+SMALL = Tile(64, 32, 128, 4, 1, 1, 4)
+TINY = Tile(32, 32, 128, 6, 1, 2, 4)
+MEDIUM_F32 = TileF32(64, 64, 16, 6, 2, 2)
+NARROW_F32 = TileF32(32, 32, 64, 4, 1, 2, 4)
+SMALL_F32 = TileF32(32, 16, 128, 4, 1, 1, 8)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kernel of a choice: its tiles, and the sizes that it is for."""
+
+    tile: Tile | SkinnyTile
+    hopper: WarpSpecialised | SplitK | None = None
+    """The same on sm_90a, if it is something else there."""
+    when: Callable[[Sizes], list[Condition]] | None = None
+    """For which sizes it is, where no table says."""
+    skinny: bool = False
+    """Whether it is for few rows of A."""
+    align1: bool = False
+    """Whether it takes operands that are not whole 16 bytes, too."""
+
+    def name(self, has_weights: bool) -> str:
+        """What it adds to the name of the choice."""
+        tiles = [self.tile.name]
+        if self.hopper is not None:
+            tiles = [self.hopper.for_layout(has_weights).name, "sm80", self.tile.name]
+        first, last = "skinny" if self.skinny else "", "align1" if self.align1 else ""
+        return "_".join(filter(None, (first, *tiles, last)))
+
+    def requires(self, has_weights: bool, sizes: Sizes) -> list[Condition]:
+        """What this asks of the sizes: rows of whole 16 bytes, unless it takes others, too."""
+        if self.align1:
+            return []
+        return [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]
+
+    def rule(self, sizes: Sizes) -> list[Condition]:
+        """The sizes that it is for, where no table says."""
+        return [] if self.when is None else self.when(sizes)
+
+
+def _few_rows(sizes: Sizes) -> list[Condition]:
+    return [sizes.m <= 16]
+
+
+def _at_least(count: int, rows: int, columns: int) -> Callable[[Sizes], list[Condition]]:
+    """C has so many tiles of so many rows and columns."""
+    return lambda sizes: [_tiles(sizes, rows, columns) >= count]
+
+
+def _up_to(
+    rows: int, more: Callable[[Sizes], list[Condition]] = lambda _: []
+) -> Callable[[Sizes], list[Condition]]:
+    """A has so many rows at most, and what else is asked."""
+    return lambda sizes: [sizes.m <= rows, *more(sizes)]
+
+
+def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
+    return cd.ceildiv(sizes.m, rows) * cd.ceildiv(sizes.n, columns) * sizes.batch
+
+
+def _waves(sizes: Sizes, rows: int, columns: int) -> Expr:
+    """How often each multiprocessor computes a tile of 128 rows, `rows` at a time."""
+    return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), MULTIPROCESSORS)
+
+
+def _tiles_of_256(sizes: Sizes) -> list[Condition]:
+    """Tiles of 256 columns take the least time, by waves and columns.
+
+    They are granted a sixteenth more, since they need the fewest bytes.
+    """
+    waves = _waves(sizes, 256, 256)
+    return [
+        sizes.m > 128,
+        _tiles(sizes, 256, 256) >= MULTIPROCESSORS // 4 + 1,
+        waves * 5 <= _waves(sizes, 128, 192) * 4,
+        waves * 15 <= _waves(sizes, 256, 128) * 8,
+    ]
+
+
+def _tiles_of_192(sizes: Sizes) -> list[Condition]:
+    """Tiles of 192 columns do."""
+    return [
+        sizes.m > 128,
+        _tiles(sizes, 128, 192) >= MULTIPROCESSORS // 2 + 1,
+        _waves(sizes, 128, 192) * 3 <= _waves(sizes, 256, 128) * 2,
+    ]
+
+
+def _tiles_of_128(sizes: Sizes) -> list[Condition]:
+    return [sizes.m > 128, _tiles(sizes, 256, 128) >= MULTIPROCESSORS // 4 + 1]
+
+
+_LARGE_TILES = (
+    Form(LARGE, WarpSpecialised(128, 256, 4, 2), _tiles_of_256),
+    Form(LARGE, WarpSpecialised(128, 192, 4, 1), _tiles_of_192),
+    Form(SQUARE, WarpSpecialised(128, 128, 6, 2), _tiles_of_128),
+    Form(MEDIUM, WarpSpecialised(128, 256, 4, 1), _up_to(64, _at_least(67, 128, 256))),
+    Form(LARGE, WarpSpecialised(128, 256, 4, 1), _at_least(67, 128, 256)),
+    Form(SMALL, SplitK(128, 96, 7, 2), _up_to(64, _at_least(45, 128, 128))),
+    Form(MEDIUM, SplitK(128, 96, 7, 2), _at_least(45, 128, 128)),
+    Form(TINY, SplitK(128, 128, 6, 3), _up_to(32)),
+    Form(SMALL, SplitK(128, 128, 6, 3), align1=True),
+)
+"""In the order in which they are chosen where sizes are not known or no table tells. Fewer tiles
+than multiprocessors leave some of these idle: then tiles are smaller, or blocks split k."""
+FORMS = (Form(SKINNY, skinny=True, align1=True), *_LARGE_TILES)
+FORMS_BY_ROWS = (
+    Form(
+        SKINNY_WIDE,
+        when=lambda sizes: [*_few_rows(sizes), sizes.n >= 64 * MULTIPROCESSORS],
+        skinny=True,
+    ),
+    Form(SKINNY_BY_ROWS, when=_few_rows, skinny=True),
+    *_LARGE_TILES,
+)
+"""Where b is [k, n]."""
+FORMS_OF_TABLES = (
+    Form(SQUARE, WarpSpecialised(128, 128, 6, 2, 1)),
+    Form(LARGE, WarpSpecialised(128, 176, 5, 2, 1)),
+    Form(LARGE, WarpSpecialised(128, 192, 4, 2)),
+    Form(SMALL, WarpSpecialised(64, 128, 8, 1, 1)),
+    Form(LARGE, WarpSpecialised(128, 224, 4, 1)),
+    Form(MEDIUM, WarpSpecialised(128, 128, 6, 1)),
+    Form(MEDIUM, SplitK(128, 64, 8, 2)),
+    Form(MEDIUM, SplitK(128, 128, 6, 2)),
+    Form(SMALL, SplitK(64, 64, 12, 2)),
+    Form(SMALL, SplitK(64, 96, 10, 2)),
+    Form(SMALL, SplitK(64, 128, 8, 2)),
+)
+"""More for `linear` and `matmul`; `custom-dispatch tune` says which is for which sizes."""
+FORMS_OF_TABLES_FOR_WEIGHTS = (
+    *FORMS_OF_TABLES,
+    # For few columns, which are too few blocks of 32.
+    Form(SKINNY_NARROW, skinny=True, align1=True),
+)
+"""For `linear`."""
+FORMS_F32 = (
+    Form(SMALL_F32, when=_few_rows, skinny=True),  # which is another kernel on CPUs
+    Form(MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64)),
+    Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32)),
+    Form(SMALL_F32, align1=True),
+)
+
+
+def forms_of(has_weights: bool, dtype: str, is_tuned: bool) -> tuple[Form, ...]:
+    """The forms of a choice, each kernel once.
+
+    Where b is [k, n], tiles of some widths become the next wider ones, which there may be already.
+
+    Parameters
+    ----------
+    is_tuned
+        Whether a table tells which is for which sizes; then there are more.
+    """
+    forms: tuple[Form, ...] = (
+        FORMS_F32 if dtype == "f32" else FORMS if has_weights else FORMS_BY_ROWS
+    )
+    if is_tuned:
+        forms += FORMS_OF_TABLES_FOR_WEIGHTS if has_weights else FORMS_OF_TABLES
+    found: dict[str, Form] = {}
+    for form in forms:
+        found.setdefault(form.name(has_weights), form)
+    return tuple(found.values())
