@@ -9,7 +9,6 @@ from custom_dispatch.cpu.analysis.graph import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.analysis.origins import Origins
-from custom_dispatch.cpu.analysis.pointers import pointer_registers
 from custom_dispatch.cpu.analysis.suspension import (
     is_barrier,
     is_lockstep,
@@ -27,13 +26,12 @@ from custom_dispatch.cpu.text.variables import (
     global_texts,
     reachable_variables,
 )
-from custom_dispatch.cpu.threads.block_function import block_function, whole_function
+from custom_dispatch.cpu.threads.block_function import block_function
 from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.entry_function import entry_function
 from custom_dispatch.cpu.threads.scheduler import scheduler_function
 from custom_dispatch.cpu.threads.thread_function import ThreadFunction
-from custom_dispatch.cpu.threads.vectorise import can_vectorise
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.warp_function import warp_function
 from custom_dispatch.cpu.warps.warp_scheduler import warp_scheduler
@@ -121,13 +119,12 @@ def _thread_function(
         lockstep=is_lockstep(instructions),
         words=max((words_shown(i) for i in instructions), default=0),
     )
-    pointers = pointer_registers(entry, kernel.bindings, frozenset(memory.shared.offsets))
     checks = None
     if sites is not None:
         places = {v.name for v in variables if v.space != "const" or v.name in symbols}
         origins = Origins(entry, kernel.bindings, places)
         checks = Checks(kernel, instructions, origins, memory, sites)
-    return ThreadFunction(entry, kernel, graph, pointers, symbols, memory, checks)
+    return ThreadFunction(entry, kernel, graph, symbols, memory, checks)
 
 
 def _checked_block(module: Module, thread: ThreadFunction, symbols: dict[str, str]) -> list[str]:
@@ -152,24 +149,13 @@ def _functions(thread: ThreadFunction) -> list[str]:
             memory.check_size(thread.entry)
         return step + scheduler_function(thread, memory)
     memory.check_size(thread.entry)
-    guard = thread.guard
-    functions = thread.text(guarded=guard is not None)
-    if guard is not None:
-        functions += whole_function(thread, guard)
-    return functions + block_function(thread, guard)
-
-
-def _is_plain_loop(thread: ThreadFunction) -> bool:
-    """Whether LLVM makes vectors of the loop over a block's threads, the best there is."""
-    return thread.guard is not None and can_vectorise(thread.entry, thread.graph, thread.pointers)
+    return thread.text() + block_function(thread)
 
 
 def _by_warps(thread: ThreadFunction) -> list[str] | None:
     """The same for a kernel that can be run warp by warp; None for any other."""
     kernel, threads = thread.kernel, thread.memory
     if thread.checks is not None:
-        return None
-    if not threads.suspends and _is_plain_loop(thread):
         return None
     instructions = [i for block in thread.graph.blocks for i in block.instructions]
     barriers = [i for i in instructions if is_barrier(i)]

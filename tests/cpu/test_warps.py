@@ -342,7 +342,7 @@ def test_lanes_that_wait_for_each_other_in_a_loop_are_run_thread_by_thread(
     assert (lock[0], total[0]) == (0, sum(range(64)))
 
 
-def test_a_loop_that_llvm_makes_vectors_of_stays_one() -> None:
+def test_a_kernel_that_neither_waits_nor_diverges_is_run_warp_by_warp_too() -> None:
     ptx = compile_cuda(
         'extern "C" __global__ void twice(const float* x, float* y, int n) {'
         "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }"
@@ -351,8 +351,8 @@ def test_a_loop_that_llvm_makes_vectors_of_stays_one() -> None:
         "twice", "k", (256, 1, 1), 2, 1, "#layout", processor=Processor("x86_64", "")
     )
     text = lower(read_module(ptx), [kernel]).text
-    assert ".whole(" in text
-    assert ".warp(" not in text
+    assert ".warp(" in text
+    assert ".thread(" not in text
 
 
 # ---- what lanes hold

@@ -1,9 +1,9 @@
 """One thread's registers and parameters while its instructions are lowered.
 
 Registers live in stack slots that LLVM turns into SSA values. A slot holds an integer of the
-register's width, whatever its declared type, as PTX lets ``.b32`` hold a float; pointers have
-pointer slots (`analysis/pointers.py`). A slot starts as zero: a register read before it is
-written has no value in PTX, and zero keeps the result the same at every run.
+register's width, whatever its declared type, as PTX lets ``.b32`` hold a float. A slot starts as
+zero: a register read before it is written has no value in PTX, and zero keeps the result the same
+at every run.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ class Frame:
         The kernel.
     ids
         Its thread, block and grid.
-    pointers
-        Names of the registers kept as pointers.
     globals_
         Symbols of the module's variables by PTX name.
     memory
@@ -74,7 +72,6 @@ class Frame:
         entry: Entry,
         kernel: CpuKernel,
         ids: Ids,
-        pointers: frozenset[str],
         globals_: Mapping[str, str],
         memory: BlockMemory,
     ) -> None:
@@ -83,7 +80,6 @@ class Frame:
         self.entry = entry
         self.kernel = kernel
         self.ids = ids
-        self.pointer_registers = pointers
         self.globals = globals_
         self._slots: dict[str, tuple[str, int]] = {}
         self.local: frozenset[str] = frozenset()
@@ -91,8 +87,6 @@ class Frame:
         self._held: dict[str, str] = {}
         self.variables: dict[str, str] = {}
         self.parameters = Parameters(builder, entry, kernel)
-        self.slot_prefix = "r"
-        """Start of the slots' names; two frames of one function need two."""
         self.used_globals: set[str] = set()
         self.memory = memory
         self.coroutine: Waits | None = None
@@ -132,15 +126,10 @@ class Frame:
         if register.name in self.local:
             self._slots[register.name] = ("", bits)
             return
-        slot = f"%{self.slot_prefix}{len(self._slots)}"
+        slot = f"%r{len(self._slots)}"
         one = self.b.const(1, 32)
-        if register.name in self.pointer_registers:
-            self.b.line(f"{slot} = llvm.alloca {one} x {POINTER} : (i32) -> {POINTER}")
-            null = self.b.value(f"llvm.mlir.zero : {POINTER}")
-            self.b.line(f"llvm.store {null}, {slot} : {POINTER}, {POINTER}")
-        else:
-            self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
-            self.b.line(f"llvm.store {self.b.const(0, bits)}, {slot} : i{bits}, {POINTER}")
+        self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
+        self.b.line(f"llvm.store {self.b.const(0, bits)}, {slot} : i{bits}, {POINTER}")
         self._slots[register.name] = (slot, bits)
 
     def declare_carry(self) -> None:
@@ -165,8 +154,6 @@ class Frame:
     def slot(self, name: str) -> tuple[str, str, int]:
         """A register's slot, and the type and bytes of what it holds."""
         slot, bits = self._slots[name]
-        if name in self.pointer_registers:
-            return slot, POINTER, 8
         return slot, int_type(bits), max(bits // 8, 1)
 
     def width(self, name: str) -> int:
@@ -174,15 +161,14 @@ class Frame:
         return self._slots[name][1]
 
     def read(self, name: str) -> tuple[str, int]:
-        """What a register holds, and its bits; a pointer if it is kept as one."""
+        """What a register holds, and its bits."""
         slot, bits = self._slots[name]
         if name in self._held:
             return self._held[name], bits
-        type_name = POINTER if name in self.pointer_registers else int_type(bits)
-        return self.b.value(f"llvm.load {slot} : {POINTER} -> {type_name}"), bits
+        return self.b.value(f"llvm.load {slot} : {POINTER} -> {int_type(bits)}"), bits
 
     def write(self, name: str, value: str) -> None:
-        """Write a register, with a value of its width or a pointer."""
+        """Write a register, with a value of its width."""
         if name in self.local:
             self._held[name] = value
             return
@@ -254,8 +240,6 @@ class Frame:
         b = self.b
         if isinstance(operand, Register):
             value, width = self.read(operand.name)
-            if operand.name in self.pointer_registers:
-                value = b.cast("ptrtoint", value, POINTER, "i64")
             if operand.negated:
                 value = b.binary("xor", value, b.const(1, width), int_type(width))
             return b.resize(value, width, bits)
@@ -290,8 +274,6 @@ class Frame:
     def pointer(self, operand: Operand) -> str:
         """An operand's value as a pointer."""
         b = self.b
-        if isinstance(operand, Register) and operand.name in self.pointer_registers:
-            return self.read(operand.name)[0]
         if isinstance(operand, Symbol):
             if operand.name in self.variables:
                 return b.offset(self.variables[operand.name], operand.offset)
@@ -337,22 +319,6 @@ class Frame:
 
     # ---- writing
 
-    def holds_pointer(self, operand: Operand) -> bool:
-        """Whether an operand is a register kept as a pointer."""
-        return isinstance(operand, Register) and operand.name in self.pointer_registers
-
-    def is_pointer(self, operand: Operand) -> bool:
-        """Whether an operand is known to be a pointer."""
-        if isinstance(operand, Symbol):
-            return operand.name not in self.memory.shared.offsets
-        return self.holds_pointer(operand)
-
-    def set_pointer(self, operand: Operand, value: str) -> None:
-        """Write a pointer to a register kept as one."""
-        if not isinstance(operand, Register):
-            raise self._malformed(f"`{shown(operand)}` is no register to write")
-        self.write(operand.name, value)
-
     def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
         """Write an integer; a wider register gets it extended by its sign or with zeros."""
         if isinstance(operand, Symbol) and operand.name == "_":
@@ -361,8 +327,6 @@ class Frame:
             raise self._malformed(f"`{shown(operand)}` is no register to write")
         width = self.width(operand.name)
         value = self.b.resize(value, bits, width, signed=signed)
-        if operand.name in self.pointer_registers:
-            value = self.b.cast("inttoptr", value, "i64", POINTER)
         self.write(operand.name, value)
 
     def set_float(self, operand: Operand, value: str, type_name: str) -> None:

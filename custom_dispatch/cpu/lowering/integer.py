@@ -27,13 +27,7 @@ def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
         )
     else:
         value = frame.b.binary(operation, x, y, int_type(bits))
-    if base in ("add", "sub") and not modifiers and frame.holds_pointer(d):
-        if operation == "sub":
-            y = frame.b.binary("sub", frame.b.const(0, 64), y, "i64")
-        pointer, index = (a, y) if frame.is_pointer(a) else (c, x)
-        frame.set_pointer(d, frame.b.offset(frame.pointer(pointer), index))
-    else:
-        frame.set_integer(d, value, bits)
+    frame.set_integer(d, value, bits)
 
 
 def add_with_carry(

@@ -48,8 +48,6 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
                 part = b.binary("shl", part, b.const(index * width, bits), int_type(bits))
             whole = b.binary("or", whole, part, int_type(bits))
         frame.set_integer(d, whole, bits)
-    elif frame.holds_pointer(d):
-        frame.set_pointer(d, frame.pointer(a))
     else:
         frame.set_integer(d, frame.integer(a, bits), bits)
 
@@ -70,11 +68,8 @@ def lower_cvta(frame: Frame, instruction: Instruction) -> None:
         instruction, tuple(modifiers), frozenset({"to", "global", "local", "const"})
     )
     d, a = frame.operands(instruction, 2)
-    if frame.holds_pointer(d):
-        frame.set_pointer(d, frame.pointer(a))
-    else:
-        bits = TYPE_BITS[type_name]
-        frame.set_integer(d, frame.integer(a, bits), bits)
+    bits = TYPE_BITS[type_name]
+    frame.set_integer(d, frame.integer(a, bits), bits)
 
 
 class Access:
@@ -121,9 +116,6 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
         else frame.operands(instruction, 2)
     )
     bits = access.bits
-    if access.space == "param" and frame.holds_pointer(d) and not frame.is_variable(source):
-        frame.set_pointer(d, frame.parameters.pointer(instruction, source))
-        return
     targets = d.elements if isinstance(d, Vector) else (d,)
     is_parameter = access.space == "param" and not frame.is_variable(source)
     base = "" if is_parameter else frame.address(source, access.space)

@@ -54,16 +54,6 @@ class Parameters:
             value = b.binary("lshr", value, b.const(start, width), int_type(width))
         return b.resize(value, width, bits)
 
-    def pointer(self, at: Instruction, operand: Operand) -> str:
-        """A binding's pointer, from an operand of `ld.param` that reads all of it.
-
-        Raises
-        ------
-        PtxError
-            There is no such parameter.
-        """
-        return f"%p{self._place(at, operand)[0]}"
-
     def _place(self, at: Instruction, operand: Operand) -> tuple[int, int]:
         """Which parameter an operand names, and the bit that it begins at."""
         if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from custom_dispatch.cpu.analysis.graph import Block, Graph, opcode_base
-from custom_dispatch.cpu.analysis.guard import find_guard
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter, find_spins
@@ -69,8 +68,6 @@ class ThreadFunction:
         The kernel.
     graph
         Its basic blocks.
-    pointers
-        Its registers that are kept as pointers.
     globals_
         Symbols of the module's variables by PTX name.
     memory
@@ -84,7 +81,6 @@ class ThreadFunction:
         entry: Entry,
         kernel: CpuKernel,
         graph: Graph,
-        pointers: frozenset[str],
         globals_: Mapping[str, str],
         memory: BlockMemory,
         checks: Checks | None = None,
@@ -92,13 +88,10 @@ class ThreadFunction:
         self.entry = entry
         self.kernel = kernel
         self.graph = graph
-        self.pointers = pointers
         self.globals = globals_
         self.used_globals: set[str] = set()
         self.memory = memory
         self.checks = checks
-        self.guard = find_guard(graph)
-        """The bounds check at its start."""
         self.spins = find_spins(graph)
         """The loops in which it may wait. Checked mode counts accesses instead."""
 
@@ -134,35 +127,24 @@ class ThreadFunction:
         )
 
     def frame(self, builder: Builder, ids: Ids) -> Frame:
-        """A frame of this kernel for other functions than the thread's."""
-        frame = Frame(
-            builder, self.entry, self.kernel, ids, self.pointers, self.globals, self.memory
-        )
+        """A frame of this kernel."""
+        frame = Frame(builder, self.entry, self.kernel, ids, self.globals, self.memory)
         frame.checks = self.checks
         return frame
 
-    def text(self, *, guarded: bool) -> list[str]:
-        """The function's lines.
-
-        Parameters
-        ----------
-        guarded
-            Whether it takes one argument more, ``%in_range``: true promises that the branch at the
-            end of the first block is not taken.
-        """
+    def text(self) -> list[str]:
+        """The function's lines."""
         builder = FunctionBuilder(self.kernel.symbol)
         ids = make_ids(("%tid_x", "%tid_y", "%tid_z"))
         frame = self.frame(builder, ids)
         frame.local = local_registers(self.graph, lambda _: False)
         self.declare(frame)
         builder.branch("b0")
-        self.lower_blocks(frame, builder, promise="%in_range" if guarded else "")
+        self.lower_blocks(frame, builder)
         builder.block("exit")
         builder.line("llvm.return")
         self.used_globals |= frame.used_globals
         arguments = signature_text(self.block_arguments + THREAD)
-        if guarded:
-            arguments += ", %in_range: i1"
         return [
             *(line for lines in builder.functions.values() for line in lines),
             f"  llvm.func internal @{self.kernel.symbol}.thread({arguments}) "
@@ -182,15 +164,13 @@ class ThreadFunction:
         for variable in self.entry.variables:
             self._declare(frame, variable)
 
-    def lower_blocks(self, frame: Frame, builder: FunctionBuilder, promise: str = "") -> None:
+    def lower_blocks(self, frame: Frame, builder: FunctionBuilder) -> None:
         """Lower every basic block, as ``^b0`` and so on; a thread's end is ``^exit``.
 
         Parameters
         ----------
         frame, builder
             Its registers, and the frame's builder.
-        promise
-            An i1 that promises, when true, that the first block's branch is not taken.
         """
         counter = None
         if self.checks is None:
@@ -199,7 +179,7 @@ class ThreadFunction:
             frame.b.block(f"b{index}")
             if counter is not None:
                 counter.begin(index)
-            self._block(frame, index, block, "" if index else promise)
+            self._block(frame, index, block)
 
     def _declare(self, frame: Frame, variable: Variable) -> None:
         if variable.space not in ("local", "param"):
@@ -213,7 +193,7 @@ class ThreadFunction:
             )
         frame.declare_variable(variable.name, max(variable.size_bytes, 1), variable.align)
 
-    def _block(self, frame: Frame, index: int, block: Block, promise: str) -> None:
+    def _block(self, frame: Frame, index: int, block: Block) -> None:
         branch = block.branch
         for instruction in block.instructions:
             if instruction is not branch:
@@ -230,9 +210,6 @@ class ThreadFunction:
         condition = frame.predicate(branch.predicate.register)
         if branch.predicate.negated:
             condition = frame.b.binary("xor", condition, frame.b.const(1, 1), "i1")
-        if promise:
-            kept = frame.b.binary("xor", promise, frame.b.const(1, 1), "i1")
-            condition = frame.b.binary("and", condition, kept, "i1")
         frame.b.cond_branch(condition, taken, following)
 
     def _target(self, frame: Frame, index: int, block: Block, branch: Instruction) -> str:

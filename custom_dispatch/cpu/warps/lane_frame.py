@@ -55,8 +55,6 @@ class LaneFrame(Frame):
         The kernel.
     ids
         Its threads, block and grid.
-    pointers
-        Names of the registers kept as pointers.
     globals_
         Symbols of the module's variables by PTX name.
     memory
@@ -77,7 +75,6 @@ class LaneFrame(Frame):
         entry: Entry,
         kernel: CpuKernel,
         ids: Ids,
-        pointers: frozenset[str],
         globals_: Mapping[str, str],
         memory: BlockMemory,
         forms: dict[str, Form],
@@ -86,7 +83,7 @@ class LaneFrame(Frame):
         *,
         final: bool,
     ) -> None:
-        super().__init__(builder, entry, kernel, ids, pointers, globals_, memory)
+        super().__init__(builder, entry, kernel, ids, globals_, memory)
         self.lanes = builder
         self.access = LaneMemory(builder, kernel.symbol)
         self.forms = forms
@@ -168,7 +165,7 @@ class LaneFrame(Frame):
 
     def type_of(self, name: str) -> str:
         """The type of one lane of a register."""
-        return POINTER if name in self.pointer_registers else int_type(self._bits[name])
+        return int_type(self._bits[name])
 
     def stride_type(self, name: str) -> str:
         """The type of what its lanes are apart."""
@@ -200,8 +197,7 @@ class LaneFrame(Frame):
         if form.rank == UNSET:
             if not self.final:
                 raise NotYetError
-            zero = Value("", known=None if scalar == POINTER else 0)
-            return b.name(zero)
+            return b.name(Value("", known=0))
         if not self.final:
             return b.name(stand_in(form, b.fresh()))
         place, stride, valid, shadow = self._places[name]
@@ -236,7 +232,7 @@ class LaneFrame(Frame):
             form.distances,
             scalars[1],
             form.factors,
-            known=None if scalar == POINTER else form.known,
+            known=form.known,
             multiple=max(form.multiple, 1),
             bounds=form.bounds if scalars[0] else None,
         )

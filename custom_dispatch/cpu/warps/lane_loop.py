@@ -116,7 +116,6 @@ class LaneLoop(Waits):
             frame.entry,
             frame.kernel,
             frame.ids,
-            frame.pointer_registers,
             frame.globals,
             frame.memory,
         )

@@ -54,7 +54,6 @@ class WarpPass:
             thread.entry,
             thread.kernel,
             block_ids,
-            thread.pointers,
             thread.globals,
             plan.memory,
             plan.forms,
