@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -432,16 +430,6 @@ def _size_of_none(bench: Bench) -> None:
 def _no_type(bench: Bench) -> None:
     numpy.save(bench.root / "x.npy", numpy.ones(2, ml_dtypes.float8_e4m3fn))
     parse_input(f"@{bench.root / 'x.npy'}")
-
-
-@row("A shell that has no completion here, in `_CUSTOM_DISPATCH_COMPLETE`")
-def _shell(bench: Bench) -> None:
-    environment = {**os.environ, "_CUSTOM_DISPATCH_COMPLETE": "foo_source"}
-    done = subprocess.run(
-        [sys.executable, "-m", "custom_dispatch"], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert "expected: a shell that is known, bash, zsh, fish" in done.stderr
 
 
 # -- models of PyTorch

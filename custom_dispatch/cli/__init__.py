@@ -15,6 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from custom_dispatch import __version__
 from custom_dispatch.cli.bench import bench
@@ -22,7 +23,6 @@ from custom_dispatch.cli.build import build
 from custom_dispatch.cli.check import check
 from custom_dispatch.cli.cmake_dir import cmake_dir
 from custom_dispatch.cli.compile import compile_command
-from custom_dispatch.cli.completion import PROGRAM, VARIABLE, answer, completion
 from custom_dispatch.cli.demo import demo
 from custom_dispatch.cli.doctor import doctor
 from custom_dispatch.cli.emit import emit
@@ -35,6 +35,9 @@ from custom_dispatch.cli.tune import tune
 from custom_dispatch.cli.which import which
 from custom_dispatch.errors import CustomDispatchError
 
+PROGRAM = "custom-dispatch"
+COMPLETE = "_CUSTOM_DISPATCH_COMPLETE"
+"""Set where a shell asks what completes a word, as click's own programs have it."""
 EXIT_INPUT = 2
 """The exit status for wrong usage or input; click uses it too."""
 EXIT_INTERNAL = 1
@@ -49,7 +52,7 @@ _verbose_option = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="custom-dispatch")
+@click.version_option(__version__, prog_name=PROGRAM)
 @_verbose_option
 def group() -> None:
     """Hand-written CUDA kernels inside every model that the IREE compiler compiles.
@@ -73,7 +76,6 @@ _COMMANDS = (
     demo,
     store,
     cmake_dir,
-    completion,
 )
 
 for command in _COMMANDS:
@@ -86,8 +88,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status: errors are sentences on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     verbose = "--verbose" in words
-    if os.environ.get(VARIABLE):
-        return answer(group, os.environ[VARIABLE])
+    if asked := os.environ.get(COMPLETE):
+        return shell_complete(group, {}, PROGRAM, COMPLETE, asked)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show_warning

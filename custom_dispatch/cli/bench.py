@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from custom_dispatch.cli.completion import complete_inputs, complete_kernel_names, complete_kernels
 from custom_dispatch.cli.options import (
     build_options,
     check_outputs,
@@ -36,12 +35,11 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Time a function of a .vmfb, or a kernel.")
-@click.argument("subject", metavar="FILE.vmfb|KERNELS", shell_complete=complete_kernels)
+@click.argument("subject", metavar="FILE.vmfb|KERNELS", type=click.Path())
 @function_option
 @click.option(
     "--kernel",
     "name",
-    shell_complete=complete_kernel_names,
     help="The kernel of KERNELS, likewise.",
 )
 @click.option(
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
     "texts",
     multiple=True,
     metavar="INPUT",
-    shell_complete=complete_inputs,
     help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
 )
 @device_option

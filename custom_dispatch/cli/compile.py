@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.completion import complete_kernels
 from custom_dispatch.cli.options import (
     build_options,
     check_outputs,
@@ -29,14 +28,14 @@ _ONNX = ".onnx"
     "--kernels",
     "-k",
     multiple=True,
-    shell_complete=complete_kernels,
+    type=click.Path(),
     help="A module or file; repeatable.",
 )
 @click.option(
     "--replace",
     "-r",
     multiple=True,
-    shell_complete=complete_kernels,
+    type=click.Path(),
     help="A module or file with patterns, whose kernels are put wherever the model computes what "
     "they do; repeatable.",
 )

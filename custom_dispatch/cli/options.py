@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import click
 
-from custom_dispatch.cli.completion import complete_functions, complete_kernels, complete_targets
 from custom_dispatch.kernel.device_name import read_device
 from custom_dispatch.kernel.target import DEFAULT_TARGETS
 
@@ -23,9 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _LONG_S = 2.0
 """How long a phase takes that a log tells of."""
 
-kernels_argument = click.argument(
-    "kernels", nargs=-1, required=True, shell_complete=complete_kernels
-)
+kernels_argument = click.argument("kernels", nargs=-1, required=True, type=click.Path())
 target_option = click.option(
     "--target",
     "-t",
@@ -34,7 +31,6 @@ target_option = click.option(
     default=DEFAULT_TARGETS,
     show_default=True,
     metavar="TARGET",
-    shell_complete=complete_targets,
     callback=lambda _context, _option, words: _split(words),
     help="cuda:sm_80, cuda:sm_90a, cpu, cpu:host, ...; repeat it or use commas.",
 )
@@ -94,7 +90,6 @@ def build_options(*names: str) -> Callable[[Command], Command]:
 function_option = click.option(
     "--function",
     "-f",
-    shell_complete=complete_functions,
     help="The function; optional if there is only one.",
 )
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from custom_dispatch.cli.completion import complete_inputs
 from custom_dispatch.cli.options import check_outputs, device_option, function_option
 from custom_dispatch.cli.told import json_file, json_option, tell
 
@@ -20,7 +19,6 @@ from custom_dispatch.cli.told import json_file, json_option, tell
     "inputs",
     multiple=True,
     metavar="INPUT",
-    shell_complete=complete_inputs,
     help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; repeat it for each.",
 )
 @device_option

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from custom_dispatch.cli.completion import complete_choices, complete_kernels, complete_targets
 from custom_dispatch.cli.options import (
     build_options,
     check_outputs,
@@ -33,11 +32,10 @@ _MOST_TABLES = 8
 
 
 @click.command(short_help="Measure the kernels of a choice.")
-@click.argument("subject", metavar="KERNELS", shell_complete=complete_kernels)
+@click.argument("subject", metavar="KERNELS", type=click.Path())
 @click.option(
     "--choice",
     "name",
-    shell_complete=complete_choices,
     help="The choice of KERNELS; optional if there is only one.",
 )
 @shape_option(
@@ -71,7 +69,6 @@ _MOST_TABLES = 8
 @click.option(
     "--target",
     "-t",
-    shell_complete=complete_targets,
     help="What --build-only builds for: cuda:sm_90a.",
 )
 @json_option

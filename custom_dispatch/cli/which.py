@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import click
 
-from custom_dispatch.cli.completion import complete_choices, complete_kernels, complete_targets
 from custom_dispatch.cli.options import shape_option
 from custom_dispatch.cli.told import json_option, tell
 
 
 @click.command(short_help="Say which kernel of a choice a call takes, and why.")
-@click.argument("subject", metavar="KERNELS", shell_complete=complete_kernels)
-@click.argument("name", required=False, shell_complete=complete_choices)
+@click.argument("subject", metavar="KERNELS", type=click.Path())
+@click.argument("name", required=False)
 @shape_option("The size of every dim, n=1024; a range for one, n=1024:1048576:x4.")
 @click.option(
     "--target",
     "-t",
-    shell_complete=complete_targets,
     help="Where it runs, cuda:sm_90a; else as a call here does.",
 )
 @json_option
