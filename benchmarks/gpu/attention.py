@@ -43,7 +43,7 @@ from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import copy_bandwidth, launched, with_events
 from cuda_kernels import attention
 from cuda_kernels.attention.choices import choose
-from cuda_kernels.attention.decode import CLUSTERS, CLUSTERS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.decode import SPLITS, SPLITS_OF_TABLES, decode, decode_cache
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, TILES, Prefill, prefill
 from custom_dispatch.kernel.target import Target
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
 PREFILL_FORMS = (Prefill(), *PREFILLS_OF_TABLES)
-DECODE_FORMS = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+DECODE_FORMS = (*SPLITS, *SPLITS_OF_TABLES)
 
 
 def unbound() -> Iterator[cd.Kernel]:
@@ -64,10 +64,10 @@ def unbound() -> Iterator[cd.Kernel]:
             for form in PREFILL_FORMS:
                 for mask in PREFIXES:
                     yield prefill(dtype, dim, mask, form=form)
-            for clusters in DECODE_FORMS:
+            for form in DECODE_FORMS:
                 for mask in PREFIXES:
-                    yield decode(dtype, dim, mask, clusters)
-                yield decode_cache(dtype, dim, clusters)
+                    yield decode(dtype, dim, mask, form)
+                yield decode_cache(dtype, dim, form)
 
 
 def build(directory: Path) -> None:

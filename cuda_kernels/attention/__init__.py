@@ -15,7 +15,7 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
 queries, keys and values first. A kernel is declared when its name is first used.
 """
 
-from cuda_kernels.attention.names import ATTENTION, BY_POSITION, CACHED, FLAT, FLAT_SHARED
+from cuda_kernels.attention.names import ATTENTION, BY_POSITION, CACHED, FLAT
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
 
 __getattr__, __dir__ = lazily(
@@ -24,7 +24,7 @@ __getattr__, __dir__ = lazily(
         __name__,
         {
             "choices": [*ATTENTION, *BY_POSITION, *CACHED],
-            "flat": [*FLAT, *FLAT_SHARED],
+            "flat": FLAT,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_by_position"),
             "write_cache": each_type("write_cache"),

@@ -3,10 +3,10 @@
 // of keys and values where heads is a multiple of kv_heads. A causal query sees the keys up to its own
 // number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query that sees no key gets zeros.
 //
-// A block computes 64 queries of one head. It goes over the keys tile by tile and keeps, for every
-// query, the maximum of the scores so far, the sum of their exponentials below it, and the sum of the
-// values weighted with these; when a tile raises the maximum, both sums are scaled down to it
-// ("online" softmax). The scores never leave the block.
+// FlashAttention on CUDA cores (SIMT). A block computes 64 queries of one head. It goes over the keys tile by tile and
+// keeps, for every query, the maximum of the scores so far, the sum of their exponentials relative to it, and the sum of
+// the values weighted with these; when a tile raises the maximum, both sums are rescaled ("online" softmax). The scores
+// never leave the block.
 //
 // The tiles lie in shared memory as f32. Of the scores a thread computes 8 queries by Keys / 16 keys,
 // of the result 8 queries by Dim / 16 columns: the 16 threads of half a warp share their queries, so

@@ -1,7 +1,7 @@
 // Attention forward as in attention.cu, for CPUs: the implementation for the target `cpu`. There a warp is one thread whose
 // registers are vectors of 32 numbers, and shared memory is the part of its cache that a block works in; so both products
 // are those of gemm_cpu.cu, with 32 keys at a time:
-//   - Keys are put into shared memory across, [Dim, 32], values as they lie, both as f32, once for all of a block's queries.
+//   - Keys go to shared memory transposed, [Dim, 32], values as they are, both as f32, once for all of a block's queries.
 //   - Each warp has 8 queries. Lanes are keys for the scores, and columns of the result for the sums of values: vectors
 //     of keys or values times numbers that all lanes share.
 //   - In between the "online" softmax, one query after the other: a maximum over the lanes, and exponentials.

@@ -1,18 +1,19 @@
-// Attention of few queries with a long cache of keys and values, for f16 and bf16, in f32: the step of a model that
-// generates. Queries [batch, heads, queries, Dim], keys and values [batch, kv_heads, keys, Dim]; the queries of all
-// heads that share a head of keys and values, at most 16 together, are rows of one tile.
+// Attention of few queries with a long cache of keys and values (flash-decoding), for f16 and bf16, accumulated in f32:
+// a decoding step of a language model. Queries [batch, heads, queries, Dim], keys and values [batch, kv_heads, keys, Dim];
+// the queries of all heads that share a head of keys and values (GQA), at most 16 together, are the rows of one tile.
 //
-// All that takes time here is to read the keys and the values, once each. So the keys of a head are divided between
-// the blocks of a cluster and again between their warps, 16 at a time, and every warp has Stages - 1 times 16 keys and
-// values on their way (cp.async) while it works on others. It needs no other warp until its keys are done: its place
-// in shared memory is its own, and so are its 16 rows of scores, its online softmax and its part of the result, on the
-// tensor cores as in `attention_sm80.cu`.
+// All the time goes into reading the keys and the values, once each. So this is split-KV: the keys of a head are divided
+// among the blocks of a cluster and again among their warps, 16 at a time, and every warp has Stages - 1 times 16 keys and
+// values in flight (cp.async) while it works on others. Warps do not synchronise until their keys are done: each has
+// stages of its own, its 16 rows of scores, its online softmax and its partial result, on the tensor cores as in
+// `attention_sm80.cu`.
 //
-// Then the parts come together: those of the warps in the block's shared memory, and those of a cluster's blocks over
-// the network between multiprocessors, in which every block finishes its part of the result. So there is no second
-// kernel, and nothing goes through memory. Before sm_90 there are no clusters, and one block has all keys of a head.
+// Then the partial results are combined: those of the warps in the block's shared memory, and those of a cluster's blocks
+// through distributed shared memory, where every block finishes its share of the result. So there is no combine kernel,
+// and no partial result goes through global memory. Before sm_90 there are no clusters, and one block has all keys of a
+// head.
 //
-// Memory traffic: 4 Dim bytes a key and head of them; what is added to it is the latency of the first copies and of the
+// Memory traffic: 4 Dim bytes for each key and KV head; on top of that come the latency of the first copies and of the
 // last step.
 
 #include "../include/attention_placement.cuh"
@@ -20,16 +21,16 @@
 
 namespace cuda_kernels {
 
-constexpr int kRows = 16;  // of a tile of tensor cores, and keys of a step
+constexpr int kRows = 16;  // of an MMA tile, and keys of a step
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
-__device__ __forceinline__ void synchronise_blocks() {
+__device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-// What lies at the same place in the shared memory of another block of the cluster.
-__device__ __forceinline__ float of_block(const float* place, int block) {
+// Distributed shared memory: what another block of the cluster has at the same offset.
+__device__ __forceinline__ float load_dsmem(const float* place, int block) {
   float value;
   asm volatile(
       "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %1, %2;\nld.shared::cluster.f32 %0, [remote];\n}"
@@ -40,37 +41,37 @@ __device__ __forceinline__ float of_block(const float* place, int block) {
 }
 #else
 #define CUDA_KERNELS_CLUSTER(SIZE)
-__device__ __forceinline__ void synchronise_blocks() {}
-__device__ __forceinline__ float of_block(const float* place, int) { return *place; }
+__device__ __forceinline__ void cluster_sync() {}
+__device__ __forceinline__ float load_dsmem(const float* place, int) { return *place; }
 #endif
 
-// Where a warp's part is: its weighted sums of values [16, Dim], and for each row the maximum, in powers of two, and
-// the sum of weights.
+// A warp's partial result: weighted sums of values [16, Dim], and for each row the maximum, as a power of two, and the sum
+// of weights (the log-sum-exp in two parts).
 template <int Dim>
-struct Part {
+struct PartialResult {
   float sums[kRows * Dim];
   float maxima[kRows], weights[kRows];
 };
 
-// One element of `count` parts put together: its sum and the sum of its weights. `read(number, place)` reads what is
-// at `place` of part 0 from part `number`.
+// Combines one element of `Count` partial results: its sum and the sum of its weights. `read(number, place)` reads from
+// partial result `number` what is at `place` in partial result 0.
 template <int Count, int Dim, class Read>
 __device__ __forceinline__ void combine(
-    const Part<Dim>& part, int element, Read read, float& maximum, float& sum, float& weight) {
+    const PartialResult<Dim>& partial, int element, Read read, float& maximum, float& sum, float& weight) {
   const int row = element / Dim;
   float maxima[Count];
   maximum = -INFINITY;
 #pragma unroll
   for (int i = 0; i < Count; ++i) {
-    maxima[i] = read(i, part.maxima + row);
+    maxima[i] = read(i, partial.maxima + row);
     maximum = fmaxf(maximum, maxima[i]);
   }
   sum = weight = 0.0f;
 #pragma unroll
   for (int i = 0; i < Count; ++i) {
     const float share = power_of_two(maxima[i] - (maximum == -INFINITY ? 0.0f : maximum));
-    weight += share * read(i, part.weights + row);
-    sum += share * read(i, part.sums + element);
+    weight += share * read(i, partial.weights + row);
+    sum += share * read(i, partial.sums + element);
   }
 }
 
@@ -85,7 +86,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
                                        int queries,
                                        int cache) {
   constexpr int kTile = kRows * Dim * 2;  // bytes of 16 keys
-  static_assert(sizeof(Part<Dim>) <= Stages * 2 * kTile, "a warp's part lies where its keys were");
+  static_assert(sizeof(PartialResult<Dim>) <= Stages * 2 * kTile, "a warp's partial result reuses its stages");
   extern __shared__ __align__(128) char shared[];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, split = blockIdx.x;
   const int kv_head = blockIdx.y, batch = blockIdx.z;
@@ -93,7 +94,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   const bool packs = aligned(q, k, v);
   const long long first_row = (static_cast<long long>(batch) * heads + kv_head * group) * queries;
   q += first_row * Dim;
-  // Where an element of this block's rows, which are the queries of one head after another, belongs.
+  // The offset of an element of this block's rows, which are the queries of one head after another.
   const Placement<Dim, ByPosition> place{heads, queries};
   out += place.of(batch, kv_head * group, 0);
   auto at = [&](int element) {
@@ -110,7 +111,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   const unsigned key_tile = shared_address(own), value_tile = key_tile + kTile;
   static_assert(Warps >= 4, "to copy the queries");
   if (warp < 4) copy_tile<kRows, Dim, 128>(query_tile, q, 0, rows, threadIdx.x, packs);
-  end_group();
+  cp_async_commit();
 
   const int seen = scoring.seen(queries - 1);  // by the last query, which sees the most
   const int steps = (seen + kRows - 1) / kRows, steps_of_block = (steps + Splits - 1) / Splits;
@@ -121,22 +122,22 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
       copy_tile<kRows, Dim, 32>(key_tile + stage * 2 * kTile, k, which * kRows, seen, lane, packs);
       copy_tile<kRows, Dim, 32>(value_tile + stage * 2 * kTile, v, which * kRows, seen, lane, packs);
     }
-    end_group();
+    cp_async_commit();
   };
 #pragma unroll
   for (int stage = 0; stage < Stages - 1; ++stage) load(step + stage * Warps, stage);
 
-  wait_for_groups<Stages - 1>();
+  cp_async_wait<Stages - 1>();
   __syncthreads();
   unsigned query[Dim / 16][4];
 #pragma unroll
   for (int d = 0; d < Dim; d += 16)
-    load_matrices(query[d / 16],
+    ldmatrix(query[d / 16],
                   (query_tile + tile_offset<kRows>(lane % 16, lane / 16) ^ d % 64 * 2) + d / 64 * kRows * 128);
 
   const unsigned key_rows = tile_offset<kRows>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
   const unsigned value_rows = tile_offset<kRows>(lane % 16, lane / 16);
-  const int numbers[2] = {lane / 4 % queries, (lane / 4 + 8) % queries};  // of the queries of this thread's rows
+  const int numbers[2] = {lane / 4 % queries, (lane / 4 + 8) % queries};  // of the queries in this thread's rows
   const int seen_by_all = scoring.seen(0);
   const float factor = scoring.factor();
   Softmax softmax;
@@ -146,8 +147,8 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
 
   int stage = 0;
   for (; step < last; step += Warps) {
-    wait_for_groups<Stages - 2>();
-    __syncwarp();  // the copies of all lanes are there, and what was before at the next place was used
+    cp_async_wait<Stages - 2>();
+    __syncwarp();  // the copies of all lanes have arrived, and the next stage is no longer read
     load(step + (Stages - 1) * Warps, stage == 0 ? Stages - 1 : stage - 1);
     const unsigned keys_here = key_tile + stage * 2 * kTile + key_rows;
     const unsigned values_here = value_tile + stage * 2 * kTile + value_rows;
@@ -156,13 +157,13 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
 #pragma unroll
     for (int d = 0; d < Dim; d += 16) {
       unsigned key[4];
-      load_matrices(key, (keys_here ^ d % 64 * 2) + d / 64 * kRows * 128);
-      multiply_block<T>(scores, query[d / 16], key[0], key[1]);
-      multiply_block<T>(scores + 4, query[d / 16], key[2], key[3]);
+      ldmatrix(key, (keys_here ^ d % 64 * 2) + d / 64 * kRows * 128);
+      mma_block<T>(scores, query[d / 16], key[0], key[1]);
+      mma_block<T>(scores + 4, query[d / 16], key[2], key[3]);
     }
     scoring.apply(scores, numbers, queries, step * kRows + lane % 4 * 2, (step + 1) * kRows > seen_by_all);
     float rescale[2];
-    if (softmax.weigh(scores, factor, rescale)) {
+    if (softmax.online_softmax(scores, factor, rescale)) {
 #pragma unroll
       for (int i = 0; i < Dim / 2; ++i) result[i] *= rescale[i % 4 / 2];
     }
@@ -171,33 +172,33 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
 #pragma unroll
     for (int d = 0; d < Dim; d += 16) {
       unsigned value[4];
-      load_transposed(value, (values_here ^ d % 64 * 2) + d / 64 * kRows * 128);
-      multiply_block<T>(result + d / 2, weights, value[0], value[1]);
-      multiply_block<T>(result + d / 2 + 4, weights, value[2], value[3]);
+      ldmatrix_transposed(value, (values_here ^ d % 64 * 2) + d / 64 * kRows * 128);
+      mma_block<T>(result + d / 2, weights, value[0], value[1]);
+      mma_block<T>(result + d / 2 + 4, weights, value[2], value[3]);
     }
     stage = stage == Stages - 1 ? 0 : stage + 1;
   }
-  wait_for_groups<0>();
+  cp_async_wait<0>();
   __syncwarp();
 
-  Part<Dim>& part = *reinterpret_cast<Part<Dim>*>(own);
+  PartialResult<Dim>& partial = *reinterpret_cast<PartialResult<Dim>*>(own);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = lane / 4 + 8 * half;
     const float weight = softmax.total(half);
     if (lane % 4 == 0) {
-      part.maxima[row] = softmax.maxima[half] * factor;
-      part.weights[row] = weight;
+      partial.maxima[row] = softmax.maxima[half] * factor;
+      partial.weights[row] = weight;
     }
 #pragma unroll
     for (int i = 2 * half; i < Dim / 2; i += 4) {
-      part.sums[row * Dim + i / 4 * 8 + lane % 4 * 2] = result[i];
-      part.sums[row * Dim + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
+      partial.sums[row * Dim + i / 4 * 8 + lane % 4 * 2] = result[i];
+      partial.sums[row * Dim + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
     }
   }
   __syncthreads();
 
-  Part<Dim>& first = *reinterpret_cast<Part<Dim>*>(shared + kTile);
+  PartialResult<Dim>& first = *reinterpret_cast<PartialResult<Dim>*>(shared + kTile);
   __shared__ float maxima[kRows], totals[kRows];  // of the block
   float maximum, sum, weight;
   auto of_warp = [](int number, const float* place) {
@@ -211,7 +212,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   } else {
     for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
       combine<Warps>(first, element, of_warp, maximum, sum, weight);
-      first.sums[element] = sum;  // nobody else reads this element
+      first.sums[element] = sum;  // no other thread reads this element
       if (element % Dim == 0) {
         maxima[element / Dim] = maximum;
         totals[element / Dim] = weight;
@@ -222,13 +223,13 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
       first.maxima[threadIdx.x] = maxima[threadIdx.x];
       first.weights[threadIdx.x] = totals[threadIdx.x];
     }
-    synchronise_blocks();
-    auto of_split = [](int number, const float* place) { return of_block(place, number); };
+    cluster_sync();
+    auto of_split = [](int number, const float* place) { return load_dsmem(place, number); };
     for (int element = split * 32 * Warps + threadIdx.x; element < rows * Dim; element += Splits * 32 * Warps) {
       combine<Splits>(first, element, of_split, maximum, sum, weight);
       out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
     }
-    synchronise_blocks();  // nobody leaves while others read its shared memory
+    cluster_sync();  // a block must not exit while others read its shared memory
   }
 }
 
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
   decode<T, Dim, Warps, Stages, Splits, ByPosition>(q, k, v, out, scoring, heads, kv_heads, queries, keys);
 }
 
-// With a cache that is filled for `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
+// With a KV cache that has `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
 // before `length - queries + 1 + i`.
 template <class T, int Dim, int Warps, int Stages, int Splits>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)

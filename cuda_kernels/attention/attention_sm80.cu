@@ -6,22 +6,22 @@
 //
 // The idea (FlashAttention-2). A block has kQueries queries of one head and goes over the keys tile by tile. A warp
 // has 16 * Parts of the queries and does everything for them: scores = queries keys^T on the tensor cores, the online
-// softmax (`../include/attention_tiles.cuh`) on the sums where they lie, in its registers, and result += weights values
-// on the tensor cores again. The weights need not move for that: the registers that hold two neighbouring
-// columns of a product of 16 x 8, rounded to 16 bits, are those that the next product takes as its left side. So of
-// the scores nothing leaves the registers, and warps meet only where a tile in shared memory changes.
+// softmax (`../include/attention_tiles.cuh`) on the accumulators in its registers, and result += weights values on the
+// tensor cores again. The weights need not move for that: two adjacent columns of a 16 x 8 accumulator, rounded to 16
+// bits, are a register of the next product's operand A. So scores never leave the registers, and warps synchronise only
+// where a tile in shared memory changes.
 //
 // Memory traffic: each query is read and each result written once. Every block reads the keys and values of its
 // head; blocks of one head run side by side, so that all but the first find them in the L2 cache. Per tile of
 // 64 keys and 128 queries of Dim 128 that is 32 KB for 4.2 million multiply-adds: 128 a byte.
 //
-// The pipeline, with one tile of keys and one of values in shared memory, copied in the background (cp.async):
+// The pipeline, with one tile of keys and one of values in shared memory, copied asynchronously (cp.async):
 //
 //   copies    keys 0 | values 0          | keys 1            | values 1          | keys 2 ...
 //   warps            | scores 0: q keys  | softmax, values 0 | scores 1          | softmax, values 1 ...
 //
-// Each copy has the time of half a tile's work, and there is room for two blocks on a multiprocessor (64 KB each at
-// Dim 128), which fill each other's waits.
+// Each copy overlaps half a tile's work, and two blocks fit on a multiprocessor (64 KB each at Dim 128), which hide each
+// other's latency.
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
@@ -82,24 +82,24 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const int end = causal ? min(keys, first + kQueries) : keys;
   copy_tile<kQueries, Dim, kThreads>(query_tile, q, first, queries, threadIdx.x, packs);
   if constexpr (kHoldsQueries) {
-    end_group();
-    wait_for_groups<0>();
+    cp_async_commit();
+    cp_async_wait<0>();
     __syncthreads();
 #pragma unroll
     for (int p = 0; p < Parts; ++p)
 #pragma unroll
       for (int d = 0; d < Dim; d += 16)
-        load_matrices(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
+        ldmatrix(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
   }
   copy_tile<Keys, Dim, kThreads>(key_tile, k, 0, keys, threadIdx.x, packs);
-  end_group();
+  cp_async_commit();
 
 #pragma unroll 1
   for (int start = 0; start < end; start += Keys) {
-    wait_for_groups<0>();
+    cp_async_wait<0>();
     __syncthreads();  // the keys are there, and the values before were used
     copy_tile<Keys, Dim, kThreads>(value_tile, v, start, keys, threadIdx.x, packs);
-    end_group();
+    cp_async_commit();
 
 #pragma unroll
     for (int p = 0; p < Parts; ++p)
@@ -114,25 +114,25 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
           for (int i = 0; i < 4; ++i) query[p][i] = held[p][d / 16][i];
         } else {
-          load_matrices(query[p], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
+          ldmatrix(query[p], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
         }
       }
 #pragma unroll
       for (int n = 0; n < Keys; n += 16) {
         unsigned key[4];
-        load_matrices(key, (key_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
+        ldmatrix(key, (key_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
 #pragma unroll
         for (int p = 0; p < Parts; ++p) {
-          multiply_block<T>(scores[p] + n / 2, query[p], key[0], key[1]);
-          multiply_block<T>(scores[p] + n / 2 + 4, query[p], key[2], key[3]);
+          mma_block<T>(scores[p] + n / 2, query[p], key[0], key[1]);
+          mma_block<T>(scores[p] + n / 2 + 4, query[p], key[2], key[3]);
         }
       }
     }
 
-    wait_for_groups<0>();
+    cp_async_wait<0>();
     __syncthreads();  // the values are there, and the keys were used
     if (start + Keys < end) copy_tile<Keys, Dim, kThreads>(key_tile, k, start + Keys, keys, threadIdx.x, packs);
-    end_group();
+    cp_async_commit();
 
 #pragma unroll
     for (int p = 0; p < Parts; ++p) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
       scoring.apply(scores[p], {query, query + 8}, queries, start + lane % 4 * 2,
                     start + Keys > scoring.seen(first + warp_row + p * 16));
       float rescale[2];
-      if (softmax[p].weigh(scores[p], factor, rescale)) {
+      if (softmax[p].online_softmax(scores[p], factor, rescale)) {
 #pragma unroll
         for (int i = 0; i < Dim / 2; ++i) result[p][i] *= rescale[i % 4 / 2];
       }
@@ -153,16 +153,16 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
       for (int d = 0; d < Dim; d += 16) {
         unsigned value[4];
-        load_transposed(value, (value_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
+        ldmatrix_transposed(value, (value_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
 #pragma unroll
         for (int p = 0; p < Parts; ++p) {
-          multiply_block<T>(result[p] + d / 2, weights[p], value[0], value[1]);
-          multiply_block<T>(result[p] + d / 2 + 4, weights[p], value[2], value[3]);
+          mma_block<T>(result[p] + d / 2, weights[p], value[0], value[1]);
+          mma_block<T>(result[p] + d / 2 + 4, weights[p], value[2], value[3]);
         }
       }
     }
   }
-  wait_for_groups<0>();
+  cp_async_wait<0>();
 
 #pragma unroll
   for (int p = 0; p < Parts; ++p) {

@@ -1,25 +1,25 @@
 // Attention forward for Hopper (sm_90a), with the operands and the rules of `attention_sm80.cu`.
 //
-// The idea (FlashAttention-3). A block has 64 queries for each of its consumers, warpgroups that multiply with
-// `wgmma`, and goes over the keys tile by tile. Its first warpgroup, the producer, has the tensor memory accelerator
-// copy tiles, and gives most of its registers to the consumers. A consumer's scores, weights and result lie in its
-// registers: the sums of the first product, rounded, are the left side of the second. Of heads of 128 it holds the
-// queries there, too; heads of 64 have three consumers instead of two, which leaves no room for that.
+// The idea (FlashAttention-3): persistent, warp-specialised, with softmax and GEMMs overlapped. A block has 64 queries for
+// each of its consumer warpgroups and goes over the keys tile by tile. Its first warpgroup is the producer: it issues TMA
+// loads, and deallocates most of its registers for the consumers. A consumer keeps scores, weights and output in
+// registers: the accumulators of Q K^T, rounded, are operand A of the second product (wgmma RS). For heads of 128 it
+// keeps the queries in registers too; heads of 64 have three consumers instead of two, which leaves no room for that.
 //
 // Memory traffic: each query is read and each result written once; keys and values are read once for every kQueries
 // queries, mostly from the L2 cache.
 //
-// The pipeline. Tiles of keys and of values go round in rings of Stages places. Each place has two barriers: "full",
-// on which a copy arrives, and "free", on which the consumers do. A consumer has two products under way:
+// The pipeline. Tiles of keys and of values each have Stages stages. Each stage has two barriers: "full", on which a
+// load arrives, and "empty", on which the consumers release it. A consumer has two products in flight:
 //
-//   tensor cores   queries keys 1 | weights 0, values 0 | queries keys 2 | weights 1, values 1 | ...
-//   threads                       | softmax 1           |                | softmax 2           | ...
+//   tensor cores   Q K^T of tile 1 | P V of tile 0, Q K^T of tile 2 | P V of tile 1, ...
+//   threads                        | softmax of tile 1              | softmax of tile 2, ...
 //
-// so its softmax runs beside its own second product, and all of it beside the products of the other consumers.
+// so its softmax overlaps its own second product, and the products of the other consumers.
 //
-// The blocks stay, one on each multiprocessor: each takes one tile of queries after another, and the next one's first
-// tiles are copied while the consumers finish. Of causal heads the tiles with the most keys come first, and every
-// second round of tiles goes to the blocks in the opposite order, so that all have about as much to do.
+// Blocks are persistent, one on each multiprocessor: a block takes one work tile after another, and the first loads of
+// the next are issued while the consumers finish. Of causal heads the longest tiles come first, and every second round
+// goes to the blocks in reverse order, which balances the load.
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
@@ -29,29 +29,29 @@
 namespace cuda_kernels {
 
 // A tile of queries of one head of one sequence.
-struct Work {
+struct WorkTile {
   int first, head, sequence;
 };
 
-// Which tiles there are, and who takes them when.
+// The static persistent tile scheduler: which work tiles exist, and which block takes which.
 template <int Queries>
-struct Schedule {
+struct TileScheduler {
   int tiles, heads, count;  // tiles of a head; heads of a sequence; tiles of all heads
   bool causal;
 
-  __device__ __forceinline__ Schedule(int queries, int heads_of_one, int sequences, bool is_causal)
+  __device__ __forceinline__ TileScheduler(int queries, int heads_of_one, int sequences, bool is_causal)
       : tiles((queries + Queries - 1) / Queries), heads(heads_of_one), causal(is_causal) {
     count = tiles * heads * sequences;
   }
 
   __device__ __forceinline__ bool has(int round) const { return round * gridDim.x < count; }
 
-  // This block's work of a round, in which the last blocks may have none.
-  __device__ __forceinline__ bool find(int round, Work& work) const {
+  // This block's work tile of a round; in the last round some blocks have none.
+  __device__ __forceinline__ bool find(int round, WorkTile& work) const {
     const bool turned = causal && round % 2 == 1;
     const int place = round * gridDim.x + (turned ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
     if (place >= count) return false;
-    // One head's tiles side by side, which read the same keys; or the longest tiles of all heads first.
+    // The tiles of a head side by side, which read the same keys; or, causal, the longest tiles of all heads first.
     const int all_heads = count / tiles;
     const int tile = causal ? tiles - 1 - place / all_heads : place % tiles;
     const int head = causal ? place % all_heads : place / tiles;
@@ -60,41 +60,41 @@ struct Schedule {
   }
 };
 
-// What lies in shared memory: tiles, of which each part of 64 columns has the 128-byte swizzle, and their barriers.
+// Shared memory: tiles, in boxes of 64 columns with the 128-byte swizzle, and their barriers.
 template <int Dim, int Keys, int Queries, int Stages>
-struct Pipeline {
+struct SharedStorage {
   char queries[Queries * Dim * 2];
   char keys[Stages][Keys * Dim * 2], values[Stages][Keys * Dim * 2];
   TensorMap staging[3];
   const TensorMap* maps[3];  // of queries, keys and values
-  Barrier queries_full, queries_free;
-  Barrier keys_full[Stages], keys_free[Stages], values_full[Stages], values_free[Stages];
+  Barrier queries_full, queries_empty;
+  Barrier keys_full[Stages], keys_empty[Stages], values_full[Stages], values_empty[Stages];
 };
 
-// Copies of tiles by one thread with the tensor memory accelerator. Operands are numbered: queries, keys, values.
+// TMA loads of tiles by one thread. Operands are numbered: queries, keys, values.
 template <int Dim>
-struct MapCopies {
+struct TmaLoads {
   const TensorMap* const* maps;
 
   template <int Rows, int BoxRows>
-  __device__ __forceinline__ void copy(char* tile, Barrier* full, int operand, int first, int head) const {
+  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
     arrive_and_expect(full, Rows * Dim * 2);
 #pragma unroll
     for (int d = 0; d < Dim; d += 64)
 #pragma unroll
       for (int row = 0; row < Rows; row += BoxRows)
-        copy_box(tile + d * (Rows * 2) + row * 128, maps[operand], full, d, first + row, head);
+        tma_load(tile + d * (Rows * 2) + row * 128, maps[operand], full, d, first + row, head);
   }
 };
 
-// The same by all threads of the producer, for operands at addresses that a tensor map does not take.
+// The same by all threads of the producer warpgroup, for operands at addresses that TMA does not take.
 template <class T, int Dim>
-struct ElementCopies {
+struct ElementLoads {
   const T *q, *k, *v;
   int queries, keys;
 
   template <int Rows, int BoxRows>
-  __device__ __forceinline__ void copy(char* tile, Barrier* full, int operand, int first, int head) const {
+  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
     const int rows = operand == 0 ? queries : keys;
     const T* const from = (operand == 0 ? q : operand == 1 ? k : v) + (static_cast<long long>(head) * rows + first) * Dim;
 #pragma unroll 1
@@ -108,39 +108,39 @@ struct ElementCopies {
   }
 };
 
-// The producer's work: the tiles of queries, keys and values in the order in which they are used.
-template <int Dim, int Keys, int Queries, int Stages, class Copies>
-__device__ __forceinline__ void produce(const Schedule<Queries>& schedule,
-                                        Pipeline<Dim, Keys, Queries, Stages>& pipeline,
-                                        const Copies& copies,
+// The producer: loads the tiles of queries, keys and values in the order in which they are used.
+template <int Dim, int Keys, int Queries, int Stages, class Loads>
+__device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
+                                        SharedStorage<Dim, Keys, Queries, Stages>& pipeline,
+                                        const Loads& loads,
                                         int heads,
                                         int kv_heads,
                                         int keys) {
-  Ring<Stages> key_place, value_place;
-  unsigned parity = 0;
-  Work work;
-  for (int round = 0; schedule.has(round); ++round) {
-    if (!schedule.find(round, work)) continue;
-    const int end = schedule.causal ? min(keys, work.first + Queries) : keys;
+  PipelineState<Stages> key_state, value_state;
+  unsigned phase = 0;
+  WorkTile work;
+  for (int round = 0; scheduler.has(round); ++round) {
+    if (!scheduler.find(round, work)) continue;
+    const int end = scheduler.causal ? min(keys, work.first + Queries) : keys;
     if (end <= 0) continue;
     const int head = work.sequence * heads + work.head;
     const int kv_head = work.sequence * kv_heads + work.head * kv_heads / heads;
-    auto copy_keys = [&](int start) {
-      wait(pipeline.keys_free + key_place.stage, key_place.parity ^ 1);
-      copies.template copy<Keys, Keys>(
-          pipeline.keys[key_place.stage], pipeline.keys_full + key_place.stage, 1, start, kv_head);
-      key_place.advance();
+    auto load_keys = [&](int start) {
+      wait(pipeline.keys_empty + key_state.stage, key_state.phase ^ 1);
+      loads.template load<Keys, Keys>(
+          pipeline.keys[key_state.stage], pipeline.keys_full + key_state.stage, 1, start, kv_head);
+      key_state.advance();
     };
-    wait(&pipeline.queries_free, parity ^ 1);
-    parity ^= 1;
-    copies.template copy<Queries, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
-    copy_keys(0);
+    wait(&pipeline.queries_empty, phase ^ 1);
+    phase ^= 1;
+    loads.template load<Queries, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
+    load_keys(0);
     for (int start = 0; start < end; start += Keys) {
-      if (start + Keys < end) copy_keys(start + Keys);
-      wait(pipeline.values_free + value_place.stage, value_place.parity ^ 1);
-      copies.template copy<Keys, Keys>(
-          pipeline.values[value_place.stage], pipeline.values_full + value_place.stage, 2, start, kv_head);
-      value_place.advance();
+      if (start + Keys < end) load_keys(start + Keys);
+      wait(pipeline.values_empty + value_state.stage, value_state.phase ^ 1);
+      loads.template load<Keys, Keys>(
+          pipeline.values[value_state.stage], pipeline.values_full + value_state.stage, 2, start, kv_head);
+      value_state.advance();
     }
   }
 }
@@ -162,36 +162,37 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             bool mask_is_bool) {
   constexpr int kQueries = 64 * Consumers;
   constexpr bool kHoldsQueries = Dim == 128;
-  // 65536 registers are there for all threads.
-  static_assert(Consumers == 2 || Consumers == 3, "to which the numbers of registers belong");
+  // 65536 registers for all threads.
+  static_assert(Consumers == 2 || Consumers == 3, "the register counts are for 2 or 3");
   constexpr int kProducerRegisters = Consumers == 2 ? 40 : 32, kConsumerRegisters = Consumers == 2 ? 232 : 160;
 
   extern __shared__ __align__(1024) char shared[];
-  Pipeline<Dim, Keys, kQueries, Stages>& pipeline = *reinterpret_cast<Pipeline<Dim, Keys, kQueries, Stages>*>(shared);
+  using Storage = SharedStorage<Dim, Keys, kQueries, Stages>;
+  Storage& pipeline = *reinterpret_cast<Storage*>(shared);
 
-  const bool by_maps = aligned(q, k, v);  // else the producer's threads copy, element by element
+  const bool uses_tma = aligned(q, k, v);  // else the producer warpgroup loads element by element
   if (threadIdx.x == 0) {
-    const int copying = by_maps ? 1 : 128, consuming = 4 * Consumers;  // a thread, all; warps
-    initialise(&pipeline.queries_full, copying);
-    initialise(&pipeline.queries_free, consuming);
+    const int producers = uses_tma ? 1 : 128, consumers = 4 * Consumers;  // a thread, all; warps
+    initialise(&pipeline.queries_full, producers);
+    initialise(&pipeline.queries_empty, consumers);
     for (int i = 0; i < Stages; ++i) {
-      initialise(pipeline.keys_full + i, copying);
-      initialise(pipeline.values_full + i, copying);
-      initialise(pipeline.keys_free + i, consuming);
-      initialise(pipeline.values_free + i, consuming);
+      initialise(pipeline.keys_full + i, producers);
+      initialise(pipeline.values_full + i, producers);
+      initialise(pipeline.keys_empty + i, consumers);
+      initialise(pipeline.values_empty + i, consumers);
     }
     publish_barriers();
   }
   __syncthreads();
 
-  const Schedule<kQueries> schedule(queries, heads, batches, causal);
+  const TileScheduler<kQueries> scheduler(queries, heads, batches, causal);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-  Work work;
+  WorkTile work;
   const TensorMap* own_map = nullptr;  // that this warp made
 
   if (warpgroup == 0) {
-    release_registers<kProducerRegisters>();
-    if (by_maps) {
+    deallocate_registers<kProducerRegisters>();
+    if (uses_tma) {
       const int warp = threadIdx.x / 32;
       if (warp < 3) {
         const T* const operand = warp == 0 ? q : warp == 1 ? k : v;
@@ -203,23 +204,23 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       if (threadIdx.x == 0)
         for (int i = 0; i < 3; ++i) acquire_tensor_map(pipeline.maps[i]);
     }
-    if (!by_maps) {
-      produce(schedule, pipeline, ElementCopies<T, Dim>{q, k, v, queries, keys}, heads, kv_heads, keys);
+    if (!uses_tma) {
+      producer(scheduler, pipeline, ElementLoads<T, Dim>{q, k, v, queries, keys}, heads, kv_heads, keys);
     } else if (threadIdx.x == 0) {
-      produce(schedule, pipeline, MapCopies<Dim>{pipeline.maps}, heads, kv_heads, keys);
+      producer(scheduler, pipeline, TmaLoads<Dim>{pipeline.maps}, heads, kv_heads, keys);
     }
   } else {
-    take_registers<kConsumerRegisters>();
+    allocate_registers<kConsumerRegisters>();
     const int consumer = warpgroup - 1, lane = threadIdx.x % 32, warp_row = consumer * 64 + threadIdx.x / 32 % 4 * 16;
     const bool packs = aligned(out);
-    Ring<Stages> key_place, value_place;
-    unsigned parity = 0;
-    auto let_go = [&](Barrier* barrier) {
+    PipelineState<Stages> key_state, value_state;
+    unsigned phase = 0;
+    auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
     };
 
-    for (int round = 0; schedule.has(round); ++round) {
-      if (!schedule.find(round, work)) continue;
+    for (int round = 0; scheduler.has(round); ++round) {
+      if (!scheduler.find(round, work)) continue;
       const int end = causal ? min(keys, work.first + kQueries) : keys;
       const int query = work.first + warp_row + lane / 4;
       const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, work.sequence, scale};
@@ -230,39 +231,39 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
 #pragma unroll
       for (int i = 0; i < Dim / 2; ++i) result[i] = 0.0f;
 
-      auto multiply_keys = [&]() {
-        const unsigned long long tile = tile_along_k(pipeline.keys[key_place.stage]);
-        const unsigned long long own = tile_along_k(pipeline.queries + consumer * 64 * 128);
+      auto gemm_qk = [&]() {
+        const unsigned long long tile = descriptor_k_major(pipeline.keys[key_state.stage]);
+        const unsigned long long own = descriptor_k_major(pipeline.queries + consumer * 64 * 128);
 #pragma unroll
         for (int d = 0; d < Dim; d += 16) {
           const unsigned long long columns = tile + ((d / 64 * (Keys * 128) + d % 64 * 2) >> 4);
           if constexpr (kHoldsQueries) {
-            multiply_registers<T, Keys, 0>(scores, held[d / 16], columns, d > 0);
+            wgmma_from_registers<T, Keys, 0>(scores, held[d / 16], columns, d > 0);
           } else {
-            multiply<T, Keys, 0, 0>(scores, own + ((d / 64 * (kQueries * 128) + d % 64 * 2) >> 4), columns, d > 0);
+            wgmma<T, Keys, 0, 0>(scores, own + ((d / 64 * (kQueries * 128) + d % 64 * 2) >> 4), columns, d > 0);
           }
         }
         warpgroup_commit();
       };
-      auto multiply_values = [&]() {
-        const unsigned long long tile = tile_across_k(pipeline.values[value_place.stage], Keys * 128);
+      auto gemm_pv = [&]() {
+        const unsigned long long tile = descriptor_mn_major(pipeline.values[value_state.stage], Keys * 128);
 #pragma unroll
         for (int n = 0; n < Keys; n += 16)
-          multiply_registers<T, Dim, 1>(result, weights[n / 16], tile + (n * 128 >> 4), 1);
+          wgmma_from_registers<T, Dim, 1>(result, weights[n / 16], tile + (n * 128 >> 4), 1);
         warpgroup_commit();
       };
-      // Makes weights of the scores of the tile at `start`, whose keys are not needed any more.
-      auto weigh = [&](int start) {
-        let_go(pipeline.keys_free + key_place.stage);
-        key_place.advance();
+      // Releases the keys of the tile at `start`, and turns its scores into weights.
+      auto online_softmax = [&](int start) {
+        release(pipeline.keys_empty + key_state.stage);
+        key_state.advance();
         scoring.apply(scores, {query, query + 8}, queries, start + lane % 4 * 2,
                       start + Keys > scoring.seen(work.first + consumer * 64));
-        return softmax.weigh(scores, factor, rescale);
+        return softmax.online_softmax(scores, factor, rescale);
       };
-      // Waits for what the next products take: the keys of the tile after `start`, if there is one, and the values.
-      auto wait_for_tiles = [&](int start, const Ring<Stages>& values) {
-        if (start + Keys < end) wait(pipeline.keys_full + key_place.stage, key_place.parity);
-        wait(pipeline.values_full + values.stage, values.parity);
+      // Waits for the operands of the next products: the keys of the tile after `start`, if any, and the values.
+      auto wait_for_tiles = [&](int start, const PipelineState<Stages>& values) {
+        if (start + Keys < end) wait(pipeline.keys_full + key_state.stage, key_state.phase);
+        wait(pipeline.values_full + values.stage, values.phase);
       };
       auto pack = [&]() {
 #pragma unroll
@@ -270,54 +271,54 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       };
 
       if (end > 0) {
-        wait(&pipeline.queries_full, parity);
-        parity ^= 1;
+        wait(&pipeline.queries_full, phase);
+        phase ^= 1;
         if constexpr (kHoldsQueries) {
           const unsigned rows = shared_address(pipeline.queries) + tile_offset<kQueries>(warp_row + lane % 16, lane / 16);
 #pragma unroll
           for (int d = 0; d < Dim; d += 16)
-            load_matrices(held[d / 16], (rows ^ d % 64 * 2) + d / 64 * kQueries * 128);
-          let_go(&pipeline.queries_free);
+            ldmatrix(held[d / 16], (rows ^ d % 64 * 2) + d / 64 * kQueries * 128);
+          release(&pipeline.queries_empty);
         }
-        wait(pipeline.keys_full + key_place.stage, key_place.parity);
+        wait(pipeline.keys_full + key_state.stage, key_state.phase);
         warpgroup_arrive();
-        multiply_keys();
+        gemm_qk();
         warpgroup_wait<0>();
-        weigh(0);
+        online_softmax(0);
         pack();
-        wait_for_tiles(0, value_place);
+        wait_for_tiles(0, value_state);
         for (int start = Keys; start < end; start += Keys) {
           warpgroup_arrive();
-          multiply_keys();
-          multiply_values();
+          gemm_qk();
+          gemm_pv();
           warpgroup_wait<1>();
-          const bool grows = weigh(start);
-          Ring<Stages> next = value_place;
+          const bool grows = online_softmax(start);
+          PipelineState<Stages> next = value_state;
           next.advance();
-          // Here, and not later, also because the compiler would else wait for the second product before the softmax.
+          // Here, and not later, since otherwise the compiler waits for the second product before the softmax.
           wait_for_tiles(start, next);
           warpgroup_wait<0>();
-          let_go(pipeline.values_free + value_place.stage);
-          value_place = next;
+          release(pipeline.values_empty + value_state.stage);
+          value_state = next;
           if (grows) {
 #pragma unroll
             for (int i = 0; i < Dim / 2; ++i) result[i] *= rescale[i % 4 / 2];
           }
           pack();
         }
-        if constexpr (!kHoldsQueries) let_go(&pipeline.queries_free);
+        if constexpr (!kHoldsQueries) release(&pipeline.queries_empty);
         warpgroup_arrive();
-        multiply_values();
+        gemm_pv();
         warpgroup_wait<0>();
-        let_go(pipeline.values_free + value_place.stage);
-        value_place.advance();
+        release(pipeline.values_empty + value_state.stage);
+        value_state.advance();
       }
       const Placement<Dim, ByPosition> place{heads, queries};
       T* const own = out + place.of(work.sequence, work.head, 0);
       store_result(own, result, softmax, query, queries, place.step(), lane, packs);
     }
   }
-  __syncthreads();  // the consumers are done, and so are all copies
+  __syncthreads();  // the consumers are done, and so are all loads
   if (own_map != nullptr && threadIdx.x % 32 == 0) give_back(own_map);
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 import custom_dispatch as cd
-from cuda_kernels.attention.decode import CLUSTERS, CLUSTERS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.decode import SPLITS, SPLITS_OF_TABLES, decode, decode_cache
 from cuda_kernels.attention.names import (
     ATTENTION,
     BY_POSITION,
@@ -31,7 +31,7 @@ def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = Fals
 
     Which is taken was measured on an H200 for bf16 without a mask; the others take the same.
     """
-    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    forms = (*SPLITS, *SPLITS_OF_TABLES)
     decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in forms]
     others = [
         prefill(dtype, dim, mask, by_position=by_position, form=form)
@@ -47,8 +47,8 @@ def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = Fals
 
 
 def choose_cached(dtype: str, dim: int) -> cd.Choice:
-    """The same with a cache that is partly filled, and few queries."""
-    decoding = [decode_cache(dtype, dim, form) for form in (*CLUSTERS, *CLUSTERS_OF_TABLES)]
+    """The same with a partly filled KV cache, and few queries."""
+    decoding = [decode_cache(dtype, dim, form) for form in (*SPLITS, *SPLITS_OF_TABLES)]
     return cd.Choice(
         f"cached_attention_{dtype}_{dim}",
         decoding,
@@ -59,7 +59,7 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
 
 def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
     """The rules of the kernels for few queries, by their names."""
-    forms = (*CLUSTERS, *CLUSTERS_OF_TABLES)
+    forms = (*SPLITS, *SPLITS_OF_TABLES)
     pairs = zip(kernels, forms, strict=True)
     return {kernel.name: form.rule for kernel, form in pairs if form.rule}
 

@@ -35,13 +35,13 @@ DECODED_ROWS = 16
 
 
 @dataclass(frozen=True)
-class Split:
-    """How `attention_decode.cu` divides the keys of a head."""
+class SplitKV:
+    """How `attention_decode.cu` splits the keys of a head: the numbers of its template."""
 
     warps: int
     stages: int
-    blocks: int = 1
-    """Of a cluster, which share a head."""
+    cluster: int = 1
+    """Blocks that split a head."""
 
     def shared_bytes(self, dim: int) -> int:
         """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
@@ -49,46 +49,46 @@ class Split:
 
     def entry(self, name: str, dtype: str, dim: int, by_position: bool = False) -> str:
         """The instance of a template."""
-        numbers = f"{dim}, {self.warps}, {self.stages}, {self.blocks}{placed(by_position)}"
+        numbers = f"{dim}, {self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
         return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
 
 
-SPLIT = Split(4, 2)
-"""Where there are no clusters, and any GPU has room for it."""
+WITHOUT_CLUSTERS = SplitKV(4, 2)
+"""On GPUs without clusters; it fits into the shared memory of all of them."""
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """How a kernel for few queries divides keys on a GPU with clusters, and which sizes it is for.
+class Decode:
+    """One kernel for few queries: how it splits keys, and the sizes that it is for.
 
-    As many bytes are on their way for every size of heads.
+    The bytes in flight are the same for every size of heads.
     """
 
-    blocks: int
-    """That share a head of keys. More blocks than multiprocessors gain nothing."""
+    cluster: int
+    """Blocks that split a head of keys. More blocks than multiprocessors gain nothing."""
     least_heads: int = 0
-    """Of keys, of all sequences together, where no table says which sizes it is for."""
+    """KV heads of all sequences together, from which on it is used where no table says."""
     warps: int = 8
     depth: int = 3
-    """Stages of heads of 128; smaller heads have more."""
-    without: Split = SPLIT
-    """The same for heads of 64 on a GPU without clusters; for those of 128 none other has room in
-    99 KiB, all that a block of sm_86 and sm_89 can have."""
+    """Stages for heads of 128; smaller heads have more."""
+    without: SplitKV = WITHOUT_CLUSTERS
+    """The same for heads of 64 on a GPU without clusters; for heads of 128 no other fits into the
+    99 KiB that a block of sm_86 and sm_89 can have."""
 
     def name(self, dim: int) -> str:
         """What it adds to the name of the choice, for a size of heads."""
         form, without = self.split(dim), self.split_without(dim)
         return (
-            f"w{form.warps}_s{form.stages}_c{form.blocks}_sm80_w{without.warps}_s{without.stages}"
+            f"w{form.warps}_s{form.stages}_c{form.cluster}_sm80_w{without.warps}_s{without.stages}"
         )
 
-    def split(self, dim: int) -> Split:
-        """How keys are divided."""
-        return Split(self.warps, self.depth * 128 // dim, self.blocks)
+    def split(self, dim: int) -> SplitKV:
+        """How it splits keys."""
+        return SplitKV(self.warps, self.depth * 128 // dim, self.cluster)
 
-    def split_without(self, dim: int) -> Split:
+    def split_without(self, dim: int) -> SplitKV:
         """The same on a GPU without clusters."""
-        return self.without if dim == 64 else SPLIT
+        return self.without if dim == 64 else WITHOUT_CLUSTERS
 
     @property
     def rule(self) -> list[Condition]:
@@ -96,26 +96,26 @@ class Clusters:
         return [batch * kv_heads >= self.least_heads] if self.least_heads else []
 
 
-CLUSTERS = (Clusters(1, 96), Clusters(2, 24), Clusters(8))
-CLUSTERS_OF_TABLES = (
-    Clusters(4, warps=4, without=Split(4, 3)),
-    Clusters(1, depth=2, without=Split(8, 2)),
-    Clusters(8, warps=4, without=Split(4, 4)),
-    Clusters(2, warps=4),
+SPLITS = (Decode(1, 96), Decode(2, 24), Decode(8))
+SPLITS_OF_TABLES = (
+    Decode(4, warps=4, without=SplitKV(4, 3)),
+    Decode(1, depth=2, without=SplitKV(8, 2)),
+    Decode(8, warps=4, without=SplitKV(4, 4)),
+    Decode(2, warps=4),
 )
 """More of them; `custom-dispatch tune` says which is for which sizes."""
 
 
 def _on_clusters(
-    name: str, dtype: str, dim: int, clusters: Clusters, by_position: bool = False
+    name: str, dtype: str, dim: int, form: Decode, by_position: bool = False
 ) -> dict[str, cd.Implementation]:
-    split = clusters.split(dim)
+    split = form.split(dim)
     found = cd.Implementation(
         entry=split.entry(name, dtype, dim, by_position),
         block=32 * split.warps,
-        grid=(split.blocks, kv_heads, batch),
+        grid=(split.cluster, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(dim),
-        cluster=split.blocks,
+        cluster=split.cluster,
     )
     return {"cuda:sm_90": found, "cuda:sm_90a": found}
 
@@ -125,13 +125,13 @@ def _few_rows() -> list[Condition]:
 
 
 def decode(
-    dtype: str, dim: int, mask: str, clusters: Clusters, *, by_position: bool = False
+    dtype: str, dim: int, mask: str, form: Decode, *, by_position: bool = False
 ) -> cd.Kernel:
     """The kernel for few queries and many keys."""
-    on_clusters = _on_clusters("attention_decode", dtype, dim, clusters, by_position)
-    split = clusters.split_without(dim)
+    on_clusters = _on_clusters("attention_decode", dtype, dim, form, by_position)
+    split = form.split_without(dim)
     return cd.Kernel(
-        kernel_name("decode_", dtype, dim, mask, by_position, clusters.name(dim)),
+        kernel_name("decode_", dtype, dim, mask, by_position, form.name(dim)),
         source="attention_decode.cu",
         entry=split.entry("attention_decode", dtype, dim, by_position),
         operands=operands(dtype, dim, mask, by_position),
@@ -145,14 +145,14 @@ def decode(
     )
 
 
-def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
-    """The same with a cache that is filled as far as `lengths` says, for each sequence.
+def decode_cache(dtype: str, dim: int, form: Decode) -> cd.Kernel:
+    """The same with a KV cache that has `lengths` keys, for each sequence.
 
-    The queries are the last of the keys: each sees those up to its own.
+    The queries are the last of the keys: each sees the keys up to its own.
     """
-    split = clusters.split_without(dim)
+    split = form.split_without(dim)
     return cd.Kernel(
-        f"decode_cache_{dtype}_{dim}_{clusters.name(dim)}",
+        f"decode_cache_{dtype}_{dim}_{form.name(dim)}",
         source="attention_decode.cu",
         entry=split.entry("cached_attention", dtype, dim),
         operands=[
@@ -173,6 +173,6 @@ def decode_cache(dtype: str, dim: int, clusters: Clusters) -> cd.Kernel:
         requires=_few_rows(),
         reference=attend_cache,
         flops=flops(dim),
-        implementations=_on_clusters("cached_attention", dtype, dim, clusters)
+        implementations=_on_clusters("cached_attention", dtype, dim, form)
         | {"cpu": cached_on_cpu(dtype, dim)},
     )

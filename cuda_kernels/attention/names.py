@@ -22,12 +22,12 @@ BY_POSITION = {
     f"attention_by_position_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES
 }
 CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
-FLAT = {f"flat_{name}": form for name, form in ATTENTION.items()}
-FLAT_SHARED = {
-    f"flat_{mask}_masked_attention_{dtype}_{dim}": (dtype, dim, mask)
-    for mask, dtype, dim in product(("shared", "key"), TYPES, HEADS)
+FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
+"""The same with heads in the batch; the last two have one mask for all heads of a sentence."""
+FLAT = {
+    f"flat_{FLAT_PREFIXES[mask]}attention_{dtype}_{dim}": (dtype, dim, mask)
+    for mask, dtype, dim in product(FLAT_PREFIXES, TYPES, HEADS)
 }
-"""As `ATTENTION`, where all heads of a sentence have one mask."""
 
 
 def kernel_name(

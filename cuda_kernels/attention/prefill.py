@@ -32,7 +32,7 @@ from custom_dispatch.kernel.expr import Expr
 
 @dataclass(frozen=True)
 class Tiles:
-    """How `attention_sm80.cu` divides its work: the numbers of its template."""
+    """The tile of `attention_sm80.cu`: the numbers of its template."""
 
     keys: int
     """Keys of a tile."""
@@ -40,7 +40,7 @@ class Tiles:
     parts: int
     """Queries of a warp, in 16."""
     resident: int
-    """Blocks of a multiprocessor that registers are to suffice for."""
+    """Blocks that a multiprocessor must be able to hold, which limits registers."""
 
     @property
     def queries(self) -> int:
@@ -58,11 +58,11 @@ TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
 
 @dataclass(frozen=True)
 class WarpgroupTiles:
-    """The same of `attention_sm90a.cu`."""
+    """The tile of `attention_sm90a.cu`."""
 
     keys: int
     consumers: int
-    """Warpgroups, each with 64 queries, beside the one that copies."""
+    """Consumer warpgroups, each with 64 queries; one more is the producer."""
     stages: int
 
     @property
@@ -71,7 +71,7 @@ class WarpgroupTiles:
         return 64 * self.consumers
 
     def shared_bytes(self, dim: int) -> int:
-        """`Pipeline`: tiles, tensor maps, pointers to them and barriers, in whole 128 bytes."""
+        """`SharedStorage`: tiles, tensor maps, pointers to them, barriers; a multiple of 128."""
         tiles = 2 * dim * (self.queries + 2 * self.stages * self.keys)
         return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
 
@@ -81,7 +81,7 @@ WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)
 
 @dataclass(frozen=True)
 class Prefill:
-    """Tiles of the kernel for many queries, by the size of a head; the usual ones if left out."""
+    """One kernel for many queries: its tiles, by the size of a head; the usual ones if left out."""
 
     tiles: Mapping[int, Tiles] = field(default_factory=lambda: TILES)
     warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
@@ -124,7 +124,7 @@ def prefill(
     form
         Its tiles.
     all_heads
-        Heads of all sequences, each of which has work of its own.
+        Heads of all sequences; each has work tiles of its own.
     """
     tiles, hopper = form.tiles[dim], form.warpgroup_tiles[dim]
     numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"

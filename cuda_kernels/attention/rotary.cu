@@ -3,8 +3,8 @@
 //
 //   y = x * cos + (-b, a) * sin
 //
-// of x as it is, or of x [batch, length, heads, dim], where what belongs to a position stands together, as a projection
-// leaves it (`rotary_by_position`): y has the heads apart all the same, as attention takes them. There
+// of x as it is, or of x [batch, length, heads, dim], position by position, as a projection
+// leaves it (`rotary_by_position`): y is [batch, heads, length, dim] in both cases, as attention takes it. There
 // cos and sin are tables [tables, length, dim] of as many positions as x has, one table for each
 // sequence of the batch or one for all.
 //

@@ -57,24 +57,24 @@ def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list
 
 
 def placed(by_position: bool) -> str:
-    """The template argument that says where results go, if that is not the usual place."""
+    """The template argument that says where results go, where it is not the default."""
     return ", true" if by_position else ""
 
 
 def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
-    """The grid of a block for so many queries of each head: `QueryTile`."""
+    """The grid with a block for each `of_queries` queries of a head: `QueryTile`."""
     return cd.ceildiv(queries, of_queries) * all_heads
 
 
 def on_cpu(
     dtype: str, dim: int, by_position: bool = False, all_heads: Expr = ALL_HEADS
 ) -> cd.Implementation:
-    """What CPUs run for all of them: `attention_cpu.cu`."""
+    """What CPUs run for all of these kernels: `attention_cpu.cu`."""
     return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>", dim, all_heads)
 
 
 def cached_on_cpu(dtype: str, dim: int) -> cd.Implementation:
-    """The same with a cache that is partly filled."""
+    """The same with a partly filled KV cache."""
     return _on_cpu(f"cached_attention_cpu<{C_TYPES[dtype]}, {dim}>", dim, ALL_HEADS)
 
 
@@ -91,7 +91,7 @@ def _on_cpu(entry: str, dim: int, all_heads: Expr) -> cd.Implementation:
 
 
 def flops(dim: int) -> Any:
-    """Multiplications and additions of both products, without what a causal mask saves."""
+    """Multiplications and additions of both products; a causal mask does not lower them."""
     return 4 * dim * batch * heads * queries * keys
 
 

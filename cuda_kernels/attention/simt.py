@@ -18,14 +18,14 @@ from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 
 THREADS, TILE_QUERIES = 128, 64
-"""As in `attention.cu`: threads of a block, and queries that it computes."""
+"""As in `attention.cu`: threads of a block, and queries of its tile."""
 TILE_KEYS = {32: 64, 64: 64, 128: 64}
-"""Keys of a tile, by the size of a head: two blocks lie in an H100's shared memory, and, but for
-heads of 128, in an A100's."""
+"""Keys of a tile, by the size of a head: two blocks fit into an H100's shared memory, and, except
+for heads of 128, into an A100's."""
 
 
 def shared_bytes(dim: int, tile_keys: int) -> int:
-    """Tiles of queries and of keys, and the weights; rows lie 4 elements further apart."""
+    """Tiles of queries and of keys, and the weights; rows are padded by 4 elements."""
     return 4 * ((TILE_QUERIES + tile_keys) * (dim + 4) + TILE_QUERIES * (tile_keys + 4))
 
 
@@ -42,9 +42,9 @@ def declare(
     Parameters
     ----------
     mask
-        As of `signature.operands`. All forms are one entry of one object.
+        As of `signature.operands`. All masks are one entry of one object.
     all_heads
-        Heads of all sequences, each of which has blocks of its own.
+        Heads of all sequences; each has blocks of its own.
     """
     tile_keys = TILE_KEYS[dim] if tile_keys is None else tile_keys
     return cd.Kernel(

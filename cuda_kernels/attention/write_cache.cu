@@ -1,10 +1,10 @@
-// New keys or values [batch, heads, count, dim] into a cache of them [batch, heads, keys, dim], in place, at the
-// `positions` [count] that all sequences share: cache[b, h, positions[i]] = fresh[b, h, i], for f32, f16 and bf16.
-// Negative positions count from the end, -1 is the last. What is at no position of the cache is dropped. Of positions
-// that are there twice, either value may stay, of each 16 bytes.
+// KV-cache update: writes new keys or values [batch, heads, count, dim] into a cache [batch, heads, keys, dim], in place, at
+// the `positions` [count] that all sequences share: cache[b, h, positions[i]] = fresh[b, h, i], for f32, f16 and bf16.
+// Negative positions count from the end, -1 is the last. Positions outside of the cache are dropped. If a position
+// occurs twice, either value may remain, for each 16 bytes.
 //
 // A thread moves 16 bytes. Memory traffic: one read and one write of each new element; the rest of the cache is not
-// touched, which is what the kernel is for: as a new value, the cache would be copied.
+// touched, which is the point of the kernel: as a new value, the cache would be copied.
 
 #include "../include/pack.cuh"
 

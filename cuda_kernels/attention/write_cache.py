@@ -1,4 +1,4 @@
-"""New keys or values into a cache, in place: the declarations for `write_cache.cu`."""
+"""KV-cache update, in place: the declarations for `write_cache.cu`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Matrix products with what follows them: the declarations for `gemm_*.cu`.
+"""Matrix products with an epilogue: the declarations for `gemm_*.cu`.
 
-Each is a `cd.Choice` for an element type: few rows, few tiles, many tiles. The tables beside this
-file say which kernel of `linear` and `matmul` is for which sizes on an H200. On CPUs all are
+Each is a `cd.Choice` of the kernels in `forms.py`. The tables beside this file say which kernel of
+`linear` and `matmul` is for which sizes on an H200. On CPUs all are
 `gemm_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
 """
 
@@ -130,10 +130,10 @@ def declare(
 
 @cache
 def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
-    """The kernels of one form: for few rows, for many tiles, for fewer, for any sizes.
+    """All kernels of a product: for few rows, for many tiles, for fewer, for any sizes.
 
-    Which is taken was measured on an H200 for `linear` and `matmul` of bf16; what else has 16 bits
-    takes the same.
+    Which one a call gets was measured on an H200 for `linear` and `matmul` of bf16; other products
+    of 16 bits take the same.
     """
     name = name_of(layout, dtype, activation, out or dtype)
     measured = dtype != "f32" and not layout.startswith("batch")

@@ -7,9 +7,9 @@ from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 
 LANES, WARPS, ROWS, STEP = 32, 16, 8, 64
-"""Threads of a warp, and columns of a tile; warps of a block; rows of each; of k, at a time."""
+"""Threads of a warp, and columns of a tile; warps of a block; rows of each; k of a step."""
 FEW_COLUMNS = 4
-"""What a block has of weights if rows are few; of another matrix, as many times a warp's lanes."""
+"""Columns of weights of a block if rows are few; of another matrix, times a warp's lanes."""
 
 
 def on_cpu(
@@ -21,7 +21,7 @@ def on_cpu(
     *,
     skinny: bool,
 ) -> cd.Implementation:
-    """The launch for so many products of so many rows and columns."""
+    """The launch for a batch of products of m x n; skinny ones are for few rows."""
     batch, m, n = sizes
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
     if skinny:

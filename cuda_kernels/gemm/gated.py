@@ -1,7 +1,7 @@
-"""Two products of few rows and SwiGLU in one: the declarations for `gated_few_rows.cu`.
+"""A gated linear unit (SwiGLU) of few rows in one kernel: the declarations for `gated_few_rows.cu`.
 
-y = silu(x gate) * (x up), for weights [n, k], as the feed-forward part of a decoder has it. For up
-to 16 rows, as in a step of decoding; with more, SwiGLU is a small part of the whole.
+y = silu(x gate) * (x up), for weights [n, k], as in the feed-forward block of a decoder. For up to
+16 rows, as in a decoding step; with more, SwiGLU is a small part of the whole.
 """
 
 from __future__ import annotations

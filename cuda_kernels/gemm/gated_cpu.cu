@@ -1,8 +1,8 @@
 // y = silu(A G) * (A U) as in gated_few_rows.cu, for CPUs: the implementation for the target `cpu`, where a warp is one
 // thread whose registers are vectors of 32 numbers.
 //
-// A block has kColumns columns. For each row its lanes take neighbours of k, of both weights where they lie, and their
-// sums are added up at the end.
+// A block has kColumns columns. For each row its lanes take adjacent k of both weights, where they are in memory, and
+// their sums are reduced at the end.
 //
 // Memory traffic: one read of both weights for the first row; for the others they are in the cache.
 

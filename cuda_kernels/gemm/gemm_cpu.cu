@@ -1,14 +1,14 @@
 // C = act(A B + bias + residual) as in gemm_sm80.cu, for CPUs: the implementation for the target `cpu`. Tensor cores are
-// imitated there; what a CPU is good at are neighbouring lanes that multiply and add f32. On it a warp is one
-// thread whose registers are vectors of 32 numbers, and shared memory is the part of its cache that a block works in.
+// emulated there; a CPU is good at adjacent lanes that multiply and add f32. There a warp is one thread whose registers
+// are vectors of 32 numbers, and shared memory is the part of the cache that a block works in.
 //
 // A block computes a tile of C, 8 * Warps rows high and 32 columns wide, along k in steps of TileK:
-//   - What a step needs of A and B is put into shared memory as f32, B as rows of 32 columns whatever its layout: types and
-//     edges are dealt with once, for all rows of the tile. Both are read the way they lie in memory. That of weights,
-//     [n, k], is written across, number by number, which is the dearest part: so tiles are high.
-//   - Each warp then adds up 8 rows: a vector of B for 8 numbers of A that all lanes share.
+//   - A step's tiles of A and B go to shared memory as f32, B as rows of 32 columns whatever its layout: conversion and
+//     bounds are handled once, for all rows of the tile. Both are read contiguously. Weights, [n, k], are transposed on
+//     the way, number by number, which is the most expensive part: so tiles are high.
+//   - Each warp then accumulates 8 rows: a vector of B for 8 numbers of A that all lanes share.
 //
-// For few rows that would be mostly writing B across. So `gemm_few_rows_cpu` reads B once, where it lies, for up to 4
+// For few rows that would be mostly transposing B. So `gemm_few_rows_cpu` reads B once, where it lies, for up to 4
 // rows at a time: of weights, lanes take neighbours of k, and their sums are added up at the end.
 //
 // Memory traffic: A is read by n / 32 blocks, from the cache but for the first, and B by m / (8 * Warps).

@@ -1,22 +1,22 @@
 // C = act(A B + bias + residual) for A [batch, m, k] and B [batch, k, n], or weights [batch, n, k], of f32, on the
 // tensor cores of sm_80 and later. Bias [n] and residual [batch, m, n] may each be absent (null). Any sizes; the fast
-// way has rows of whole 16 bytes at aligned addresses.
+// path has rows of whole 16 bytes at aligned addresses.
 //
-// Tensor cores take f32 as TF32, without its last 13 bits. So each number is taken apart into what they see and the
-// rest, which they see as well but for its own last bits, and a product is three: rest * seen + seen * rest + seen * seen.
-// What is missing, rest * rest and the end of the rest, is below 2^-21 of it. A tensor core also cuts off what
-// it adds, always towards zero, where a f32 addition rounds: over a long k that would be a visible part of the sum.
-// So it only adds up 8 of k, and these sums are added up by ordinary additions. The errors that were measured
-// beside cuBLAS's, which multiplies and adds f32, are in docs/kernels/gemm_sm80.md.
+// 3xTF32. Tensor cores truncate f32 to TF32, without its last 13 bits. So each number is split into what they see and
+// the rest, which they see too except for its own last bits, and a product becomes three: rest * seen + seen * rest +
+// seen * seen. What is missing, rest * rest and the end of the rest, is below 2^-21 of it. A tensor core also truncates
+// when it accumulates, always towards zero, where an f32 addition rounds: over a long k that would be a visible part of
+// the sum. So it only accumulates 8 of k, and ordinary additions do the rest. The errors, measured beside those of
+// cuBLAS, which multiplies and adds f32, are in docs/kernels/gemm_sm80.md.
 //
-// Infinity cannot be taken apart like this: its rest is NaN, and so is every sum that it is in. So a block that finds
-// NaN in its tile computes it again, with more care for each number. Others do not pay for it.
+// Infinity cannot be split like this: its rest is NaN, and so is every sum that contains it. So a block that finds NaN
+// in its tile computes it again with a careful split. Other blocks do not pay for it.
 //
-// All else is as in gemm_sm80.cu, with fragments for 8 of k. ldmatrix moves 16 bytes of a row whatever they are: here
-// 4 of k, of A and of weights.
+// Everything else is as in gemm_sm80.cu, with fragments for 8 of k. ldmatrix moves 16 bytes of a row, whatever they are:
+// here 4 of k, of A and of weights.
 //
 // Memory traffic: A is read by n / TileN blocks and B by m / TileM, C is written once; all but the first of these
-// reads are of the L2 cache, since blocks that run at the same time compute neighbouring tiles.
+// reads hit the L2 cache, since blocks that run at the same time compute adjacent tiles.
 
 #include "../include/activation.cuh"
 #include "../include/mma.cuh"
@@ -24,9 +24,9 @@
 
 namespace cuda_kernels {
 
-// What tensor cores see of a number, and the rest: NaN of infinity, and zero of a number that is seen in full, which is
-// NaN again in a product with infinity. With care it is never less than a part of the number, too small to be seen in
-// a sum, and infinity of infinity.
+// Splits a number into what tensor cores see and the rest: NaN for infinity, and zero for a number that is seen in full,
+// which gives NaN again in a product with infinity. The careful split has a rest that is never zero, but too small to
+// change a sum, and infinity for infinity.
 template <bool IsCareful>
 __device__ __forceinline__ void take_apart(unsigned bits, unsigned& seen, unsigned& rest) {
   seen = bits & 0xffffe000u;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void take_apart(unsigned bits, unsigned& seen, unsign
 // Multiplies the fragments of 8 of k.
 template <bool IsCareful, int Rows, int Columns>
 struct MultiplyF32 {
-  float (&sums)[Rows][Columns][4];
+  float (&accumulators)[Rows][Columns][4];
 
   __device__ __forceinline__ void operator()(const unsigned (&a)[Rows][4], const unsigned (&b)[Columns][2]) const {
     unsigned b_seen[Columns][2], b_rest[Columns][2];
@@ -50,27 +50,27 @@ struct MultiplyF32 {
       for (int e = 0; e < 4; ++e) take_apart<IsCareful>(a[i][e], a_seen[e], a_rest[e]);
       float products[Columns][4] = {};  // the smallest first
 #pragma unroll
-      for (int j = 0; j < Columns; ++j) multiply_add(0.0f, products[j], a_rest, b_seen[j]);
+      for (int j = 0; j < Columns; ++j) mma(0.0f, products[j], a_rest, b_seen[j]);
 #pragma unroll
-      for (int j = 0; j < Columns; ++j) multiply_add(0.0f, products[j], a_seen, b_rest[j]);
+      for (int j = 0; j < Columns; ++j) mma(0.0f, products[j], a_seen, b_rest[j]);
 #pragma unroll
-      for (int j = 0; j < Columns; ++j) multiply_add(0.0f, products[j], a_seen, b_seen[j]);
+      for (int j = 0; j < Columns; ++j) mma(0.0f, products[j], a_seen, b_seen[j]);
 #pragma unroll
       for (int j = 0; j < Columns; ++j)
-        for (int e = 0; e < 4; ++e) sums[i][j][e] += products[j][e];
+        for (int e = 0; e < 4; ++e) accumulators[i][j][e] += products[j][e];
     }
   }
 };
 
 // The sums of a product; whether any thread of the block has NaN among them.
-template <bool IsCareful, class Steps>
-__device__ __forceinline__ bool multiply(Steps steps, float (&sums)[Steps::rows][Steps::columns][4]) {
-  for (auto& row : sums)
+template <bool IsCareful, class Mainloop>
+__device__ __forceinline__ bool multiply(Mainloop mainloop, float (&accumulators)[Mainloop::rows][Mainloop::columns][4]) {
+  for (auto& row : accumulators)
     for (auto& fragment : row)
       for (float& sum : fragment) sum = 0.0f;
-  steps.run(MultiplyF32<IsCareful, Steps::rows, Steps::columns>{sums});
+  mainloop.run(MultiplyF32<IsCareful, Mainloop::rows, Mainloop::columns>{accumulators});
   bool has_nan = false;
-  for (const auto& row : sums)
+  for (const auto& row : accumulators)
     for (const auto& fragment : row)
       for (const float sum : fragment) has_nan |= isnan(sum);
   return __syncthreads_or(has_nan);
@@ -95,14 +95,14 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
              int m,
              int n,
              int k) {
-  using Steps = Pipeline<float, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
+  using Mainloop = MainloopSm80<float, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
   extern __shared__ __align__(128) unsigned char stages[];
-  const typename Steps::Tile tile(m, n);
-  float sums[Steps::rows][Steps::columns][4];
-  if (multiply<false>(Steps(a, b, tile, m, n, k, stages), sums)) {
-    multiply<true>(Steps(a, b, tile, m, n, k, stages), sums);
+  const typename Mainloop::Tile tile(m, n);
+  float accumulators[Mainloop::rows][Mainloop::columns][4];
+  if (multiply<false>(Mainloop(a, b, tile, m, n, k, stages), accumulators)) {
+    multiply<true>(Mainloop(a, b, tile, m, n, k, stages), accumulators);
   }
-  finish<Activation, Steps>(sums, stages, bias, residual, c, tile, m, n);
+  epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
 }
 
 }  // namespace cuda_kernels

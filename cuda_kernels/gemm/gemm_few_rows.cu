@@ -1,15 +1,15 @@
-// C = act(A B + bias + residual) as in gemm_sm80.cu, where B are weights [n, k] and A has few rows, up to 16 * Rows. It is
-// one pass over B then, and all there is to do is to have enough of B under way at any time.
+// C = act(A B + bias + residual) as in gemm_sm80.cu, skinny: B are weights [n, k] and A has few rows, up to 16 * Rows.
+// It is one pass over B then, and all that matters is to keep enough of B in flight.
 //
-// A block computes all rows of 8 * Columns columns of C. Its warps share k, 32 at a time in turn, and add their
-// sums up in shared memory at the end. B goes to fragments of mma.sync (../include/mma.cuh) without being moved
-// between threads: a fragment wants of each thread pairs of k that are 8 apart, 4 bytes here and there, but a sum has no
-// order. Whatever 16 of k a mma.sync takes, it is right if it takes the same of A and of B. So a thread takes 8
-// neighbours of k, which are 16 bytes of a row of weights and of a row of A.
+// A block computes all rows of 8 * Columns columns of C. Its warps interleave k (sliced-K), 32 at a time, and the
+// epilogue reduces their accumulators in shared memory. B goes to fragments of mma.sync (../include/mma.cuh) without
+// moving between threads: a fragment wants pairs of k that are 8 apart from each thread, 4 bytes here and there, but a
+// sum has no order. Whichever 16 of k an mma.sync takes, it is right if it takes the same of A and of B. So a thread
+// takes 8 adjacent k, which are 16 bytes of a row of weights and of a row of A.
 //
-// The pipeline (../include/few_rows.cuh): each thread has a ring of `Depth` stages in shared memory, that nobody else uses. cp.async fills it
-// Depth - 1 steps ahead, with what the thread itself takes out again: no barriers, and nothing in registers that waits.
-// 8 warps with 4 columns and 4 stages have 48 KiB of B on the way.
+// The pipeline (../include/few_rows.cuh): each thread has `Stages` stages in shared memory of its own. cp.async fills
+// them Stages - 1 steps ahead with what the same thread reads again: no barriers, and no registers for data in flight.
+// 8 warps with 4 columns and 4 stages have 48 KiB of B in flight.
 //
 // Memory traffic: one read of B, which is nearly all of it; A is read by each block, from the L2 cache.
 
@@ -18,7 +18,7 @@
 
 namespace cuda_kernels {
 
-template <class In, class Out, class Activation, int Rows, int Columns, int Warps, int Depth>
+template <class In, class Out, class Activation, int Rows, int Columns, int Warps, int Stages>
 __global__ void __launch_bounds__(32 * Warps) gemm_few_rows(const In* __restrict__ a,
                                                             const In* __restrict__ b,
                                                             const In* __restrict__ bias,
@@ -28,22 +28,22 @@ __global__ void __launch_bounds__(32 * Warps) gemm_few_rows(const In* __restrict
                                                             int m,
                                                             int n,
                                                             int k) {
-  using Few = FewRows<Rows, Columns, Warps, Depth>;
-  constexpr int width = Few::kWidth;
+  using Skinny = SkinnyMainloop<Rows, Columns, Warps, Stages>;
+  constexpr int width = Skinny::kWidth;
   const int blocks = (n + width - 1) / width, number = blockIdx.x / blocks;
   const int first_n = blockIdx.x % blocks * width;
   a += static_cast<long long>(number) * m * k;
   b += static_cast<long long>(number) * n * k;
-  const bool packs = aligned(a, b) && k % 8 == 0;
-  const float* const parts = Few::multiply(a, m, k, packs, [&](int column) {
+  const bool vectorised = aligned(a, b) && k % 8 == 0;
+  const float* const parts = Skinny::mainloop(a, m, k, vectorised, [&](int column) {
     const int at = first_n + column;
     return WeightsRow<In>{b + static_cast<long long>(at) * k, at < n};
   });
 
-  for (int unit = threadIdx.x; unit < 16 * Rows * width; unit += Few::kThreads) {
+  for (int unit = threadIdx.x; unit < 16 * Rows * width; unit += Skinny::kThreads) {
     const int of_m = unit / width, of_n = first_n + unit % width;
     if (of_m >= m || of_n >= n) continue;
-    float value = Few::sum_of(parts, of_m, unit % width);
+    float value = Skinny::sum_of(parts, of_m, unit % width);
     const long long at = (static_cast<long long>(number) * m + of_m) * n + of_n;
     if (bias != nullptr) value += static_cast<float>(bias[of_n]);
     if (residual != nullptr) value += static_cast<float>(residual[at]);

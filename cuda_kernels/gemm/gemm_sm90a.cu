@@ -1,47 +1,51 @@
-// C = act(A B + bias + residual) as in gemm_sm80.cu, with what sm_90a has of its own: products of warpgroups
-// (wgmma) and copies by tensor maps (TMA).
+// C = act(A B + bias + residual) as in gemm_sm80.cu, with what sm_90a adds: warpgroup MMA (wgmma) and bulk tensor
+// copies (TMA). Persistent and warp-specialised.
 //
-// A block stays on its multiprocessor and computes tiles of TileM x TileN, one after another. Its warps have roles:
+// A block is persistent: it stays on its multiprocessor and computes output tiles of TileM x TileN, which a static tile
+// scheduler gives it. Its warps have roles:
 //
 //   global memory                      shared memory                              registers
-//    A, B  --- one thread, TMA --->  ring of Stages: 64 of k of a tile
-//              waits for `empty`     | A 128 x 64 | B 64 x TileN |  --- wgmma ---> 2 warpgroups of consumers, each
-//              arrives on `full`        full[i], empty[i]         wait for `full`  64 x TileN sums in f32
-//    C  <----- TMA ----------------  16 rows x 128 bytes, twice a warp  <-- stmatrix -- bias, residual, activation
+//    A, B  --- one thread, TMA --->  Stages of the pipeline: 64 of k of a tile
+//              waits for `empty`     | A 128 x 64 | B 64 x TileN |  --- wgmma ---> 2 consumer warpgroups, each with
+//              arrives on `full`        full[i], empty[i]         wait for `full`  accumulators of 64 x TileN, f32
+//    C  <----- TMA store ----------  16 rows x 128 bytes, twice a warp  <-- stmatrix -- epilogue: bias, residual,
+//                                                                                     activation
 //
-// The producer runs ahead by as many stages as there are, over the ends of tiles, too: while the consumers write a
-// tile, the first steps of the next arrive. Two wgmma groups are under way in each warpgroup; a stage is given back
-// when the group after its own has begun.
+// The producer runs ahead by up to Stages steps of the mainloop, across tiles too: while the consumers are in the
+// epilogue, the first stages of the next tile are filled. Two wgmma groups are in flight in each warpgroup; a stage is
+// released when the group after its own has been issued.
 //
-// The consumers compute a tile together, half of its rows each, or take turns, a tile each: then one writes while the
-// other multiplies. By turns a warpgroup needs registers for a whole tile, of 128 x 192 at the most.
+// Schedules. Cooperative: both consumer warpgroups compute one tile, half of its rows each. Ping-pong: each computes a
+// tile of its own, so one is in its epilogue while the other is in its mainloop. Ping-pong keeps the accumulators of a
+// whole tile in one warpgroup, which limits it to 128 x 192.
 //
-//   together   0  multiply 0, 0 | write | multiply 2, 0 | write      by turns   0  multiply 0 | write |      multiply 2 |
-//              1  multiply 0, 1 | write | multiply 2, 1 | write                 1             | multiply 1 | write |
+//   cooperative   0  mainloop 0, 0 | epilogue | mainloop 2, 0 | ..      ping-pong   0  mainloop 0 | epilogue |   mainloop 2 |
+//                 1  mainloop 0, 1 | epilogue | mainloop 2, 1 | ..                  1             | mainloop 1 | epilogue |
 //
-// Two blocks of a cluster compute tiles one above the other. Each brings its own rows of A and half of the columns
-// of B, which the TMA writes into the shared memory of both: 32 KiB a step in place of 48 from the L2 cache. So
-// `empty` waits for the consumers of both.
+// The two blocks of a cluster compute tiles one above the other. Each loads its own rows of A, and half of the columns
+// of B, which TMA multicasts to both: 32 KiB a step instead of 48 from the L2 cache. So `empty` waits for the consumers
+// of both blocks.
 //
-// Memory traffic: from the L2 cache (TileM + TileN / Blocks) * 64 * 2 bytes for 2 * TileM * TileN * 64 operations, 128
-// of them a byte at 128 x 256; a wgmma of 64 x 256 x 16 takes 128 cycles and reads 10 KiB of shared memory.
+// Memory traffic: (TileM + TileN / Cluster) * 64 * 2 bytes from the L2 cache for 2 * TileM * TileN * 64 operations, 128
+// operations a byte at 128 x 256; a wgmma of 64 x 256 x 16 takes 128 cycles and reads 10 KiB of shared memory.
 //
-// Operands whose rows do not begin at multiples of 16 bytes are loaded by the producers' threads, element by element,
-// into the same places. It is right, and slow.
+// Where rows do not begin at multiples of 16 bytes, TMA cannot load them. The producer warpgroup then loads the same
+// stages element by element, which is correct and slow.
 
 #include "../include/gemm_sm90a.cuh"
 
 namespace cuda_kernels {
 
 constexpr int kConsumers = 2;                         // warpgroups
-constexpr int kGemmThreads = 128 * (1 + kConsumers);  // a warpgroup of producers first
-constexpr int kBand = 8;                              // rows of tiles that are computed side by side
+constexpr int kGemmThreads = 128 * (1 + kConsumers);  // the producer warpgroup first
+constexpr int kSwizzleRows = 8;                       // rows of tiles in a band of the tile scheduler's swizzle
 
-// Of a thread; a block has 3 * 168 at its launch, and who multiplies a whole tile needs more of them.
-template <int Together>
-constexpr int kProducerRegisters = Together == 1 ? 40 : 56;
-template <int Together>
-constexpr int kConsumerRegisters = Together == 1 ? 232 : 224;
+// Registers of a thread, for setmaxnreg. A block has 3 * 168 at launch; a ping-pong consumer, with a whole tile, needs
+// more of them.
+template <int TileWarpgroups>
+constexpr int kProducerRegisters = TileWarpgroups == 1 ? 40 : 56;
+template <int TileWarpgroups>
+constexpr int kConsumerRegisters = TileWarpgroups == 1 ? 232 : 224;
 
 template <class T>
 __device__ __forceinline__ unsigned pack_two(float low, float high) {
@@ -51,39 +55,39 @@ __device__ __forceinline__ unsigned pack_two(float low, float high) {
   return bits;
 }
 
-// 16 rows of C that a warp computes, and its shared memory for them: 128 bytes of each row at a time, in turn in two
-// boxes, so that the copy engine takes one while the other is written. They have the swizzle of the engine, by which the 16
-// bytes `chunk` of a row lie at `place`: so the fragments of 8 rows use every bank once.
-struct Staging {
+// A warp's shared memory for the epilogue, which stores 16 rows of C at a time, 128 bytes of each: two boxes, so that a
+// TMA store reads one while the other is written. They have TMA's 128-byte swizzle, which puts the 16 bytes `chunk` of a
+// row at `place`: the fragments of 8 rows hit every bank once.
+struct EpilogueStaging {
   unsigned char boxes[2][16 * 128];
 
   static __device__ __forceinline__ int place(int row, int chunk) { return row * 128 + (chunk ^ row % 8) * 16; }
 };
 
-// A warp's part of C: its first row and column, and the ends of the matrix, which is the `matrix`-th of the batch.
-struct Part {
+// A warp's tile of C: its first row and column, the matrix of the batch, and that matrix's size.
+struct WarpTile {
   int row, column, matrix, m, n;
 };
 
-// Calls `work` with `Count` neighbours of a box at a time that are this lane's, in the box's first `width` columns and
-// inside of C: where they are in C, and in the box.
+// Calls `work` for each group of `Count` adjacent elements of a box that this lane has, in the first `width` columns of the
+// box and within C: with their offset in C, and in the box.
 template <class Out, int Count, int Unroll, class Work>
-__device__ __forceinline__ void each_of_box(const Part& part, int first, int width, Work&& work) {
+__device__ __forceinline__ void each_of_box(const WarpTile& part, int first, int width, Work&& work) {
   constexpr int pieces = 128 / sizeof(Out) / Count;  // of a row
 #pragma unroll Unroll
   for (int i = threadIdx.x % 32; i < 16 * pieces; i += 32) {
     const int row = i / pieces, at = i % pieces * Count;
     if (part.row + row < part.m && first + at < part.n && at < width) {
       const long long line = static_cast<long long>(part.matrix) * part.m + part.row + row;
-      work(line * part.n + first + at, Staging::place(row, at / kPack<Out>) + at % kPack<Out> * sizeof(Out));
+      work(line * part.n + first + at, EpilogueStaging::place(row, at / kPack<Out>) + at % kPack<Out> * sizeof(Out));
     }
   }
 }
 
-// Adds the residual to the sums of a box.
+// Adds the residual to the accumulators of a box.
 template <class Out>
-__device__ __forceinline__ void add_residual(float* sums, unsigned char* box, const Out* __restrict__ residual,
-                                             const Part& part, int first, int width, bool packs) {
+__device__ __forceinline__ void add_residual(float* accumulators, unsigned char* box, const Out* __restrict__ residual,
+                                             const WarpTile& part, int first, int width, bool packs) {
   if (packs) {
     each_of_box<Out, kPack<Out>, 2>(part, first, width, [&](long long at, int place) {
       *reinterpret_cast<uint4*>(box + place) = load_bits(residual + at);
@@ -99,23 +103,23 @@ __device__ __forceinline__ void add_residual(float* sums, unsigned char* box, co
     if (i / 2 * 8 >= width) break;
     const int byte = (i / 2 * 8 + lane % 4 * 2) * sizeof(Out);
     Out both[2];
-    memcpy(both, box + Staging::place(lane / 4 + i % 2 * 8, byte / 16) + byte % 16, sizeof(both));
-    sums[2 * i] += static_cast<float>(both[0]), sums[2 * i + 1] += static_cast<float>(both[1]);
+    memcpy(both, box + EpilogueStaging::place(lane / 4 + i % 2 * 8, byte / 16) + byte % 16, sizeof(both));
+    accumulators[2 * i] += static_cast<float>(both[0]), accumulators[2 * i + 1] += static_cast<float>(both[1]);
   }
   __syncwarp();
 }
 
-// The fragments of a box to shared memory.
+// Stores the fragments of a box to shared memory.
 template <class Out>
-__device__ __forceinline__ void store_box(const float* sums, unsigned char* box, int width) {
+__device__ __forceinline__ void store_box(const float* accumulators, unsigned char* box, int width) {
   const int lane = threadIdx.x % 32;
   if constexpr (sizeof(Out) == 2) {
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {  // blocks of 8 columns, two at a time
       if (i * 8 >= width) break;
-      const float* const x = sums + 4 * i;
+      const float* const x = accumulators + 4 * i;
       asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                       shared_address(box) + Staging::place(lane % 16, i + lane / 16)),
+                       shared_address(box) + EpilogueStaging::place(lane % 16, i + lane / 16)),
                    "r"(pack_two<Out>(x[0], x[1])), "r"(pack_two<Out>(x[2], x[3])), "r"(pack_two<Out>(x[4], x[5])),
                    "r"(pack_two<Out>(x[6], x[7]))
                    : "memory");
@@ -125,18 +129,18 @@ __device__ __forceinline__ void store_box(const float* sums, unsigned char* box,
     for (int i = 0; i < 8; ++i) {  // blocks of 8 columns, the upper and the lower 8 rows
       if (i / 2 * 8 >= width) break;
       const int byte = (i / 2 * 8 + lane % 4 * 2) * 4;
-      *reinterpret_cast<float2*>(box + Staging::place(lane / 4 + i % 2 * 8, byte / 16) + byte % 16) = {
-          sums[2 * i], sums[2 * i + 1]};
+      *reinterpret_cast<float2*>(box + EpilogueStaging::place(lane / 4 + i % 2 * 8, byte / 16) + byte % 16) = {
+          accumulators[2 * i], accumulators[2 * i + 1]};
     }
   }
 }
 
-// Writes a warp's 16 rows of a tile of `TileN` columns. The copy engine takes whole boxes from shared memory while the
-// warp goes on. The threads write what is left of a row, and all where C is not made of whole 16 bytes (`map` is null).
+// The epilogue of a warp's 16 rows of a tile of `TileN` columns. TMA stores whole boxes from shared memory while the warp
+// goes on. The threads store the rest of a row, and everything where rows of C are not whole 16 bytes (`map` is null).
 template <class In, class Out, class Activation, int TileN>
-__device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& staging, const TensorMap* map,
-                                           const In* __restrict__ bias, const Out* __restrict__ residual,
-                                           Out* __restrict__ c, const Part& part) {
+__device__ __forceinline__ void epilogue(float (&accumulators)[TileN / 2], EpilogueStaging& staging,
+                                         const TensorMap* map, const In* __restrict__ bias,
+                                         const Out* __restrict__ residual, Out* __restrict__ c, const WarpTile& part) {
   constexpr int columns = 128 / sizeof(Out);  // of a box
   const int lane = threadIdx.x % 32;
   if (bias != nullptr) {
@@ -145,7 +149,8 @@ __device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& st
       const int at = part.column + i * 8 + lane % 4 * 2;
       const float low = at < part.n ? static_cast<float>(bias[at]) : 0.0f;
       const float high = at + 1 < part.n ? static_cast<float>(bias[at + 1]) : 0.0f;
-      sums[4 * i] += low, sums[4 * i + 1] += high, sums[4 * i + 2] += low, sums[4 * i + 3] += high;
+      accumulators[4 * i] += low, accumulators[4 * i + 1] += high;
+      accumulators[4 * i + 2] += low, accumulators[4 * i + 3] += high;
     }
   }
 #pragma unroll
@@ -153,13 +158,13 @@ __device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& st
     const int first = part.column + i * columns, width = min(columns, TileN - i * columns);
     if (first >= part.n) break;
     unsigned char* const box = staging.boxes[i % 2];
-    float* const x = &sums[i * columns / 2];
-    // The copy engine has read this box, used two boxes ago; at the beginning of a tile it may be the latest of all, since
-    // a tile can have an odd number of them.
+    float* const x = &accumulators[i * columns / 2];
+    // Wait until TMA has read this box, last used two boxes ago. At the start of a tile it may be the most recent one,
+    // since a tile can have an odd number of boxes.
     if (i == 0) {
-      wait_for_boxes<0>();
+      tma_store_wait_read<0>();
     } else {
-      wait_for_boxes<1>();
+      tma_store_wait_read<1>();
     }
     __syncwarp();
     if (residual != nullptr) add_residual(x, box, residual, part, first, width, map != nullptr);
@@ -170,7 +175,7 @@ __device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& st
     if (map != nullptr && width == columns) {
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       __syncwarp();
-      if (lane == 0) write_box(map, box, first, part.row, part.matrix);
+      if (lane == 0) tma_store(map, box, first, part.row, part.matrix);
       continue;
     }
     __syncwarp();
@@ -187,31 +192,31 @@ __device__ __forceinline__ void write_rows(float (&sums)[TileN / 2], Staging& st
   }
 }
 
-// Consumers who take turns: all of one warpgroup wait, all of the other have come.
-__device__ __forceinline__ void wait_for_turn(int turn) {
-  if (turn == 0) {
+// The order barrier of the ping-pong schedule: a consumer waits for its mainloop until the other has arrived.
+__device__ __forceinline__ void order_wait(int order) {
+  if (order == 0) {
     asm volatile("bar.sync 1, 256;" ::: "memory");
   } else {
     asm volatile("bar.sync 2, 256;" ::: "memory");
   }
 }
 
-__device__ __forceinline__ void give_turn(int turn) {
-  if (turn == 0) {
+__device__ __forceinline__ void order_arrive(int order) {
+  if (order == 0) {
     asm volatile("bar.arrive 1, 256;" ::: "memory");
   } else {
     asm volatile("bar.arrive 2, 256;" ::: "memory");
   }
 }
 
-// The tiles of C in the order in which they are computed: in bands of kBand rows, from left to right, so that
-// the blocks that run at the same time share rows of A and columns of B.
-template <int TileM, int TileN, int Blocks>
-struct Tiles {
+// The static persistent tile scheduler. Tiles of C come in bands of kSwizzleRows rows, from left to right (threadblock
+// swizzle), so that blocks that run at the same time share rows of A and columns of B.
+template <int TileM, int TileN, int Cluster>
+struct TileScheduler {
   int rows, columns, count;
 
-  __device__ __forceinline__ Tiles(int batch, int m, int n) {
-    rows = (m + TileM * Blocks - 1) / (TileM * Blocks);
+  __device__ __forceinline__ TileScheduler(int batch, int m, int n) {
+    rows = (m + TileM * Cluster - 1) / (TileM * Cluster);
     columns = (n + TileN - 1) / TileN;
     count = batch * rows * columns;
   }
@@ -219,25 +224,26 @@ struct Tiles {
   __device__ __forceinline__ void place(int index, unsigned block, int& batch, int& row, int& column) const {
     batch = index / (rows * columns);
     index %= rows * columns;
-    const int first = index / (kBand * columns) * kBand;
-    const int height = min(kBand, rows - first);
+    const int first = index / (kSwizzleRows * columns) * kSwizzleRows;
+    const int height = min(kSwizzleRows, rows - first);
     index -= first * columns;
     column = index / height * TileN;
-    row = ((first + index % height) * Blocks + block) * TileM;
+    row = ((first + index % height) * Cluster + block) * TileM;
   }
 };
 
-template <int TileM, int TileN, int Stages, int Blocks, int Together>
-struct Memory {
-  Pipeline<TileM, TileN, Stages, Together> pipeline;
-  Staging staging[4 * kConsumers];
+template <int TileM, int TileN, int Stages, int Cluster, int TileWarpgroups>
+struct SharedStorage {
+  Pipeline<TileM, TileN, Stages, TileWarpgroups> pipeline;
+  EpilogueStaging staging[4 * kConsumers];
   TensorMap map_staging;
   const TensorMap* map;  // of C, or null
-  Tiles<TileM, TileN, Blocks> tiles;
+  TileScheduler<TileM, TileN, Cluster> tiles;
 };
 
-template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int Blocks, int Together>
-__global__ void CUDA_KERNELS_CLUSTER(Blocks) __launch_bounds__(kGemmThreads, 1)
+template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int Cluster,
+          int TileWarpgroups>
+__global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
     gemm_sm90a(const In* __restrict__ a,
                const In* __restrict__ b,
                const In* __restrict__ bias,
@@ -247,101 +253,103 @@ __global__ void CUDA_KERNELS_CLUSTER(Blocks) __launch_bounds__(kGemmThreads, 1)
                int m,
                int n,
                int k) {
-  static_assert((Together == kConsumers || Together == 1) && TileM % (64 * Together) == 0, "together or by turns");
-  static_assert(IsWeights || TileN / Blocks % 64 == 0, "a block copies whole parts of 64 columns");
-  auto& memory = dynamic_shared_memory<Memory<TileM, TileN, Stages, Blocks, Together>>();
+  static_assert((TileWarpgroups == kConsumers || TileWarpgroups == 1) && TileM % (64 * TileWarpgroups) == 0,
+                "cooperative or ping-pong");
+  static_assert(IsWeights || TileN / Cluster % 64 == 0, "a block copies whole parts of 64 columns");
+  auto& memory = dynamic_shared_memory<SharedStorage<TileM, TileN, Stages, Cluster, TileWarpgroups>>();
   auto& pipeline = memory.pipeline;
-  const unsigned block = Blocks > 1 ? block_of_cluster() : 0;
-  const bool copied = pipeline.template can_copy<In, IsWeights>(a, b, n, k);
-  if (threadIdx.x == 96) pipeline.template initialise<Blocks, 128>(copied, m);
-  if (threadIdx.x == 128) memory.tiles = Tiles<TileM, TileN, Blocks>(batch, m, n);
-  if (threadIdx.x / 32 < 2 && copied) {
-    pipeline.template make_maps<In, IsWeights, Blocks>(threadIdx.x / 32, a, b, batch, m, n, k);
+  const unsigned block = Cluster > 1 ? cluster_rank() : 0;
+  const bool uses_tma = pipeline.template can_use_tma<In, IsWeights>(a, b, n, k);
+  if (threadIdx.x == 96) pipeline.template initialise<Cluster, 128>(uses_tma, m);
+  if (threadIdx.x == 128) memory.tiles = TileScheduler<TileM, TileN, Cluster>(batch, m, n);
+  if (threadIdx.x / 32 < 2 && uses_tma) {
+    pipeline.template make_maps<In, IsWeights, Cluster>(threadIdx.x / 32, a, b, batch, m, n, k);
   } else if (threadIdx.x / 32 == 2) {
     const TensorMap* map = nullptr;
     if (n % kPack<Out> == 0 && aligned(c, residual)) map = make_tensor_map<Out>(&memory.map_staging, {c, n, m, batch, 16});
     if (threadIdx.x == 64) memory.map = map;
   }
   __syncthreads();
-  if constexpr (Blocks > 1) meet_cluster();
+  if constexpr (Cluster > 1) cluster_meet();
 
   const auto& tiles = memory.tiles;
-  const int first = blockIdx.x / Blocks, step = gridDim.x / Blocks;
-  const int steps = max(1, (k + kTileK - 1) / kTileK);  // of zeros alone, if there is no k
-  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be the same in all of the warp
-  Ring<Stages> ring;
+  const int first = blockIdx.x / Cluster, stride = gridDim.x / Cluster;
+  const int steps = max(1, (k + kTileK - 1) / kTileK);  // one of zeros, if k is 0
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be uniform in the warp
+  PipelineState<Stages> state;
   int matrix, row, column;
 
   if (warp < 4) {
-    release_registers<kProducerRegisters<Together>>();
-    if (!copied) {
-      for (int index = first; index < tiles.count; index += step) {
+    deallocate_registers<kProducerRegisters<TileWarpgroups>>();
+    if (!uses_tma) {
+      for (int index = first; index < tiles.count; index += stride) {
         tiles.place(index, block, matrix, row, column);
-        for (int i = 0; i < steps; ++i, ring.advance()) {
-          wait(&pipeline.empty[ring.stage], ring.parity ^ 1);
-          pipeline.template load<In, IsWeights, 128>(threadIdx.x, ring.stage, a + static_cast<long long>(matrix) * m * k,
-                                                b + static_cast<long long>(matrix) * n * k, m, n, k, row, column,
-                                                i * kTileK);
+        for (int i = 0; i < steps; ++i, state.advance()) {
+          wait(&pipeline.empty[state.stage], state.phase ^ 1);
+          pipeline.template load_stage<In, IsWeights, 128>(
+              threadIdx.x, state.stage, a + static_cast<long long>(matrix) * m * k,
+              b + static_cast<long long>(matrix) * n * k, m, n, k, row, column, i * kTileK);
         }
       }
     } else if (threadIdx.x == 0) {
       const auto source = pipeline.source();
-      for (int index = first; index < tiles.count; index += step) {
+      for (int index = first; index < tiles.count; index += stride) {
         tiles.place(index, block, matrix, row, column);
-        for (int i = 0; i < steps; ++i, ring.advance()) {
-          wait(&pipeline.empty[ring.stage], ring.parity ^ 1);
-          pipeline.template copy<IsWeights, Blocks>(source, ring.stage, matrix, row, column, i * kTileK, block);
+        for (int i = 0; i < steps; ++i, state.advance()) {
+          wait(&pipeline.empty[state.stage], state.phase ^ 1);
+          pipeline.template tma_load_stage<IsWeights, Cluster>(source, state.stage, matrix, row, column, i * kTileK,
+                                                               block);
         }
       }
     }
   } else {
-    take_registers<kConsumerRegisters<Together>>();
-    constexpr int turns = kConsumers / Together, parts = TileM / 64 / Together;  // of 64 rows, of a warpgroup
+    allocate_registers<kConsumerRegisters<TileWarpgroups>>();
+    constexpr int groups = kConsumers / TileWarpgroups, parts = TileM / 64 / TileWarpgroups;  // of 64 rows, of a warpgroup
     const int group = warp / 4 - 1, thread = threadIdx.x % 128;
-    const int turn = Together == 1 ? group : 0, part = Together == 1 ? 0 : group;
+    const int order = TileWarpgroups == 1 ? group : 0, part = TileWarpgroups == 1 ? 0 : group;
     const TensorMap* const map = memory.map;
     if (map != nullptr) acquire_tensor_map(map);
     const auto release = [&](int stage) {
-      if constexpr (Blocks > 1) {
-        if (thread < Blocks) arrive_at(&pipeline.empty[stage], thread);
+      if constexpr (Cluster > 1) {
+        if (thread < Cluster) arrive_at(&pipeline.empty[stage], thread);
       } else {
         if (thread == 0) arrive(&pipeline.empty[stage]);
       }
     };
-    ring.advance(turn * steps);
-    for (int index = first + turn * step; index < tiles.count; index += turns * step) {
-      float sums[parts][TileN / 2];
+    state.advance(order * steps);
+    for (int index = first + order * stride; index < tiles.count; index += groups * stride) {
+      float accumulators[parts][TileN / 2];
       int last = 0;
-      // Parities tell a phase from the one before it alone: so none waits for a tile before the last has arrived.
-      if (turns > 1 && index > first) wait_for_turn(turn);
-      for (int i = 0; i < steps; ++i, ring.advance()) {
-        wait(&pipeline.full[ring.stage], ring.parity);
-        pipeline.template multiply<In, IsWeights, parts>(sums, ring.stage, part, i > 0);
+      // A phase bit tells a phase from the one before only: so neither waits for a tile before the last one has arrived.
+      if (groups > 1 && index > first) order_wait(order);
+      for (int i = 0; i < steps; ++i, state.advance()) {
+        wait(&pipeline.full[state.stage], state.phase);
+        pipeline.template wgmma_stage<In, IsWeights, parts>(accumulators, state.stage, part, i > 0);
         warpgroup_wait<1>();
         if (i > 0) release(last);
-        last = ring.stage;
+        last = state.stage;
       }
-      if (turns > 1 && index + step < tiles.count) give_turn(1 - turn);
-      ring.advance((turns - 1) * steps);
+      if (groups > 1 && index + stride < tiles.count) order_arrive(1 - order);
+      state.advance((groups - 1) * steps);
       warpgroup_wait<0>();
       release(last);
       tiles.place(index, block, matrix, row, column);
 #pragma unroll
       for (int i = 0; i < parts; ++i) {
-        const Part rows{row + (part + i) * 64 + warp % 4 * 16, column, matrix, m, n};
-        write_rows<In, Out, Activation, TileN>(sums[i], memory.staging[warp - 4], map, bias, residual, c, rows);
+        const WarpTile rows{row + (part + i) * 64 + warp % 4 * 16, column, matrix, m, n};
+        epilogue<In, Out, Activation, TileN>(accumulators[i], memory.staging[warp - 4], map, bias, residual, c, rows);
       }
     }
-    // Shared memory is there until it was read, and a map that others may claim until all was written.
+    // Shared memory has to stay until TMA has read it, and a map that others may claim until everything is stored.
     if (map != nullptr && is_claimed(map)) {
-      wait_for_written_boxes();
+      tma_store_wait();
     } else {
-      wait_for_boxes<0>();
+      tma_store_wait_read<0>();
     }
   }
-  // No block ends while others may still arrive at its barriers, nor gives back maps while they are in use.
-  if constexpr (Blocks > 1) {
-    meet_cluster();
+  // A block must not exit while others may still arrive at its barriers, nor return maps while they are in use.
+  if constexpr (Cluster > 1) {
+    cluster_meet();
   } else {
     __syncthreads();
   }

@@ -1,4 +1,4 @@
-"""What blocks of `gemm_sm90a.cu` and `gemm_split_sm90a.cu` compute, and how they are launched."""
+"""The tiles and launches of `gemm_sm90a.cu` and `gemm_split_sm90a.cu`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Expr
 
 TILE_K = 64
-"""Elements of k of a stage."""
+"""Of k, in each stage."""
 
 
 def _pipeline_bytes(m: int, n: int, stages: int) -> int:
-    """Of `Pipeline`: the stages, maps and barriers, up to the next multiple of 1024."""
+    """`sizeof(Pipeline)`: stages, tensor maps and barriers, up to the next multiple of 1024."""
     stage = (m + n) * TILE_K * 2
     return _whole(stages * stage + 2 * 128 + 2 * 8 + 8 + stages * 16)
 
@@ -65,7 +65,7 @@ class WarpSpecialised:
         has_weights: bool,
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
-        """The launch for so many products of so many rows and columns."""
+        """The launch for a batch of products of m x n."""
         form = self.for_layout(has_weights)
         batch, m, n = sizes
         tiles = cd.ceildiv(m, form.m * form.cluster) * cd.ceildiv(n, form.n) * batch
@@ -120,7 +120,7 @@ class SplitK:
         has_weights: bool,
         sizes: tuple[Expr | int, Expr, Expr],
     ) -> cd.Implementation:
-        """The launch for so many products of so many rows and columns."""
+        """The launch for a batch of products of m x n."""
         form = self.for_layout(has_weights)
         batch, m, n = sizes
         tiles = cd.ceildiv(m, form.m) * cd.ceildiv(n, form.n) * batch
@@ -135,7 +135,7 @@ class SplitK:
 
 
 def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
-    """The same for a b that is [k, n]: whole parts of 64 columns, in the same shared memory."""
+    """The same for a b that is [k, n]: whole boxes of 64 columns, in the same shared memory."""
     columns = -(-n // 64) * 64
     return {"n": columns, "stages": stages * (m + n) // (m + columns)}
 

@@ -1,4 +1,4 @@
-"""The launch of kernels that multiply matrices: what a block computes, and how."""
+"""The tiles and launches of `gemm_sm80.cu`, `gemm_f32.cu` and `gemm_few_rows.cu`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from custom_dispatch.kernel.expr import Expr
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile of the result: `gemm_sm80.cu`."""
+    """The tile of a block of `gemm_sm80.cu`, and its warps."""
 
     m: int
     n: int
     k: int
     stages: int
     warps_m: int
-    """Those that share the tile's rows."""
+    """Along the tile's rows."""
     warps_n: int
     warps_k: int = 1
-    """Those that share each step's k."""
+    """That slice the k of each step (sliced-K)."""
 
     source: ClassVar[str] = "gemm_sm80.cu"
     element_bytes: ClassVar[int] = 2
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
-        """The kernel's name, with all its template arguments."""
+        """The kernel's name in C++, with its template arguments."""
         return _entry("gemm", C_TYPES[dtype], C_TYPES[out], *arguments, *astuple(self))
 
     @property
@@ -47,26 +47,26 @@ class Tile:
         return self.stages * (self.m + self.n) * self.k * self.element_bytes
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
-        """How many a result takes."""
+        """Blocks of a result."""
         return cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n)
 
 
 @dataclass(frozen=True)
 class TileF32(Tile):
-    """A tile of the result, of operands of f32: `gemm_f32.cu`."""
+    """The same of `gemm_f32.cu`, for operands of f32."""
 
     source: ClassVar[str] = "gemm_f32.cu"
     element_bytes: ClassVar[int] = 4
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
-        """The kernel's name, with all its template arguments."""
+        """The kernel's name in C++, with its template arguments."""
         del dtype, out
         return _entry("gemm_f32", *arguments, *astuple(self))
 
 
 @dataclass(frozen=True)
 class SkinnyTile:
-    """All of up to 16 * rows rows, of 8 * columns columns, with weights: `gemm_few_rows.cu`."""
+    """The tile of `gemm_few_rows.cu`, for weights: 16 * rows x 8 * columns, all rows of A."""
 
     rows: int
     columns: int
@@ -76,7 +76,7 @@ class SkinnyTile:
     source: ClassVar[str] = "gemm_few_rows.cu"
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
-        """The kernel's name, with all its template arguments."""
+        """The kernel's name in C++, with its template arguments."""
         activation, _ = arguments  # there is no other layout
         return _entry("gemm_few_rows", C_TYPES[dtype], C_TYPES[out], activation, *astuple(self))
 
@@ -92,18 +92,18 @@ class SkinnyTile:
 
     @property
     def shared_bytes(self) -> int:
-        """The threads' rings."""
+        """The threads' stages."""
         return self.threads * self.stages * (self.columns + 2 * self.rows) * 16
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
-        """How many a result takes."""
+        """Blocks of a result."""
         del m
         return cd.ceildiv(n, 8 * self.columns)
 
 
 @dataclass(frozen=True)
 class Gated:
-    """All of up to 16 * rows rows, of 8 * columns columns of two weights: `gated_few_rows.cu`."""
+    """The same of `gated_few_rows.cu`, with as many columns of each of two weights."""
 
     rows: int
     columns: int
@@ -111,7 +111,7 @@ class Gated:
     stages: int
 
     def entry(self, dtype: str) -> str:
-        """The kernel's name, with all its template arguments."""
+        """The kernel's name in C++, with its template arguments."""
         return _entry("gated_few_rows", C_TYPES[dtype], *astuple(self))
 
     @property
@@ -121,11 +121,11 @@ class Gated:
 
     @property
     def shared_bytes(self) -> int:
-        """The threads' rings."""
+        """The threads' stages."""
         return self.threads * self.stages * (2 * self.columns + 2 * self.rows) * 16
 
     def blocks(self, n: Expr) -> Expr:
-        """How many a result takes."""
+        """Blocks of a result."""
         return cd.ceildiv(n, 8 * self.columns)
 
 

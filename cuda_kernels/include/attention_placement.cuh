@@ -4,15 +4,15 @@
 
 namespace cuda_kernels {
 
-// Of a grid with one block for each `Queries` queries of a head of a sequence. It has one dimension, since the others end
-// at 65535, and what calls them heads and sequences may have more together. A head's blocks are side by side, which read
-// the same keys; the last queries first: of a causal head they have the most keys.
+// The tile of a block in a grid with one block for each `Queries` queries of a head of a sequence. The grid has one
+// dimension, since the others end at 65535, and heads times sequences may be more. The blocks of a head are adjacent, since
+// they read the same keys, and the last queries come first: in a causal head they have the most keys.
 template <int Queries>
 struct QueryTile {
   int first, head, sequence;
 
   __device__ __forceinline__ QueryTile(int queries, int heads) {
-    // What a lane gives to all is known to be the same in all, and so takes none of their registers.
+    // Broadcast, so that the compiler knows it is uniform, and keeps it in uniform registers.
     const auto same = [](int number) { return __shfl_sync(~0u, number, 0); };
     const int tiles = (queries + Queries - 1) / Queries, all_heads = blockIdx.x / tiles;
     first = same((tiles - 1 - (static_cast<int>(blockIdx.x) - all_heads * tiles)) * Queries);

@@ -1,7 +1,7 @@
-// What the attention kernels for tensor cores share: the way from the product of a query and a key to its weight,
-// and from weighted sums to the result. To be included by kernels: #include "../include/attention_softmax.cuh".
+// What the attention kernels on tensor cores share: scores, masks and the online softmax, and the epilogue, from weighted
+// sums to the result. To be included by kernels: #include "../include/attention_softmax.cuh".
 //
-// Sums of tensor cores lie in blocks of 8 columns: lane 4 * g + t of a warp has, of rows g and g + 8, the columns
+// Accumulators have blocks of 8 columns: lane 4 * g + t of a warp has, of rows g and g + 8, the columns
 // 2t and 2t + 1 of each block, as [4 * block + 2 * (which row) + (which column)].
 #pragma once
 
@@ -67,7 +67,7 @@ struct Softmax {
   // behind by more than kSlack: weights may be as large as 2^kSlack, which changes nothing but a common factor, and
   // what was summed before need not be rescaled for every tile. Returns whether it has to be, by `rescale`.
   template <int Size>
-  __device__ __forceinline__ bool weigh(float (&scores)[Size], float factor, float (&rescale)[2]) {
+  __device__ __forceinline__ bool online_softmax(float (&scores)[Size], float factor, float (&rescale)[2]) {
     static_assert(Size % 8 == 0, "whole blocks of 8 columns, twice");
     // Four chains for each row, which do not wait for one another.
     float highest[8], sum[4] = {}, base[2];

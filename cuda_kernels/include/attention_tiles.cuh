@@ -45,19 +45,19 @@ __device__ __forceinline__ void copy_tile(
     }
   } else if (first + Rows <= rows) {
 #pragma unroll
-    for (int i = 0; i < Rows; i += step) copy_async(at(i), from + i * Dim, 16);
+    for (int i = 0; i < Rows; i += step) cp_async(at(i), from + i * Dim, 16);
   } else {
 #pragma unroll
     for (int i = 0; i < Rows; i += step)
-      copy_async(at(i), i < left ? from + i * Dim : operand, i < left ? 16 : 0);
+      cp_async(at(i), i < left ? from + i * Dim : operand, i < left ? 16 : 0);
   }
 }
 
 // sums[0 ... 3] += a b, of 16 x 16 by 16 x 8.
 template <class T>
-__device__ __forceinline__ void multiply_block(float* sums, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void mma_block(float* sums, const unsigned (&a)[4], unsigned b0, unsigned b1) {
   float c[4] = {sums[0], sums[1], sums[2], sums[3]};
-  multiply_add(T(), c, a, {b0, b1});
+  mma(T(), c, a, {b0, b1});
 #pragma unroll
   for (int i = 0; i < 4; ++i) sums[i] = c[i];
 }

@@ -1,4 +1,4 @@
-// A few rows of A, up to 16 * Rows, times some rows of weights, to be included by kernels: #include "../include/few_rows.cuh".
+// The mainloop of skinny products: up to 16 * Rows rows of A times some rows of weights, to be included by kernels: #include "../include/few_rows.cuh".
 // The idea and the pipeline are in gemm_few_rows.cu.
 #pragma once
 
@@ -14,24 +14,24 @@ struct WeightsRow {
   bool is_there;
 };
 
-// What a block of `Warps` warps computes: columns of C, 8 * Columns of them.
-template <int Rows, int Columns, int Warps, int Depth>
-struct FewRows {
+// A block of `Warps` warps computes 8 * Columns columns of C.
+template <int Rows, int Columns, int Warps, int Stages>
+struct SkinnyMainloop {
   static constexpr int kStep = 32;  // of k, that a warp takes at a time: 8 for each of 4 threads
   static constexpr int kWidth = 8 * Columns, kThreads = 32 * Warps;
   static constexpr int kSlots = Columns + 2 * Rows;  // 16 bytes each, of B and then of A
-  static_assert(Rows * 16 * kWidth * 4 <= 32 * Depth * kSlots * 16, "room for the sums");
+  static_assert(Rows * 16 * kWidth * 4 <= 32 * Stages * kSlots * 16, "room for the accumulators");
 
-  // The sums of each warp, [Warps, 16 * Rows, kWidth], in shared memory, for all threads. `weights_of(column)` is the
-  // WeightsRow of one of the block's columns.
+  // The accumulators of each warp, [Warps, 16 * Rows, kWidth], in shared memory, for all threads. `weights_of(column)` is
+  // the WeightsRow of one of the block's columns.
   template <class In, class WeightsOf>
-  static __device__ __forceinline__ const float* multiply(const In* a, int m, int k, bool packs, WeightsOf weights_of) {
+  static __device__ __forceinline__ const float* mainloop(const In* a, int m, int k, bool vectorised, WeightsOf weights_of) {
     extern __shared__ uint4 ring[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = lane / 4;  // of a fragment of A, or of 8 of B
 
-    // Where the 8 elements of a slot of the ring come from, a part of a row of B or, after all of those, of A, and how
-    // many of them there are.
+    // The source of the 8 elements of a slot of a stage, of a row of B or, after all of those, of A, and how many are in
+    // bounds.
     struct Source {
       const In* from;
       int left;
@@ -46,13 +46,13 @@ struct FewRows {
     };
     const auto load = [&](int step) {
       const int k_at = (step * Warps + warp) * kStep + lane % 4 * 8;
-      uint4* const to = ring + step % Depth * kSlots * kThreads + threadIdx.x;
+      uint4* const to = ring + step % Stages * kSlots * kThreads + threadIdx.x;
 #pragma unroll
       for (int slot = 0; slot < kSlots; ++slot) {
         const Source of = source(slot, k_at);
-        copy_async(shared_address(to + slot * kThreads), of.from, of.left > 0 ? 16 : 0, packs);
+        cp_async(shared_address(to + slot * kThreads), of.from, of.left > 0 ? 16 : 0, vectorised);
       }
-      if (packs) return;
+      if (vectorised) return;
 #pragma unroll 1
       for (int slot = 0; slot < kSlots; ++slot) {
         const Source of = source(slot, k_at);
@@ -60,18 +60,18 @@ struct FewRows {
       }
     };
 
-    float sums[Rows][Columns][4] = {};
+    float accumulators[Rows][Columns][4] = {};
     const int steps = (k + Warps * kStep - 1) / (Warps * kStep);
-    for (int step = 0; step < Depth - 1; ++step) {
+    for (int step = 0; step < Stages - 1; ++step) {
       if (step < steps) load(step);
-      end_group();
+      cp_async_commit();
     }
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
-      if (step + Depth - 1 < steps) load(step + Depth - 1);
-      end_group();  // also of nothing: groups are counted
-      wait_for_groups<Depth - 1>();
-      const uint4* const from = ring + step % Depth * kSlots * kThreads + threadIdx.x;
+      if (step + Stages - 1 < steps) load(step + Stages - 1);
+      cp_async_commit();  // an empty group too: groups are counted
+      cp_async_wait<Stages - 1>();
+      const uint4* const from = ring + step % Stages * kSlots * kThreads + threadIdx.x;
       unsigned words[kSlots][4];
 #pragma unroll
       for (int slot = 0; slot < kSlots; ++slot) {
@@ -87,24 +87,24 @@ struct FewRows {
           for (int i = 0; i < Rows; ++i) {
             const unsigned(&upper)[4] = words[Columns + 2 * i], (&lower)[4] = words[Columns + 2 * i + 1];
             const unsigned left[4] = {upper[half * 2], lower[half * 2], upper[half * 2 + 1], lower[half * 2 + 1]};
-            multiply_add(In(), sums[i][j], left, right);
+            mma(In(), accumulators[i][j], left, right);
           }
         }
     }
 
-    __syncthreads();  // the rings are used
+    __syncthreads();  // the stages are no longer needed
     float* const parts = reinterpret_cast<float*>(ring);
     for (int i = 0; i < Rows; ++i)
       for (int j = 0; j < Columns; ++j)
         for (int e = 0; e < 4; ++e) {
           const int at = j * 8 + lane % 4 * 2 + e % 2;
-          parts[((warp * Rows + i) * 16 + e / 2 * 8 + row) * kWidth + at] = sums[i][j][e];
+          parts[((warp * Rows + i) * 16 + e / 2 * 8 + row) * kWidth + at] = accumulators[i][j][e];
         }
     __syncthreads();
     return parts;
   }
 
-  // One element of the product: the sum of what the warps have of it.
+  // One element of the product, reduced over the warps.
   static __device__ __forceinline__ float sum_of(const float* parts, int row, int column) {
     float value = 0.0f;
 #pragma unroll

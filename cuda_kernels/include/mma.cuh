@@ -1,4 +1,4 @@
-// Tensor cores of sm_80 and later, for a warp, and copies in the background, to be included by kernels:
+// Warp-level MMA (mma.sync, ldmatrix) and asynchronous copies (cp.async) of sm_80 and later, to be included by kernels:
 // #include "../include/mma.cuh". PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix) and 9.7.9.25 (cp.async).
 //
 // Fragments, with lane = 4 * g + t. Of A [16, 16]: rows g and g + 8 in turn, columns 2t and 2t + 1, then the
@@ -13,11 +13,11 @@
 
 namespace cuda_kernels {
 
-// Begins a copy to Size bytes of shared memory, 4, 8 or 16, of which the first `bytes` are at `from` and the rest
+// Issues a copy to Size bytes of shared memory, 4, 8 or 16, of which the first `bytes` are at `from` and the rest
 // are zeros; unless `really`, does nothing. Both addresses are multiples of Size; of no bytes, `from` may be anything.
-// 16 go past the L1 cache, and have the L2 cache fetch the 128 that they are part of.
+// Copies of 16 bypass the L1 cache, and prefetch the 128 bytes around them into the L2 cache.
 template <int Size = 16>
-__device__ __forceinline__ void copy_async(unsigned to, const void* from, int bytes, bool really = true) {
+__device__ __forceinline__ void cp_async(unsigned to, const void* from, int bytes, bool really = true) {
   if constexpr (Size == 16) {
     asm volatile(
         "{\n  .reg .pred p;\n  setp.ne.s32 p, %3, 0;\n"
@@ -33,18 +33,18 @@ __device__ __forceinline__ void copy_async(unsigned to, const void* from, int by
   }
 }
 
-// Makes a group of the copies that this thread began since the last one.
-__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Commits the copies that this thread issued since the last group.
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until all groups of this thread but the latest `Rest` are there.
+// Waits until at most the latest `Rest` groups of this thread are pending.
 template <int Rest>
-__device__ __forceinline__ void wait_for_groups() {
+__device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Rest) : "memory");
 }
 
 // Four matrices of 8 x 8 elements of 16 bits: lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i,
 // and lane 4 * g + t gets, in register i, row g, columns 2t and 2t + 1.
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned address) {
+__device__ __forceinline__ void ldmatrix(unsigned (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address)
@@ -52,7 +52,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned addres
 }
 
 // The same of the matrices' transposes: column g, rows 2t and 2t + 1.
-__device__ __forceinline__ void load_transposed(unsigned (&to)[4], unsigned address) {
+__device__ __forceinline__ void ldmatrix_transposed(unsigned (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address)
@@ -60,16 +60,15 @@ __device__ __forceinline__ void load_transposed(unsigned (&to)[4], unsigned addr
 }
 
 // c += a b, for fragments of A [16, 16] and B [16, 8] of f16 or bf16 and of C [16, 8] of f32.
-__device__ __forceinline__ void multiply_add(__half, float (&c)[4], const unsigned (&a)[4],
-                                             const unsigned (&b)[2]) {
+__device__ __forceinline__ void mma(__half, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__device__ __forceinline__ void multiply_add(__nv_bfloat16, float (&c)[4], const unsigned (&a)[4],
-                                             const unsigned (&b)[2]) {
+__device__ __forceinline__ void mma(__nv_bfloat16, float (&c)[4], const unsigned (&a)[4],
+                                    const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -78,7 +77,7 @@ __device__ __forceinline__ void multiply_add(__nv_bfloat16, float (&c)[4], const
 
 // The same of A [16, 8] and B [8, 8] of f32, without their last 13 bits: of A rows g and g + 8 in turn, column t,
 // then 4 columns further; of B column g, row t, then 4 rows further.
-__device__ __forceinline__ void multiply_add(float, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ __forceinline__ void mma(float, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

@@ -1,25 +1,23 @@
 // Products with quantised weights, y = x W^T of x [batch, k] and W [n, k], to be included by kernels:
 // #include "../include/quantised.cuh".
 //
-// The weights are all there is to move: each is used once for each row of x, of which there are few. So a block
-// has as many of their bytes on the way as shared memory holds, and the arithmetic has to keep out of the way.
+// Weights dominate the memory traffic: each is used once for each row of x, of which there are few. So a block keeps as
+// many of their bytes in flight as shared memory holds, and the arithmetic must not be the bottleneck.
 //
-//   weights [n, k]        a block: 16 * Tiles rows          a team: its own ring of `Stages` slots
+//   weights [n, k]        a block: 16 * Tiles rows          a team: `Stages` stages of its own
 //   +-----------------+   +-----+-----+-----+-----+--        +--------+--------+--------+
 //   |                 |   | t 0 | t 1 |  ...  | t 0 |  ...   | step i | step   | step   |   cp.async fills one
 //   |=================|   +-----+-----+-----+-----+--        |        | i + 1  | i + 2  |   while another is used
-//   |                 |    256 of k to each team in turn     +--------+--------+--------+
+//   |                 |    256 of k, teams round-robin       +--------+--------+--------+
 //   +-----------------+
 //
-// A slot holds a step: 256 of k of the block's rows as memory has them, and of up to `Columns` rows of x. A team is
-// one warp, or for more rows of x, with which shared memory has room for few slots, 2 or 4 that share one: each copies
-// a part of the rows, and multiplies all rows of a part of k. No team waits for another until all are done, and then
-// they add up what they found.
+// A stage holds a step: 256 of k of the block's rows, as they are in memory, and of up to `Columns` rows of x. A team is
+// one warp, or for more rows of x, where few stages fit, 2 or 4 warps that share one: each copies a part of the rows, and
+// multiplies all rows of a slice of k. Teams do not synchronise until all are done; then their partial sums are reduced.
 //
-// The arithmetic is that of tensor cores, for a batch of one as well: weights are A [16, 16], x is B [16, 8]. An
-// order of k is free if it is the same for both, so a lane takes the 8 weights that lie together in a 32-bit
-// word. They become 16-bit floats as the integers that they are, exactly; the scale of 32 of them multiplies what
-// they add up to, in f32.
+// Tensor cores do the arithmetic, for a batch of one too: weights are A [16, 16], x is B [16, 8]. The order of k does not
+// matter as long as it is the same for both, so a lane takes the 8 weights of a 32-bit word. They become 16-bit floats
+// exactly, as the integers that they are; the scale of each group of 32 multiplies their sum, in f32.
 #pragma once
 
 #include "mma.cuh"
@@ -27,7 +25,7 @@
 
 namespace cuda_kernels {
 
-constexpr int kStep = 256;   // elements of k in a slot
+constexpr int kStep = 256;   // elements of k in a stage
 constexpr int kGroup = 32;   // of those, the ones that share a scale
 constexpr int kGroups = kStep / kGroup;
 
@@ -159,7 +157,7 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
     if constexpr (Unit == 1) {
       to[row * Stride + at] = at < bytes ? from[offset] : 0;
     } else {
-      copy_async<Unit>(shared_address(to) + row * Stride + at, at < bytes ? from + offset : from, at < bytes ? Unit : 0);
+      cp_async<Unit>(shared_address(to) + row * Stride + at, at < bytes ? from + offset : from, at < bytes ? Unit : 0);
     }
   }
 }
@@ -196,11 +194,11 @@ struct WholeRows {
   __device__ __forceinline__ void copy(unsigned slot, const unsigned char* first) const {
 #pragma unroll
     for (int i = 0; i < kTurns; ++i)
-      if (32 * i + 32 <= kUnits || 32 * i + threadIdx.x % 32 < kUnits) copy_async(slot + to[i], first + from[i], 16);
+      if (32 * i + 32 <= kUnits || 32 * i + threadIdx.x % 32 < kUnits) cp_async(slot + to[i], first + from[i], 16);
   }
 };
 
-// c = a b, as `multiply_add` with zeros, which need no registers.
+// c = a b, as `mma` with zeros, which need no registers.
 __device__ __forceinline__ void multiply(__half, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%10, %10, %10, %10};"
@@ -220,7 +218,7 @@ __device__ __forceinline__ void multiply(__nv_bfloat16, float (&c)[4], const uns
 // done with what they used before.
 template <int Rest, int Team>
 __device__ __forceinline__ void meet_team(int team) {
-  wait_for_groups<Rest>();
+  cp_async_wait<Rest>();
   asm volatile("barrier.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
 }
 
@@ -265,14 +263,14 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
         const T* const from = is_there ? x + static_cast<size_t>(first_column + column) * k + at : x;
         unsigned char* const place = to + kWeightBytes + column * kColumnBytes + 16 * lane;
         if (x_is_aligned) {
-          copy_async(shared_address(place), from, is_there ? 16 : 0);
+          cp_async(shared_address(place), from, is_there ? 16 : 0);
         } else {
           *reinterpret_cast<uint4*>(place) = load_elements(from, is_there ? 8 : 0);
         }
       }
     }
     coming_step += kTeams;
-    end_group();
+    cp_async_commit();
   };
 #pragma unroll
   for (int i = 0; i < Stages - 1; ++i) fetch(i);
@@ -300,7 +298,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
               multiply(T(), added[e][half], ones, b[e][2 * half]);
-              multiply_add(T(), added[e][half], ones, b[e][2 * half + 1]);
+              mma(T(), added[e][half], ones, b[e][2 * half + 1]);
             }
           }
         }
@@ -320,7 +318,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
               float(&sum)[4] = sums[part][e];
               float products[4];
               multiply(T(), products, a[2 * half], b[e][2 * half]);
-              multiply_add(T(), products, a[2 * half + 1], b[e][2 * half + 1]);
+              mma(T(), products, a[2 * half + 1], b[e][2 * half + 1]);
 #pragma unroll
               for (int i = 0; i < 4; ++i) {
                 sum[i] += scale[i / 2] * products[i];

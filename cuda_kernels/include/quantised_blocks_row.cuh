@@ -1,10 +1,10 @@
 // y = x W^T for one row of x and weights of 4 bits in GGUF's blocks, to be included by quantised_4bit.cu: #include
 // "../include/quantised_blocks_row.cuh". quantised_row.cuh says how a slice is multiplied, 256 of k by a warp.
 //
-// Blocks of 18 or 20 bytes begin where a lane cannot load its own from memory at once. So the warps of a block copy
-// pieces of its 4 * Quads rows together, a slice for each warp, through registers to shared memory: nearly all lines of
-// memory are whole, and 16 bytes a lane. As soon as registers are stored, the next piece is asked for; after one
-// barrier, each warp multiplies its slice, from one slot while the other is written.
+// Blocks of 18 or 20 bytes are not aligned, so a lane cannot load its own with one instruction. So the warps of a block
+// cooperatively copy pieces of its 4 * Quads rows, a slice for each warp, through registers to shared memory: nearly all
+// accesses are whole lines, 16 bytes a lane. The next piece is loaded as soon as the registers are stored; after one
+// barrier, each warp multiplies its slice, from one stage while the other is written (double buffering).
 //
 // The 32 weights of a lane and what belongs to them are 5 words of a slice, which it reads as two pairs and a single.
 // Where the first word is at an odd place, it is the single one:

@@ -1,11 +1,11 @@
 // y = x W^T for one row of x and weights of 4 bits in groups, to be included by quantised_4bit.cu: #include
 // "../include/quantised_groups_row.cuh". quantised_row.cuh says how a slice is multiplied.
 //
-// Weights go from memory to registers, past the L1 cache, which so keeps x. A block has 4 * Quads rows of W, a warp
-// each Warps-th slice of 256 of k, 128 bytes of a row; no warp waits for another before a block's last sums. A load
-// takes a quad. Registers are asked for again, for the warp's next slice, as soon as the weights in them became floats:
-// if only after the multiplications, a launch takes a tenth longer. Each instruction of a slice costs time, too: so no
-// row is masked, and pointers are kept.
+// Weights go from memory to registers and bypass the L1 cache, which keeps x. A block has 4 * Quads rows of W, a warp every
+// Warps-th slice of 256 of k, 128 bytes of a row; warps do not synchronise before the final reduction. A load takes a
+// quad. Registers are reloaded, for the warp's next slice, as soon as their weights are converted: reloading after the
+// multiplications would make a launch a tenth slower. Every instruction of a slice costs time, too: so no row is masked,
+// and pointers are kept.
 #pragma once
 
 #include "quantised_row.cuh"

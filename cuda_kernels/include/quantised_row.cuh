@@ -1,15 +1,15 @@
 // What products of one row of x with weights of 4 bits have in common, y = x W^T, to be included by
 // quantised_groups_row.cuh and quantised_blocks_row.cuh.
 //
-// A warp takes 256 of k at once, a slice, of quads, 4 rows of W each, and a lane has the 32 weights of one row that
-// share a scale. Two quads are A of tensor cores: its row g is the first or second half of row g / 2 of the first quad,
-// its row g + 8 of the second quad. B has a column for each of the 8 groups of the slice, which has x of it where A has
-// its weights, and zeros elsewhere. So each lane gets the sums of its own weights, which it multiplies by their scales:
+// A warp takes a slice, 256 of k, of several quads, 4 rows of W each, and a lane has the 32 weights of one row that share a
+// scale. Two quads are operand A: its row g is the first or second half of row g / 2 of the first quad, its row g + 8 of
+// the second quad. B has a column for each of the 8 groups of the slice, with x where A has the group's weights and zeros
+// elsewhere. So each lane gets the sums of its own weights, and multiplies them by their scales:
 //
 //   lane (g, t): rows g / 2 of both quads, group 4 (g % 2) + t    B: column 2 t + g % 2, from lane (2 t + g % 2, t)
 //
-// Weights become floats by as few instructions as there are, and are too large by a number z, which is 8, or the zero
-// of the group, and 128 more for bf16: sum((q - z) x) = sum(q x) - z sum(x), where sum(x) is a product with A of ones.
+// Weights become floats with as few instructions as possible, which leaves them too large by z: 8, or the zero point of
+// the group, plus 128 for bf16. sum((q - z) x) = sum(q x) - z sum(x), where sum(x) is a product with A of ones.
 #pragma once
 
 #include "quantised.cuh"
@@ -109,8 +109,8 @@ __device__ __forceinline__ float sum_of_x(const uint4 (&b)[4], bool second) {
   float added[4] = {};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    multiply_add(T(), added, ones, {b[i].x, b[i].y});
-    multiply_add(T(), added, ones, {b[i].z, b[i].w});
+    mma(T(), added, ones, {b[i].x, b[i].y});
+    mma(T(), added, ones, {b[i].z, b[i].w});
   }
   return second ? added[1] : added[0];
 }
@@ -121,8 +121,8 @@ struct SumsOfTwo {
   float low[4] = {}, high[4] = {};
 
   __device__ __forceinline__ void add(const Fragments& a, uint4 b) {
-    multiply_add(T(), low, a.low, {b.x, b.y});
-    multiply_add(T(), high, a.high, {b.z, b.w});
+    mma(T(), low, a.low, {b.x, b.y});
+    mma(T(), high, a.high, {b.z, b.w});
   }
   __device__ __forceinline__ float of(int quad, bool second) const {
     return second ? Bare<T>::sum(low[2 * quad + 1], high[2 * quad + 1]) : Bare<T>::sum(low[2 * quad], high[2 * quad]);

@@ -1,15 +1,15 @@
-// Tensor maps, which the tensor memory accelerator copies tiles by, made on the device, for sm_90a:
+// TMA: tensor maps made on the device, loads, multicast and stores, for sm_90a:
 // #include "../include/tensor_map.cuh".
 //
 // A host makes a tensor map with cuTensorMapEncodeTiled and passes it as a kernel's argument. IREE passes
 // pointers and 32-bit numbers, so blocks make maps themselves: in shared memory, starting from zeros, with
-// `tensormap.replace`; and copy them to global memory, because that is where the accelerator reads maps. PTX ISA,
+// `tensormap.replace`; and copy them to global memory, where TMA reads maps. PTX ISA,
 // "tensormap.replace", "tensormap.cp_fenceproxy".
 //
-// That memory is the module's. What a map says follows from its matrix and box alone, so a table keeps maps by these:
-// each is made once, and never changed. To find one takes a load from the L2 cache, to make one about 3000 cycles. Who
-// finds neither a map nor room for one claims a place for this launch, and gives it back when it has copied. So
-// launches that run at the same time do not meet, and no operand is needed.
+// That memory is a global of the module. A map follows from its matrix and box alone, so a table caches maps by these: each
+// is made once and never changed. A hit costs a load from the L2 cache, a miss about 3000 cycles. A block that finds
+// neither a map nor a free entry claims a slot for this launch, and returns it after its copies. So concurrent launches
+// do not conflict, and no operand is needed.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -25,14 +25,14 @@ struct alignas(kTensorMapBytes) TensorMap {
   unsigned long long opaque[kTensorMapBytes / 8];
 };
 
-// Places that are claimed, more than blocks that run at once need: who finds none free waits for one. Behind them those
-// of the table: a map may be in any place of a set, which follows from its matrix.
+// Slots to be claimed, more than resident blocks need; a block that finds none free waits. Behind them the table, which is
+// set-associative: a map may be in any slot of the set that its matrix hashes to.
 constexpr int kTensorMapPlaces = 1024, kKnownMaps = 2048, kMapsOfSet = 8;
 static __device__ TensorMap tensor_map_places[kTensorMapPlaces + kKnownMaps];
 static __device__ unsigned claimed_places[kTensorMapPlaces];
 
-// By one thread: a place where most likely nobody else looks, and whether it was free. The answer takes a while:
-// it is not to be used at once.
+// By one thread: claims a slot that most likely no other block tries, and says whether it was free. The atomic has a long
+// latency, so use the answer late.
 struct Claim {
   unsigned place, taken;
 
@@ -41,7 +41,7 @@ struct Claim {
     place = (place * 4 + threadIdx.x / 32 % 4) % kTensorMapPlaces;
     ask();
   }
-  // Relaxed: nothing is read here that the last owner wrote, and what is written waits for the answer.
+  // Relaxed: nothing the last owner wrote is read here, and what is written depends on the answer.
   __device__ __forceinline__ void ask() {
     asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;"
                  : "=r"(taken)
@@ -57,7 +57,7 @@ struct Claim {
   }
 };
 
-// Whether the place of a map is to be given back: those of the table stay.
+// Whether a map's slot has to be returned: those of the table stay.
 __device__ __forceinline__ bool is_claimed(const TensorMap* map) { return map - tensor_map_places < kTensorMapPlaces; }
 
 // By one thread, after every copy by this map is done.
@@ -66,10 +66,9 @@ __device__ __forceinline__ void give_back(const TensorMap* map) {
   asm volatile("st.release.gpu.global.u32 [%0], 0;" ::"l"(&claimed_places[map - tensor_map_places]) : "memory");
 }
 
-// A matrix in a batch, rows one after another, and the box of it that one copy takes: rows of 128 bytes, which
-// in shared memory have the 128-byte swizzle. The matrix's address and the bytes of a row have to be multiples of
-// 16. What of a box is outside of the matrix is read as zeros and not written; but to read such rows takes longer
-// than to read others, so a box should not have more rows than the matrix.
+// A row-major matrix of a batch, and the box that one copy moves: rows of 128 bytes, with the 128-byte swizzle in shared
+// memory. The matrix's address and row pitch have to be multiples of 16 bytes. Out of bounds, loads fill zeros and stores
+// do nothing; but out-of-bounds rows load more slowly than others, so a box should not have more rows than the matrix.
 struct TiledMatrix {
   const void* address;
   int columns, rows, batch;
@@ -187,8 +186,8 @@ __device__ __forceinline__ void acquire_tensor_map(const TensorMap* map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
 }
 
-// Copies the box at (column, row, batch) to shared memory; its bytes arrive on the barrier.
-__device__ __forceinline__ void copy_box(
+// Loads the box at (column, row, batch) into shared memory; its bytes arrive on the barrier.
+__device__ __forceinline__ void tma_load(
     void* to, const TensorMap* map, Barrier* barrier, int column, int row, int batch) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
@@ -197,9 +196,8 @@ __device__ __forceinline__ void copy_box(
       : "memory");
 }
 
-// The same to the same place in several blocks of the cluster, those with a bit in `blocks`, and on the
-// barrier of each.
-__device__ __forceinline__ void copy_box_to(
+// The same, multicast to the same offset in the blocks of the cluster with a bit in `blocks`, and to the barrier of each.
+__device__ __forceinline__ void tma_load_multicast(
     unsigned short blocks, void* to, const TensorMap* map, Barrier* barrier, int column, int row, int batch) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
@@ -208,9 +206,9 @@ __device__ __forceinline__ void copy_box_to(
       : "memory");
 }
 
-// Copies a box from shared memory, which this thread or those it has synchronised with wrote and fenced for the
-// copy engine, to (column, row, batch); what of it is outside of the matrix is left out.
-__device__ __forceinline__ void write_box(const TensorMap* map, const void* from, int column, int row, int batch) {
+// Stores a box of shared memory, written and fenced for the async proxy by this thread or those it has synchronised with,
+// at (column, row, batch); what is out of bounds is not stored.
+__device__ __forceinline__ void tma_store(const TensorMap* map, const void* from, int column, int row, int batch) {
   asm volatile(
       "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
       "cp.async.bulk.commit_group;" ::"l"(map),
@@ -218,12 +216,12 @@ __device__ __forceinline__ void write_box(const TensorMap* map, const void* from
       : "memory");
 }
 
-// Waits until the boxes of this thread are in global memory.
-__device__ __forceinline__ void wait_for_written_boxes() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+// Waits until the stores of this thread have completed.
+__device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
-// Waits until all but the last `Pending` boxes of this thread were read from shared memory.
+// Waits until all but the last `Pending` stores of this thread have read their shared memory.
 template <int Pending>
-__device__ __forceinline__ void wait_for_boxes() {
+__device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 

@@ -1,7 +1,7 @@
-// Tiles of matrices in shared memory, for kernels that multiply them: #include "../include/tile.cuh".
+// The mainloop and the epilogue of GEMMs from sm_80 on, with tiles in swizzled shared memory: #include "../include/tile.cuh".
 //
-// A row of a tile is 64 bytes or a multiple of 128. Its 16-byte chunk j lies in the place of chunk j ^ i in row i, of
-// the low bits: so 8 neighbouring chunks of a row and the same chunk of 8 neighbouring rows both lie in all banks.
+// A row of a tile is 64 bytes or a multiple of 128. The XOR swizzle puts the 16-byte chunk j of row i at j ^ i (in the low
+// bits): so 8 adjacent chunks of a row, and the same chunk of 8 adjacent rows, both cover all banks.
 #pragma once
 
 #include "mma.cuh"
@@ -9,19 +9,19 @@
 
 namespace cuda_kernels {
 
-// Where a chunk of a row lies in a tile with rows of `Columns` elements, in bytes.
+// The swizzled offset of a chunk of a row, in bytes, in a tile with rows of `Columns` elements.
 template <int Columns, class T>
-__device__ __forceinline__ unsigned place(int row, int chunk) {
+__device__ __forceinline__ unsigned swizzled(int row, int chunk) {
   constexpr int chunks = Columns / kPack<T>;  // of 128 bytes, which are all banks, there are 8
   static_assert(chunks == 4 || chunks % 8 == 0, "a row of 64 bytes, or of all banks");
   const int turn = chunks >= 8 ? row % 8 : row / 2 % 4;
   return (row * chunks + (chunk ^ turn)) * 16;
 }
 
-// The place `chunk` chunks further in the row than a place whose chunk has none of these bits: not an addition, because
-// of the exchange. Several places are so one address and constants.
-__device__ __forceinline__ unsigned further(unsigned place, int chunk) {
-  return (place ^ chunk % 8 * 16) + chunk / 8 * 128;
+// The offset `chunk` chunks further in the row, from one whose chunk has none of these bits: an XOR, not an addition,
+// because of the swizzle. So several offsets are one address and constants.
+__device__ __forceinline__ unsigned swizzled_further(unsigned swizzled, int chunk) {
+  return (swizzled ^ chunk % 8 * 16) + chunk / 8 * 128;
 }
 
 // 4 bytes of shared memory.
@@ -31,17 +31,17 @@ __device__ __forceinline__ unsigned load_shared(unsigned address) {
   return bits;
 }
 
-// What a thread copies of a tile on its way to shared memory, step by step: chunks that lie `at_once` rows apart.
+// A thread's share of the copies of a tile to shared memory, for each step: chunks that are `at_once` rows apart.
 template <class T, int Rows, int Columns, int Threads>
 struct Copies {
   static constexpr int chunks = Columns / kPack<T>, at_once = Threads / chunks;  // of a row; rows
   static constexpr int count = Rows / at_once;
   static_assert(Threads % chunks == 0 && Rows % at_once == 0, "every thread copies as many");
-  static_assert(at_once % 8 == 0, "a thread's chunks lie at the same place of their rows");
+  static_assert(at_once % 8 == 0, "a thread's chunks lie at the same swizzled of their rows");
 
   const T* from;      // the first chunk
   int stride;         // elements from row to row
-  int rows, columns;  // left of the matrix, from the first chunk on: what lies beyond is zeros
+  int rows, columns;  // of the matrix, from the first chunk on: beyond are zeros
   unsigned to;        // its place in the tile
 
   __device__ __forceinline__ Copies(const T* tile, int stride, int rows, int columns) : stride(stride) {
@@ -49,10 +49,10 @@ struct Copies {
     from = tile + static_cast<long long>(row) * stride + chunk * kPack<T>;
     this->rows = rows - row;
     this->columns = columns - chunk * kPack<T>;
-    to = place<Columns, T>(row, chunk);
+    to = swizzled<Columns, T>(row, chunk);
   }
 
-  // Where chunk `i` comes from and goes to, in bytes after the first.
+  // The source of chunk `i`, and its offset in bytes from the first.
   __device__ __forceinline__ const T* source(int i) const {
     constexpr unsigned size = at_once * sizeof(T);
     return reinterpret_cast<const T*>(reinterpret_cast<const char*>(from) +
@@ -60,28 +60,28 @@ struct Copies {
   }
   static __device__ __forceinline__ unsigned offset(int i) { return i * at_once * Columns * sizeof(T); }
 
-  // Begins their copies, unless the addresses are not for it.
-  __device__ __forceinline__ void begin(unsigned tile, bool packs) const {
+  // Issues the cp.async copies, unless the addresses do not allow it.
+  __device__ __forceinline__ void begin_copies(unsigned tile, bool vectorised) const {
 #pragma unroll
     for (int i = 0; i < count; ++i)
-      copy_async(tile + to + offset(i), source(i), columns > 0 && i * at_once < rows ? 16 : 0, packs);
+      cp_async(tile + to + offset(i), source(i), columns > 0 && i * at_once < rows ? 16 : 0, vectorised);
   }
 
-  // Makes them, from any addresses.
-  __device__ __forceinline__ void make_slowly(unsigned char* tile) const {
+  // Copies element by element, from any addresses.
+  __device__ __forceinline__ void copy_elements(unsigned char* tile) const {
 #pragma unroll 1
     for (int i = 0; i < count; ++i)
       *reinterpret_cast<uint4*>(tile + to + offset(i)) = load_elements(source(i), i * at_once < rows ? columns : 0);
   }
 };
 
-// Which tile of which result a block computes: of 8 rows of tiles, one column after the other, so that blocks that
-// run at the same time read few rows and columns.
+// Threadblock swizzle: which tile of which result a block computes. Tiles come in bands of 8 rows, column by column, so that
+// blocks that run at the same time read few rows and columns.
 template <int TileM, int TileN>
-struct Place {
+struct SwizzledTile {
   int number, m, n;  // of the result; the tile's first row and column
 
-  __device__ __forceinline__ Place(int of_m, int of_n) {
+  __device__ __forceinline__ SwizzledTile(int of_m, int of_n) {
     const int tiles_m = (of_m + TileM - 1) / TileM, tiles_n = (of_n + TileN - 1) / TileN;
     const int tile = blockIdx.x % (tiles_m * tiles_n), group = tile / (8 * tiles_n);
     const int height = min(tiles_m - group * 8, 8), in_group = tile % (8 * tiles_n);
@@ -91,14 +91,14 @@ struct Place {
   }
 };
 
-// A tile of a product on its way through a block, from A [m, k] and B [k, n], or weights [n, k], to what multiplies:
+// The multistage mainloop of a tile, over A [m, k] and B [k, n], or weights [n, k]:
 //
 //   cp.async    global memory -> one of `Stages` stages in shared memory, Stages - 1 steps of TileK ahead;
-//   ldmatrix    shared memory -> registers, 32 bytes of k ahead, in two sets of fragments.
+//   ldmatrix    shared memory -> registers, 32 bytes of k ahead, double-buffered fragments.
 //
-// Each warp has a part of the tile, of (TileM / WarpsM) x (TileN / WarpsN), and of each step's k one of WarpsK parts.
+// Each warp has a warp tile of (TileM / WarpsM) x (TileN / WarpsN), and of each step's k one of WarpsK slices.
 template <class T, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN, int WarpsK>
-struct Pipeline {
+struct MainloopSm80 {
   static constexpr int rows = TileM / WarpsM / 16, columns = TileN / WarpsN / 8;  // fragments of a warp
   static constexpr int of_slice = 32 / sizeof(T), slices = TileK / of_slice / WarpsK;
   static constexpr int warps_m = WarpsM, warps_n = WarpsN, warps_k = WarpsK, stage_count = Stages;
@@ -106,7 +106,7 @@ struct Pipeline {
   static constexpr unsigned a_bytes = TileM * TileK * sizeof(T), bytes = a_bytes + TileN * TileK * sizeof(T);
   static_assert(columns % 2 == 0 && slices % 2 == 0 && Stages >= 2, "what is loaded at once");
   static_assert((slices & (slices - 1)) == 0 && (IsWeights || (columns & (columns - 1)) == 0), "bits of places");
-  using Tile = Place<TileM, TileN>;
+  using Tile = SwizzledTile<TileM, TileN>;
   using OfA = Copies<T, TileM, TileK, threads>;
   using OfB = Copies<T, IsWeights ? TileN : TileK, IsWeights ? TileK : TileN, threads>;
 
@@ -114,32 +114,32 @@ struct Pipeline {
   OfB of_b;
   unsigned char* const stages;
   const int k;
-  const bool packs;              // rows of whole 16 bytes, at aligned addresses
-  unsigned written, read;        // the stages, in bytes from the first on
-  unsigned a_place, b_place;     // of the warp's first fragments
-  unsigned a_parts[2][rows][4], b_parts[2][columns][2];
+  const bool vectorised;              // rows of whole 16 bytes, at aligned addresses
+  unsigned written, read;        // stages, as offsets in bytes from the first
+  unsigned a_place, b_place;     // of the warp's first fragments, swizzled
+  unsigned a_fragments[2][rows][4], b_fragments[2][columns][2];
 
-  __device__ __forceinline__ Pipeline(const T* a, const T* b, const Tile& tile, int m, int n, int k,
+  __device__ __forceinline__ MainloopSm80(const T* a, const T* b, const Tile& tile, int m, int n, int k,
                                       unsigned char* stages)
       : of_a(a + (static_cast<long long>(tile.number) * m + tile.m) * k, k, m - tile.m, k),
         of_b(b + static_cast<long long>(tile.number) * n * k + static_cast<long long>(tile.n) * (IsWeights ? k : 1),
              IsWeights ? k : n, IsWeights ? n - tile.n : k, IsWeights ? k : n - tile.n),
         stages(stages),
         k(k),
-        packs(aligned(a, b) && k % kPack<T> == 0 && (IsWeights || n % kPack<T> == 0)),
+        vectorised(aligned(a, b) && k % kPack<T> == 0 && (IsWeights || n % kPack<T> == 0)),
         written(0),
         read(0) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int of_m = warp / WarpsN % WarpsM * rows * 16, of_n = warp % WarpsN * columns * 8;
     const int slice = warp / (WarpsN * WarpsM) * slices;
-    a_place = shared_address(stages) + place<TileK, T>(of_m + lane % 16, slice * 2 + lane / 16);
+    a_place = shared_address(stages) + swizzled<TileK, T>(of_m + lane % 16, slice * 2 + lane / 16);
     b_place = shared_address(stages) + a_bytes;
     if constexpr (IsWeights) {
-      b_place += place<TileK, T>(of_n + lane / 16 * 8 + lane % 8, slice * 2 + lane / 8 % 2);
+      b_place += swizzled<TileK, T>(of_n + lane / 16 * 8 + lane % 8, slice * 2 + lane / 8 % 2);
     } else if constexpr (sizeof(T) == 2) {
-      b_place += place<TileN, T>(slice * of_slice + lane % 16, of_n / 8 + lane / 16);
+      b_place += swizzled<TileN, T>(slice * of_slice + lane % 16, of_n / 8 + lane / 16);
     } else {
-      b_place += place<TileN, T>(slice * of_slice + lane % 4, of_n / 4 + lane / 16) + lane / 4 % 4 * 4;
+      b_place += swizzled<TileN, T>(slice * of_slice + lane % 4, of_n / 4 + lane / 16) + lane / 4 % 4 * 4;
     }
   }
 
@@ -147,21 +147,21 @@ struct Pipeline {
     stage = stage == (Stages - 1) * bytes ? 0 : stage + bytes;
   }
 
-  // Begins the copies for the next step that is not there yet, unless the addresses are not for it.
-  __device__ __forceinline__ void begin() const {
-    of_a.begin(shared_address(stages) + written, packs);
-    of_b.begin(shared_address(stages) + written + a_bytes, packs);
+  // Issues the copies for the next stage to be filled, unless the addresses do not allow it.
+  __device__ __forceinline__ void begin_copies() const {
+    of_a.begin_copies(shared_address(stages) + written, vectorised);
+    of_b.begin_copies(shared_address(stages) + written + a_bytes, vectorised);
   }
 
-  // Makes them, from any addresses.
-  __device__ __forceinline__ void make_slowly() const {
-    of_a.make_slowly(stages + written);
-    of_b.make_slowly(stages + written + a_bytes);
+  // Copies element by element, from any addresses.
+  __device__ __forceinline__ void copy_elements() const {
+    of_a.copy_elements(stages + written);
+    of_b.copy_elements(stages + written + a_bytes);
   }
 
-  // On to the step after it.
-  __device__ __forceinline__ void end_step() {
-    end_group();
+  // Commits the stage and goes on to the next one.
+  __device__ __forceinline__ void advance_stage() {
+    cp_async_commit();
     advance(written);
     of_a.from += TileK;
     of_a.columns -= TileK;
@@ -174,66 +174,66 @@ struct Pipeline {
     }
   }
 
-  // Loads the fragments of a slice from the stage that is read.
-  __device__ __forceinline__ void load(int slice) {
-    unsigned(&a)[rows][4] = a_parts[slice % 2], (&b)[columns][2] = b_parts[slice % 2];
+  // Loads the fragments of a slice from the stage that is being read.
+  __device__ __forceinline__ void load_fragments(int slice) {
+    unsigned(&a)[rows][4] = a_fragments[slice % 2], (&b)[columns][2] = b_fragments[slice % 2];
 #pragma unroll
     for (int i = 0; i < rows; ++i)
-      load_matrices(a[i], further(a_place + read, slice * 2) + i * 16 * TileK * sizeof(T));
+      ldmatrix(a[i], swizzled_further(a_place + read, slice * 2) + i * 16 * TileK * sizeof(T));
 #pragma unroll
     for (int j = 0; j < columns; j += 2) {
       unsigned both[4];
       if constexpr (IsWeights) {
-        load_matrices(both, further(b_place + read, slice * 2) + j * 8 * TileK * sizeof(T));
+        ldmatrix(both, swizzled_further(b_place + read, slice * 2) + j * 8 * TileK * sizeof(T));
       } else if constexpr (sizeof(T) == 2) {
-        load_transposed(both, further(b_place + read, j) + slice * of_slice * TileN * sizeof(T));
+        ldmatrix_transposed(both, swizzled_further(b_place + read, j) + slice * of_slice * TileN * sizeof(T));
       } else {
         constexpr int turn = TileN == 16 ? 2 : 4;  // of four rows' chunks
         for (int e = 0; e < 4; ++e)
-          both[e] = load_shared(further(b_place + read, (j + e / 2) * 2 ^ e % 2 * turn) +
+          both[e] = load_shared(swizzled_further(b_place + read, (j + e / 2) * 2 ^ e % 2 * turn) +
                                 (slice * of_slice + e % 2 * 4) * TileN * sizeof(T));
       }
       for (int e = 0; e < 4; ++e) b[j + e / 2][e % 2] = both[e];
     }
   }
 
-  // Calls multiply(fragments of A, of B) for each slice of k. One barrier a step: after it the next stage is there for
-  // everybody, and the last one is used by nobody any more, so it is filled again. What goes through memory is
-  // begun together, before what multiplies: each of the two warps of a scheduler does one while the other does the other.
+  // Calls multiply(fragments of A, of B) for each slice of k. One barrier a step: after it the next stage is visible to all
+  // threads, and no thread reads the last one any more, so it is filled again. Memory instructions are issued together,
+  // before the MMAs: of the two warps of a scheduler, one does the former while the other does the latter.
   template <class Multiply>
   __device__ __forceinline__ void run(const Multiply& multiply) {
     for (int step = 0; step < Stages - 1; ++step) {
-      begin();
-      if (!packs) make_slowly();
-      end_step();
+      begin_copies();
+      if (!vectorised) copy_elements();
+      advance_stage();
     }
-    wait_for_groups<Stages - 2>();
+    cp_async_wait<Stages - 2>();
     __syncthreads();
-    load(0);
+    load_fragments(0);
 #pragma unroll 1
     for (int done = 0; done < k; done += TileK) {
-      if (!packs) make_slowly();
+      if (!vectorised) copy_elements();
 #pragma unroll
       for (int slice = 0; slice < slices; ++slice) {
         if (slice + 1 == slices) {
-          end_step();
-          wait_for_groups<Stages - 2>();
+          advance_stage();
+          cp_async_wait<Stages - 2>();
           __syncthreads();
           advance(read);
         }
-        load((slice + 1) % slices);
-        if (slice == 0) begin();
-        multiply(a_parts[slice % 2], b_parts[slice % 2]);
+        load_fragments((slice + 1) % slices);
+        if (slice == 0) begin_copies();
+        multiply(a_fragments[slice % 2], b_fragments[slice % 2]);
       }
     }
-    wait_for_groups<0>();
+    cp_async_wait<0>();
     __syncthreads();  // the stages are free
   }
 };
 
-constexpr int kUnit = 8;  // neighbours that a thread writes
+constexpr int kUnit = 8;  // adjacent elements that a thread writes
 
-// kUnit elements from an aligned address, as floats, and the opposite.
+// Loads kUnit elements from an aligned address as floats, and stores them.
 template <class T>
 __device__ __forceinline__ void load_unit(const T* from, float* values) {
   for (int i = 0; i < kUnit; i += kPack<T>) load_pack(from + i, values + i);
@@ -244,22 +244,22 @@ __device__ __forceinline__ void store_unit(T* to, const float* values) {
   for (int i = 0; i < kUnit; i += kPack<T>) store_pack(to + i, values + i);
 }
 
-// The sums of a pipeline's warps to where they belong in one of the results [m, n]: plus bias and residual, through the
-// activation. They go through shared memory, where the stages were, as many rows of fragments at once as there is
-// room for: so each thread has neighbours, and the sums of warps that share k come together.
-template <class Activation, class Steps, class In, class Out>
-__device__ __forceinline__ void finish(const float (&sums)[Steps::rows][Steps::columns][4], unsigned char* stages,
+// The epilogue: accumulators plus bias and residual, through the activation, to one of the results [m, n]. They go through
+// shared memory, which the stages had, as many rows of fragments at once as fit: so each thread writes adjacent elements,
+// and the accumulators of warps that slice k are reduced.
+template <class Activation, class Mainloop, class In, class Out>
+__device__ __forceinline__ void epilogue(const float (&accumulators)[Mainloop::rows][Mainloop::columns][4], unsigned char* stages,
                                        const In* bias, const Out* residual, Out* c,
-                                       const typename Steps::Tile& tile, int m, int n) {
-  constexpr int rows = Steps::rows, columns = Steps::columns, warps_k = Steps::warps_k;
-  constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // rows that begin in different banks
-  constexpr int warps = Steps::threads / 32 / warps_k, size = 16 * apart * 4 * warps * warps_k;
-  constexpr int room = Steps::bytes * Steps::stage_count / size;
+                                       const typename Mainloop::Tile& tile, int m, int n) {
+  constexpr int rows = Mainloop::rows, columns = Mainloop::columns, warps_k = Mainloop::warps_k;
+  constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // padded, so that rows begin in different banks
+  constexpr int warps = Mainloop::threads / 32 / warps_k, size = 16 * apart * 4 * warps * warps_k;
+  constexpr int room = Mainloop::bytes * Mainloop::stage_count / size;
   constexpr int at_once = room >= rows ? rows : room >= rows / 2 && rows % 2 == 0 ? rows / 2 : 1;
-  static_assert(room >= 1, "room for the sums");
+  static_assert(room >= 1, "room for the accumulators");
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int first_m = tile.m + warp / Steps::warps_n % Steps::warps_m * rows * 16;
-  const int first_n = tile.n + warp % Steps::warps_n * columns * 8;
+  const int first_m = tile.m + warp / Mainloop::warps_n % Mainloop::warps_m * rows * 16;
+  const int first_n = tile.n + warp % Mainloop::warps_n * columns * 8;
   float* const part = reinterpret_cast<float*>(stages) + warp * at_once * 16 * apart;
   const float* const of_first = reinterpret_cast<float*>(stages) + warp % warps * at_once * 16 * apart;
   const auto meet = [] {
@@ -279,8 +279,8 @@ __device__ __forceinline__ void finish(const float (&sums)[Steps::rows][Steps::c
       for (int j = 0; j < columns; ++j)
         for (int half = 0; half < 2; ++half) {
           float2 pair;
-          pair.x = sums[first + i][j][half * 2];
-          pair.y = sums[first + i][j][half * 2 + 1];
+          pair.x = accumulators[first + i][j][half * 2];
+          pair.y = accumulators[first + i][j][half * 2 + 1];
           *reinterpret_cast<float2*>(part + (i * 16 + half * 8 + lane / 4) * apart + j * 8 + lane % 4 * 2) = pair;
         }
     meet();

@@ -1,10 +1,9 @@
-// Matrix products of warpgroups, for sm_90a: #include "../include/wgmma.cuh".
+// Warpgroup MMA (wgmma), for sm_90a: #include "../include/wgmma.cuh".
 //
-// A warpgroup, 128 threads, multiplies tiles that lie in shared memory: 64 x 16 by 16 x N, where N is up to
-// 256, and adds to 64 x N numbers of f32 in its registers. The instructions run beside the threads: they are
-// committed as groups and waited for. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
+// A warpgroup, 128 threads, multiplies tiles in shared memory, 64 x 16 by 16 x N with N up to 256, into accumulators of
+// 64 x N f32 in its registers. The instructions are asynchronous: they are committed in groups and waited for. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
 //
-// Of the sums, thread t of the warpgroup has rows t / 32 * 16 + t % 32 / 4 + {0, 8}, and in each block of 8
+// Of the accumulators, thread t of the warpgroup has rows t / 32 * 16 + t % 32 / 4 + {0, 8}, and in each block of 8
 // columns the columns t % 4 * 2 + {0, 1}: sums[4 * block + 2 * (row half) + (column)].
 #pragma once
 
@@ -15,17 +14,17 @@
 
 namespace cuda_kernels {
 
-// Tiles in shared memory lie in parts of 1024 bytes, 8 rows of 128 bytes, as copies with the 128-byte swizzle
-// leave them: the 16 bytes i of row r are at place i ^ r.
+// Shared-memory matrix descriptors of tiles with TMA's 128-byte swizzle: core matrices of 1024 bytes, 8 rows of 128
+// bytes, in which the 16 bytes i of row r are at i ^ r.
 //
-// Rows along k (64 elements of one row of A, or of one column of B): each 8 rows are 1024 bytes on.
-__device__ __forceinline__ unsigned long long tile_along_k(const void* tile) {
+// K-major (a row is 64 of k of one row of A, or of one column of B): each 8 rows are 1024 bytes further.
+__device__ __forceinline__ unsigned long long descriptor_k_major(const void* tile) {
   return (shared_address(tile) >> 4 & 0x3fff) | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
 
-// Rows across k (64 neighbouring rows of A, or columns of B, for one k): each 8 values of k are 1024 bytes
-// on, and the next 64 rows or columns are `next` bytes on.
-__device__ __forceinline__ unsigned long long tile_across_k(const void* tile, int next) {
+// MN-major (a row is 64 adjacent rows of A, or columns of B, for one k): each 8 of k are 1024 bytes further, and the next
+// 64 rows or columns are `next` bytes further.
+__device__ __forceinline__ unsigned long long descriptor_mn_major(const void* tile, int next) {
   return (shared_address(tile) >> 4 & 0x3fff) | static_cast<unsigned long long>(next >> 4) << 16 |
          (1024ull >> 4) << 32 | 1ull << 62;
 }
@@ -35,14 +34,14 @@ constexpr bool kIsHalf = false;
 template <>
 constexpr bool kIsHalf<__half> = true;
 
-// Before the first product, and wherever registers with sums were touched since the last.
+// Before the first wgmma, and wherever accumulator registers were touched since the last (wgmma.fence).
 __device__ __forceinline__ void warpgroup_arrive() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ __forceinline__ void warpgroup_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most `Pending` of the groups that were committed are under way.
+// Waits until at most `Pending` committed groups are in flight.
 template <int Pending>
 __device__ __forceinline__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
@@ -98,7 +97,7 @@ __device__ __forceinline__ void warpgroup_wait() {
 
 // sums (+)= A B, over 16 of k: `add` 0 begins anew. kAcrossA and kAcrossB say that a tile's rows lie across k.
 template <class In, int N, int kAcrossA, int kAcrossB>
-__device__ __forceinline__ void multiply(float (&s)[N / 2],
+__device__ __forceinline__ void wgmma(float (&s)[N / 2],
                                          unsigned long long a,
                                          unsigned long long b,
                                          int add) {
@@ -123,14 +122,14 @@ __device__ __forceinline__ void multiply(float (&s)[N / 2],
 
 #undef CUDA_KERNELS_MULTIPLY
 
-// Gives registers of this warpgroup up, or takes them, so that each thread has `Count`.
+// Register reallocation of a warpgroup (setmaxnreg): afterwards each thread has `Count`.
 template <int Count>
-__device__ __forceinline__ void release_registers() {
+__device__ __forceinline__ void deallocate_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
 template <int Count>
-__device__ __forceinline__ void take_registers() {
+__device__ __forceinline__ void allocate_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 

@@ -1,9 +1,9 @@
-// Matrix products of warpgroups whose A lies in registers, for sm_90a, to be included by kernels:
+// Warpgroup MMA with A in registers (wgmma RS), for sm_90a, to be included by kernels:
 // #include "../include/wgmma_registers.cuh".
 //
-// Thread t of the warpgroup has of A [64, 16] what it would have of sums: rows t / 32 * 16 + t % 32 / 4 + {0, 8}
+// Thread t of the warpgroup has of A [64, 16] what it would have of accumulators: rows t / 32 * 16 + t % 32 / 4 + {0, 8}
 // in turn, columns t % 4 * 2 + {0, 1}, then the same 8 columns further, two neighbours to a register. So the
-// sums of one product, rounded and packed, are the A of the next.
+// accumulators of one product, rounded and packed, are the A of the next.
 #pragma once
 
 #include "wgmma.cuh"
@@ -18,13 +18,13 @@ namespace cuda_kernels {
                : CUDA_KERNELS_SUMS_##SUMS(0)                                                                        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(kAcrossB))
 
-// sums (+)= A B, over 16 of k: `add` 0 begins anew. The registers of A must stay as they are until the product was
+// accumulators (+)= A B, over 16 of k: `add` 0 overwrites them. The registers of A must not change until the wgmma was
 // waited for.
 template <class In, int N, int kAcrossB>
-__device__ __forceinline__ void multiply_registers(float (&s)[N / 2],
-                                                   const unsigned (&a)[4],
-                                                   unsigned long long b,
-                                                   int add) {
+__device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
+                                                     const unsigned (&a)[4],
+                                                     unsigned long long b,
+                                                     int add) {
   static_assert(N == 64 || N == 128, "sizes of heads");
   if constexpr (N == 64 && kIsHalf<In>) {
     CUDA_KERNELS_MULTIPLY(64, 32, 32, 33, 34, 35, 36, 37, 38, "f16");

@@ -3,8 +3,8 @@
 //
 // A group of threads holds a row in registers (../include/row.cuh), so the variance is summed from
 // differences to the mean, as it is defined: mean(x * x) - mean(x)^2 would lose every digit of rows
-// that lie far from zero. What the differences add up to corrects the mean, which the sum of a long row and
-// f32 itself round: it stays a number of its own.
+// that are far from zero. The sum of the differences corrects the mean, which a long sum in f32 rounds;
+// the correction is kept as a number of its own.
 //
 // Memory traffic: one read and one write of each element, and weight and bias from the caches; three
 // reads, two of them of the caches, of rows of more than Threads * Values elements, and of rows that are not

@@ -8,9 +8,9 @@
 // the second of the caches, of rows of more than Threads * Values elements. With a residual two reads
 // and two writes, where two kernels would need three of each.
 //
-// Of a few rows, as in a step of decoding, time is what one load takes after the other, and the fetching of code that
-// runs once. So `..._few` have one row a block, as many threads as a long row has packs for, and issue all loads at
-// once, those of the weight too, before the sum.
+// For few rows, as in a decoding step, the time is the latency of dependent loads, and of fetching code that runs once. So
+// the `..._few` kernels have one row a block, as many threads as a long row has packs for, and issue all loads at once,
+// those of the weight too, before the reduction.
 
 #include "../include/row.cuh"
 

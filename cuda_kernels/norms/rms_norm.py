@@ -40,8 +40,8 @@ def _sum_and_normalised(
 columns = cd.dim("columns")
 
 FEW_THREADS, FEW_VALUES, FEW_ROWS = 256, 32, 528
-"""Of the kernels for few rows: a block's threads, elements that each holds, and rows at most: four
-for each multiprocessor."""
+"""Of the kernels for few rows, a row a block: its threads, the elements that each holds, and the
+most rows, four for each multiprocessor."""
 
 
 def _operands(dtype: str, *, adds: bool) -> list[Operand]:
@@ -84,7 +84,7 @@ def declare(dtype: str, threads: int = 0, values: int = 0, *, adds: bool = False
 def declare_few(
     dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, *, adds: bool = False
 ) -> cd.Kernel:
-    """The same for few rows, each of which a block holds whole."""
+    """The same for few rows: a block holds one row."""
     name = _name(adds)
     return cd.Kernel(
         f"{name}_{dtype}_few",

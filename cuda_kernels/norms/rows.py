@@ -8,11 +8,11 @@ from custom_dispatch.kernel.expr import Expr
 THREADS, VALUES = 256, 32
 """Threads of a block, and elements that each of them holds."""
 _SMALLEST_GROUP = 8
-"""Its 16-byte accesses are 128 bytes together: a line of the cache."""
+"""Its 16-byte accesses are a 128-byte cache line."""
 
 
 def group_threads(columns: Expr, threads: int = THREADS, values: int = VALUES) -> Expr | int:
-    """How many threads hold a row together: the fewest that can, or the whole block."""
+    """How many threads hold a row: the fewest that can, or the whole block."""
     group: Expr | int = threads
     size = threads // 2
     while size >= _SMALLEST_GROUP:
@@ -22,5 +22,5 @@ def group_threads(columns: Expr, threads: int = THREADS, values: int = VALUES) -
 
 
 def row_blocks(columns: Expr, threads: int = THREADS, values: int = VALUES) -> Expr:
-    """How many blocks all rows need: one for as many rows as the block has groups."""
+    """Blocks for all rows: one for as many rows as a block has groups."""
     return cd.ceildiv(cd.batch * group_threads(columns, threads, values), threads)

@@ -41,21 +41,21 @@ LARGEST_K = 1 << 27
 
 @dataclass(frozen=True)
 class Shape:
-    """How a kernel divides the work."""
+    """The tile of a kernel for several rows of x, its warps and stages."""
 
     columns: int
-    """Rows of x that it takes at once."""
+    """Rows of x in a tile."""
     warps: int
     stages: int
-    """Steps that a warp has in shared memory at once."""
+    """Steps of k that a warp has in shared memory."""
     tiles: int
-    """16 rows of weights each, that a block has at once."""
+    """Of 16 rows of weights each, in a block's tile."""
     team: int
-    """Warps that share what lies in shared memory, 2 or 4; a divisor of `warps` and of `tiles`."""
+    """Warps that share a stage, 2 or 4; a divisor of `warps` and of `tiles`."""
     resident: int = 1
-    """Blocks that a multiprocessor has to hold, for the compiler."""
+    """Blocks that a multiprocessor must be able to hold, which limits registers."""
     blocks: int = 1 << 20
-    """Most of a launch: each takes as many tiles as that needs."""
+    """The most of a launch: with fewer than tiles, blocks are persistent."""
     rolled: bool = False
     """Whether loops stay loops."""
 
@@ -71,11 +71,11 @@ class Shape:
 
     @property
     def rows(self) -> int:
-        """Rows of weights that a block has at once."""
+        """Rows of weights in a block's tile."""
         return 16 * self.tiles
 
     def shared_bytes(self, layout: Layout) -> int:
-        """Shared memory of a block: slots, and twice what the warps find for a tile."""
+        """Dynamic shared memory: stages, and twice the warps' partial sums of a tile."""
         slot = self.rows * layout.stride + self.columns * (2 * STEP + layout.padding)
         found = 4 * self.rows * self.columns
         return self.warps * (self.stages * slot // self.team + 2 * found)
@@ -94,16 +94,16 @@ class Shape:
 
 @dataclass(frozen=True)
 class RowShape:
-    """How a kernel for one row of x divides the work."""
+    """The tile of a kernel for one row of x, and its warps."""
 
     rows: int
-    """Of weights, in a block; a multiple of 4."""
+    """Rows of weights of a block; a multiple of 4."""
     warps: int
     resident: int
-    """Blocks that a multiprocessor has to hold, for the compiler."""
+    """Blocks that a multiprocessor must be able to hold, which limits registers."""
     columns: int = 1
     blocks: int = (1 << 31) - 1
-    """Most of a launch: CUDA's limit, since a block has rows once."""
+    """The most of a launch: CUDA's limit, since these blocks are not persistent."""
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class RowShape:
         return f"{self.rows // 4}, {self.warps}, {self.resident}"
 
     def shared_bytes(self, layout: Layout) -> int:
-        """Dynamic shared memory: two slots of rows if they lie there, x twice, what warps find."""
+        """Dynamic shared memory: two stages of rows if staged, x twice, partial sums."""
         if layout.apart is None:
             return 0
         piece = self.warps * layout.step

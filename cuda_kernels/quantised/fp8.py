@@ -24,17 +24,17 @@ FEW_ROWS = 8192
 
 @dataclass(frozen=True)
 class Shape:
-    """How a kernel divides the work."""
+    """The tile of a kernel, and its warps."""
 
     columns: int
-    """Rows of x that a block takes."""
+    """Rows of x in a tile."""
     rows: int
-    """Rows of weights that a block takes."""
+    """Rows of weights in a tile."""
     warps: int
     resident: int
-    """Blocks that a multiprocessor has to hold, for the compiler."""
+    """Blocks that a multiprocessor must be able to hold, which limits registers."""
     pieces: int = 1
-    """Times 64 of k that a warp takes at once, of more than one row of x."""
+    """Steps of 64 of k that a warp takes at a time, for more than one row of x."""
 
     @property
     def name(self) -> str:

@@ -1,5 +1,5 @@
-// Products with weights of 4 bits, y = x W^T, for x of f16 and bf16: include/quantised_row.cuh says how for one row of
-// x, and ../include/quantised.cuh for more. Here is how the weights lie in memory:
+// Products with weights of 4 bits, y = x W^T, for x of f16 and bf16: ../include/quantised_row.cuh is for one row of x, and
+// ../include/quantised.cuh for more. The memory layouts of the weights:
 //
 // - Blocks of GGUF (ggml/src/ggml-common.h of llama.cpp), each of 32 weights in a row, one after the other. Byte i
 //   has weight i in its low half and weight 16 + i in its high one.
@@ -158,9 +158,9 @@ struct GroupsOf {
       for (int row = lane; row < Rows; row += 32) {
         const unsigned address = shared_address(to) + row * kStride;
         const T* const some = from + min(row, last) * groups + step * (kGroups >> shift);
-        copy_async<16>(address, some, 16, bytes == 16);
-        copy_async<8>(address, some, 8, bytes == 8);
-        copy_async<4>(address, some, 4, bytes == 4);
+        cp_async<16>(address, some, 16, bytes == 16);
+        cp_async<8>(address, some, 8, bytes == 8);
+        cp_async<4>(address, some, 4, bytes == 4);
       }
     } else {
       for (int i = lane; i < Rows * kGroups; i += 32) {
@@ -176,7 +176,7 @@ struct GroupsOf {
     // Matrices of 8 rows and 16 bytes: the upper rows and the lower ones of a group of 32, and of the next.
     const int lane = threadIdx.x % 32, row = lane % 16, group = lane / 16;
     unsigned words[4];
-    load_matrices(words, shared_address(slot) + (16 * tile + row) * kStride + (2 * pair + group) * 16);
+    ldmatrix(words, shared_address(slot) + (16 * tile + row) * kStride + (2 * pair + group) * 16);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       unsigned upper[4], lower[4];

@@ -1,12 +1,12 @@
 // Products with weights of 8-bit floats (e4m3), y = x W^T of x [batch, k] and W [n, k], for x of f16 and bf16 and few
 // rows of it. Scales in f32, each for an equal part of W's rows: one for all, or one for each row. Weights become
-// 16-bit floats exactly, tensor cores add up in f32, and what a row comes to is multiplied by its scale, in f32.
+// 16-bit floats exactly, tensor cores accumulate in f32, and the sum of a row is multiplied by its scale, in f32.
 //
-// All that takes time is to read the weights. They go from memory to registers, 16 bytes a lane and load, past the L1
-// cache, which so keeps x; no shared memory, no barrier until a block's last sums. What hides the way from memory is
-// their number: eight or more small blocks in a multiprocessor, each lane with 64 bytes on their way, and each pair of
-// rows asked for again as soon as its registers are free. The hardware hands blocks out as multiprocessors become
-// idle, which no division of the rows beforehand does as evenly.
+// Reading the weights takes all the time. They go from memory to registers, 16 bytes a lane and load, and bypass the L1
+// cache, which keeps x; no shared memory, and no barrier until the final reduction. Occupancy hides the latency: eight or
+// more small blocks on a multiprocessor, 64 bytes in flight for each lane, and each pair of rows reloaded as soon as its
+// registers are free. The hardware schedules blocks as multiprocessors become idle, which balances better than any static
+// division of the rows.
 //
 // One row of x, `quantised_fp8_row`: a warp has 512 of k of 4 rows of W, the lane of fragment place (g, t) those from
 // 64 g + 16 t on. A's rows g and g + 8 are such parts of *two* rows of W, and B's column g is the same part of x, which
@@ -16,8 +16,8 @@
 //               rows 8 to 15   the next row of W                               . *   ...
 //
 // More rows of x, `quantised_fp8_few`: A's rows are rows of W, and B's columns are rows of x; the lane at (g, t) has 16
-// of k, those from 16 t on, of rows g and g + 8 of W and of column g of x. An order of k is free if it is the same for
-// both, so four multiplications take 4 of these each.
+// of k, those from 16 t on, of rows g and g + 8 of W and of column g of x. The order of k does not matter as long as it is
+// the same for both, so four MMAs take 4 of these each.
 //
 // Memory traffic: each weight once, a byte. x once for each block, from the L1 or L2 cache: 4 rows of W for one row of
 // x, 16 to 64 for more.
@@ -131,7 +131,7 @@ __device__ __forceinline__ void multiply_add_weights(
     for (int e = 0; e < Eights; ++e) {
       const uint4& part = x[e][i / 2];
       const unsigned b[2] = {i % 2 == 0 ? part.x : part.z, i % 2 == 0 ? part.y : part.w};
-      multiply_add(T(), c[e], a, b);
+      mma(T(), c[e], a, b);
     }
   }
 }

@@ -76,7 +76,7 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
     for form in forms:
         is_split = isinstance(form, SplitK)
-        layout = "SplitMemory" if is_split else "Memory"
+        layout = "SplitKStorage" if is_split else "SharedStorage"
         parts = astuple(form)[:3] if is_split else astuple(form)
         launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
         size = launch.dynamic_shared_memory

@@ -39,7 +39,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         prefill("f16", 64, form=SMALL),
         prefill("bf16", 128, "bool", form=SMALL),
         decode("f16", 64),
-        decoding.decode_cache("bf16", 64, decoding.Clusters(1)),
+        decoding.decode_cache("bf16", 64, decoding.Decode(1)),
         prefill("f16", 64, by_position=True, form=SMALL),
         decode("f16", 64, by_position=True),
     ]
@@ -47,7 +47,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
 
 
 def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
-    clusters = decoding.Clusters(1)
+    clusters = decoding.Decode(1)
     return decoding.decode(dtype, dim, "keys", clusters, by_position=by_position)
 
 
