@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
 import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.compiled import CompiledModule
 
 # The first example of a test may load a compiler or wait for another process: no time limit each.
 settings.register_profile("custom_dispatch", deadline=None)
@@ -45,3 +48,11 @@ def declare() -> Declare:
         return cd.Kernel(name, **(parts | changes))
 
     return declare
+
+
+@pytest.fixture(scope="session")
+def mixed() -> CompiledModule:
+    """`mixed_invocation.mlir` for two GPU architectures and the CPU."""
+    model = Path(__file__).parents[1] / "mlir" / "mixed_invocation.mlir"
+    targets = ["cuda:sm_80", "cuda:sm_90", "cpu"]
+    return cd.compile(model, [simple_mul, simple_mul_inplace], targets)

@@ -17,7 +17,8 @@ from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx import read_module
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.ptxas import assemble
 
 REPETITIONS = 15

@@ -42,7 +42,8 @@ from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
+from custom_dispatch.toolchain.choose_compiler import find_compiler
 clock = time.perf_counter
 start = clock()
 request = CompileRequest(simple_mul.source, Arch(80), entries=(simple_mul.entry,))

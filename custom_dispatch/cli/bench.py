@@ -222,7 +222,7 @@ def device_for(wanted: str) -> tuple[str, str]:
 
 def _compile(kernel: Kernel, kind: str, how: BuildOptions) -> bytes:
     from custom_dispatch.compilation import compile as compile_module
-    from custom_dispatch.eager.call import target_for_gpu
+    from custom_dispatch.eager.placing import target_for_gpu
     from custom_dispatch.kernel.target import Target
 
     target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel, kind)

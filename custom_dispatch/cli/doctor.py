@@ -88,7 +88,7 @@ def _compilers() -> list[Row]:
 def _compiler(name: str, search: Search, *, fails: bool) -> Row:
     """A compiler or ptxas by itself: one that is here and does not start fails."""
     from custom_dispatch.errors import CustomDispatchError
-    from custom_dispatch.toolchain.compiler import find_compiler
+    from custom_dispatch.toolchain.choose_compiler import find_compiler
     from custom_dispatch.toolchain.nvcc import tool_version
 
     try:

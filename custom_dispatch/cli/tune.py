@@ -240,7 +240,7 @@ def _table(choice: Choice, given: Path | None) -> Path:
 
 def _target(choice: Choice, device: str) -> Target:
     """What kernels are built for: the best target that the device has."""
-    from custom_dispatch.eager.call import target_for_gpu
+    from custom_dispatch.eager.placing import target_for_gpu
     from custom_dispatch.kernel.target import Target
 
     if device == "cpu":

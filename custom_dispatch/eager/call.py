@@ -17,10 +17,10 @@ from custom_dispatch.eager.call_arguments import (
     check_value,
     take_out,
 )
+from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
 from custom_dispatch.eager.reference import run_reference
 from custom_dispatch.errors import (
-    DeviceError,
     UnsupportedInstructionError,
 )
 from custom_dispatch.kernel.binding import bind_dims
@@ -28,17 +28,14 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.launch import BoundKernel
+from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.passed import match_arguments
-from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
-from custom_dispatch.runtime.device import device_of, device_problem
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import gpu_of, shape_of
 from custom_dispatch.runtime.program import load
-from custom_dispatch.toolchain.compiler import check_compiler_name
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -191,25 +188,6 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     return _as_declared(kernel, results)
 
 
-def kind_of_device(kernel: Kernel, device: str) -> str:
-    """Where a call runs: "cuda", "cuda:1", "cpu" or "cpu:checked".
-
-    Raises
-    ------
-    DeviceError
-        The machine has no such device, or cannot use it.
-    """
-    index = gpu_index(read_device(device, of_kernel=True))
-    if device in ("cpu", CHECKED):
-        return device
-    name = gpu_name(index or 0)
-    problem = device_problem(name)
-    if problem is not None and index is not None:
-        raise DeviceError(problem)
-    usable = index is not None or not kernel.objects or _fitting(kernel, name)
-    return name if problem is None and usable else "cpu"
-
-
 def _function(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
     key = (id(kernel), kind, compiler, store)
     found = _functions.get(key)
@@ -242,19 +220,16 @@ def module_for(
 ) -> CompiledModule:
     """What a call of a kernel runs on a device of this machine; `kind_of_device` names it."""
     # Loaded here: a program that only loads modules needs no compiler installed.
-    from custom_dispatch.compilation import compile as compile_module
+    from custom_dispatch.eager.kept import module_of
 
-    on_gpu = gpu_index(kind) is not None
-    target = target_for_gpu(kernel, kind) if on_gpu else _target_for_cpu(kind)
-    return compile_module(
-        None,
+    return module_of(
         kernel,
-        [target],
+        target_of(kernel, kind),
         compiler=compiler,
         include_dirs=include_dirs,
         store=store,
         # On the CPU, what takes longer to compile would gain nothing.
-        asynchronous=on_gpu,
+        asynchronous=gpu_index(kind) is not None,
     )
 
 
@@ -266,33 +241,6 @@ def keep(kernel: Kernel, kind: str, module: bytes) -> None:
 def _loaded(kernel: Kernel, kind: str, module: CompiledModule | bytes) -> Function:
     program = load(module, device="cpu" if kind == CHECKED else kind)
     return program.function(kernel.name)
-
-
-def _target_for_cpu(kind: str) -> Target:
-    return Target.parse(CHECKED) if kind == CHECKED else Target("cpu", cpu="host")
-
-
-def target_for_gpu(kernel: Kernel, gpu: str = "cuda") -> Target:
-    """The best target for a GPU: of the objects declared, or of what a source can be built for;
-    and of those that have an implementation of their own.
-
-    A GPU newer than this package knows takes PTX of the latest architecture before it.
-    """
-    return Target("cuda", max(_fitting(kernel, gpu), default=Arch(_capability(gpu))))
-
-
-def _fitting(kernel: Kernel, gpu: str) -> list[Arch]:
-    """The architectures whose code a GPU runs, of the objects declared, or else of all known;
-    and of the implementations for single targets.
-    """
-    declared = [item.cuda_arch for item, _ in kernel.objects]
-    known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
-    more = [item.arch for item, form in kernel.variants if item.arch and form.source is not None]
-    return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability(gpu))]
-
-
-def _capability(gpu: str) -> int:
-    return device_of(gpu).compute_capability or 0
 
 
 def _as_declared(kernel: Kernel, results: Any) -> Any:

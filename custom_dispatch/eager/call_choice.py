@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from custom_dispatch.eager.call import kind_of_device, target_for_gpu
+from custom_dispatch.eager.placing import kind_of_device, target_for_gpu
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice

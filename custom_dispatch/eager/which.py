@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from custom_dispatch.eager.call import kind_of_device
 from custom_dispatch.eager.call_choice import by_table, known_dims, targets_here
+from custom_dispatch.eager.placing import kind_of_device
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import is_one_of, shown
+
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
     from custom_dispatch.kernel.kernel import Kernel
@@ -33,6 +36,26 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
     if _launcher is None:  # pragma: no cover - `custom_dispatch/__init__.py` always installs one
         raise RuntimeError("no launcher: import custom_dispatch before calling kernels")
     return _launcher(bound, arguments, keywords)
+
+
+COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
+
+
+def check_compiler_name(name: object) -> str:
+    """Refuse what is no compiler's name.
+
+    Raises
+    ------
+    DeclarationError
+        No compiler has that name.
+    """
+    if isinstance(name, str) and is_one_of(name, COMPILER_NAMES):
+        return name
+    raise DeclarationError(
+        f"{shown(name)} is not a compiler.",
+        expected=" or ".join((", ".join(COMPILER_NAMES[:-1]), COMPILER_NAMES[-1])),
+        next_step="choose one of these, or leave it out.",
+    )
 
 
 @dataclass(frozen=True)

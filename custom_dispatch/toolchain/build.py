@@ -15,12 +15,12 @@ from typing import TypedDict
 from custom_dispatch.errors import PtxError, SourceError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.kernel.names import check_switch, several
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.phases import say
 from custom_dispatch.process import end_all, result_of
 from custom_dispatch.store import open_store
-from custom_dispatch.toolchain.compiler import check_compiler_name
 from custom_dispatch.toolchain.form import check_form
 from custom_dispatch.toolchain.library import Library, Unit, UnitSource
 from custom_dispatch.toolchain.object import Object
@@ -169,7 +169,8 @@ def build(
     ]
     if form.image == "fatbin" and needed:
         units = [replace(unit, objects=(stored.join(unit.objects),)) for unit in units]
-    library = Library(tuple(units), tuple(wanted), choices)
+    read = next(iter(stored.read)) if len(stored.read) == len(made) == 1 else None
+    library = Library(tuple(units), tuple(wanted), choices, read)
     if fail_on_spill:
         _refuse_spills(library)
     return library

@@ -11,16 +11,13 @@ from typing import Protocol
 from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import WHEEL_DIRECTORY, find_headers, find_nvrtc
+from custom_dispatch.toolchain.locations import WHEEL_DIRECTORY, find_headers
 from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 from custom_dispatch.toolchain.releases import headers_release
 from custom_dispatch.toolchain.struct_fields import StructFields
-
-COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,51 +107,6 @@ class Compiler(Protocol):
         ToolTimeoutError
             nvcc, or another process, ran past its time limit.
         """
-
-
-def find_compiler(name: str = "auto") -> Compiler:
-    """The compiler of that name; "auto" is NVRTC where installed, with nvcc for what it refuses.
-
-    NVRTC comes first because it needs no host compiler and is several times faster. It takes no
-    code for the host.
-
-    Raises
-    ------
-    DeclarationError
-        No compiler has that name.
-    ToolNotFoundError
-        The compiler is not installed; every place searched is listed.
-    """
-    # Loaded here: each imports this module, and NVRTC's is wanted only where used.
-    from custom_dispatch.toolchain.fallback import NvrtcElseNvcc
-    from custom_dispatch.toolchain.nvcc import Nvcc
-    from custom_dispatch.toolchain.nvrtc import Nvrtc
-
-    match check_compiler_name(name):
-        case "nvrtc":
-            return Nvrtc.find()
-        case "nvcc":
-            return Nvcc.find()
-        case _:
-            found = find_nvrtc().found
-            return Nvcc.find() if found is None else NvrtcElseNvcc(Nvrtc(found))
-
-
-def check_compiler_name(name: object) -> str:
-    """Refuse what is no compiler's name.
-
-    Raises
-    ------
-    DeclarationError
-        No compiler has that name.
-    """
-    if isinstance(name, str) and name in COMPILER_NAMES:
-        return name
-    raise DeclarationError(
-        f"{shown(name)} is not a compiler.",
-        expected=" or ".join((", ".join(COMPILER_NAMES[:-1]), COMPILER_NAMES[-1])),
-        next_step="choose one of these, or leave it out.",
-    )
 
 
 def read_source(path: Path) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import check_output
@@ -15,6 +16,9 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.toolchain.object import Object
+
+if TYPE_CHECKING:
+    from custom_dispatch.toolchain.stored_build import SourceFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,10 @@ class Library:
     """The CUDA targets, best first, and then the CPU."""
     choices: tuple[Choice, ...] = ()
     """The choices among its kernels."""
+    read: SourceFiles | None = field(
+        default=None, compare=False, repr=False, metadata={"not_in_keys": True}
+    )
+    """What the one source of all was compiled from, where there is one and that is known."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -76,6 +76,11 @@ def find_nvrtc() -> Search:
     return _search("NVRTC", _nvrtc_in, lambda: (None, "holds programs, not libraries"))
 
 
+def nvrtc_libraries(library: Path) -> tuple[Path, ...]:
+    """What a process loads to compile with NVRTC, in this order: its builtins, and itself."""
+    return *sorted(library.parent.glob("libnvrtc-builtins.so.13*")), library
+
+
 def find_headers() -> Search:
     """Find the CUDA headers: the directory that holds `cuda_runtime.h`."""
     return _search("The CUDA headers", _headers_in, _headers_beside_nvcc)

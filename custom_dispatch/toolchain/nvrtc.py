@@ -26,7 +26,11 @@ from custom_dispatch.toolchain.compiler import (
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_nvrtc, include_directories
+from custom_dispatch.toolchain.locations import (
+    find_nvrtc,
+    include_directories,
+    nvrtc_libraries,
+)
 from custom_dispatch.toolchain.nvcc import STANDARD
 from custom_dispatch.toolchain.nvrtc_process import (
     Compilation,
@@ -105,7 +109,7 @@ class Nvrtc:
 
     def libraries(self) -> tuple[Path, ...]:
         """The builtins and the library; see `Compiler.libraries`."""
-        return *sorted(self.library.parent.glob("libnvrtc-builtins.so.13*")), self.library
+        return nvrtc_libraries(self.library)
 
     def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""

@@ -12,7 +12,8 @@ from custom_dispatch.errors import DeclarationError, SourceError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target, naming
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
 from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.entry_point import EntryPoint
 from custom_dispatch.toolchain.form import Form

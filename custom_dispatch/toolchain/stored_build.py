@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from custom_dispatch.errors import CustomDispatchError
@@ -56,10 +57,23 @@ class _Closures:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """What a compilation read: where all of it is the same, the PTX is."""
+
+    source: bytes
+    """SHA-256 of the source, without a byte order mark."""
+    closure: Closure
+    """The other files."""
+    state: bytes
+    """What they were; see `Snapshot.state_of`."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Pending:
     """A result that is kept as soon as its trees are known to be unchanged."""
 
     base: bytes
+    source: bytes
     known: _Closures
     closure: Closure
     compiled: CompiledPtx
@@ -80,6 +94,8 @@ class StoredBuild:
         # fall out of step: then one reads while NVRTC or ptxas works for another.
         self._reading = threading.Lock()
         self._pending: list[_Pending] = []
+        self.read: set[SourceFiles] = set()
+        """Of each compilation whose result was kept or is kept now."""
         self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
@@ -106,14 +122,15 @@ class StoredBuild:
             for closure in known.latest:
                 state = self._snapshot.state_of(closure)
                 kept = state and store.load(CompiledPtx, key_of("ptx", base, state))
-                if kept:
+                if state and kept:
+                    self.read.add(SourceFiles(sha256(source).digest(), closure, state))
                     store.count(hit=True)
                     return kept
             self._not_kept()
             store.count(hit=False)
             compiled, whole = self._compile_and_look(compiler, request, source, search)
             if whole is not None:
-                self._keep(_Pending(base, known, whole, compiled))
+                self._keep(_Pending(base, source, known, whole, compiled))
             return compiled
 
     def _compile_and_look(
@@ -258,6 +275,7 @@ class StoredBuild:
         state = self._snapshot.state_of(item.closure)
         if self._store is None or state is None:
             return
+        self.read.add(SourceFiles(sha256(item.source).digest(), item.closure, state))
         self._store.save(key_of("ptx", item.base, state), item.compiled)
         if item.closure not in item.known.latest:
             latest = (item.closure, *item.known.latest)[:_MAX_CLOSURES]

@@ -16,7 +16,8 @@ from expected import check
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 
 # Of the others, NVRTC makes the same PTX for both.
 OTHER_ON_SM_90 = ("atomics", "cub_blocks", "tensor_cores")

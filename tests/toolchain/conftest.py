@@ -9,7 +9,8 @@ import pytest
 from cuda_sources import SCALE, Write, skip_without_gcc
 
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
 
 
 @pytest.fixture

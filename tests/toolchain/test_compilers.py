@@ -13,8 +13,8 @@ from cuda_sources import SCALE, SM_90, Write, skip_without_gcc
 
 from custom_dispatch.errors import DeclarationError, SourceError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
-from custom_dispatch.toolchain.fallback import NvrtcElseNvcc
+from custom_dispatch.toolchain.choose_compiler import NvrtcElseNvcc, find_compiler
+from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
 from custom_dispatch.toolchain.locations import Search
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.cubin import read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 

@@ -8,7 +8,8 @@ import pytest
 from cuda_sources import SM_90, Write, skip_without_gcc
 
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
 from custom_dispatch.toolchain.entry_point import CParameter, CSignature
 from custom_dispatch.toolchain.struct_fields import StructFields
 

@@ -15,7 +15,8 @@ from cuda_sources import SCALE, Write, skip_without_gcc
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, SourceError
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.store import Closure, Snapshot, Store
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.nvcc import read_dependencies
 
@@ -197,7 +198,8 @@ COMPILE = """
 import sys
 from pathlib import Path
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
+from custom_dispatch.toolchain.choose_compiler import find_compiler
 compiler = find_compiler("nvrtc")
 compiler.version  # loads the library
 with open(sys.argv[3], "a") as opened:

@@ -11,7 +11,7 @@ from cuda_sources import Write
 
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.toolchain import locations as module
-from custom_dispatch.toolchain.compiler import find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
 from custom_dispatch.toolchain.locations import (
     Search,
     find_headers,
@@ -158,7 +158,7 @@ def test_a_library_that_does_not_load_is_a_sentence(write: Write) -> None:
     code = (
         "import pathlib\n"
         "from custom_dispatch.errors import ToolNotFoundError\n"
-        "from custom_dispatch.toolchain.compiler import find_compiler\n"
+        "from custom_dispatch.toolchain.choose_compiler import find_compiler\n"
         "from custom_dispatch.toolchain import locations\n"
         f"locations.wheel_roots = lambda: (pathlib.Path({str(root)!r}),)\n"
         "try:\n    find_compiler('nvrtc').version\n"

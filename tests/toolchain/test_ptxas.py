@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from custom_dispatch.errors import DeclarationError, PtxError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.ptxas import KernelResources, assemble, parse_resources
 
 # Keeps 64 values alive under a limit of 32 registers, so that some must spill.

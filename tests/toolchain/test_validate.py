@@ -12,7 +12,8 @@ from cuda_sources import SCALE, Write
 import custom_dispatch as cd
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.fatbin import make_fatbin
 from custom_dispatch.toolchain.ptxas import assemble
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.cli import main
-from custom_dispatch.eager.call import target_for_gpu
 from custom_dispatch.eager.call_choice import targets_here
+from custom_dispatch.eager.placing import target_for_gpu
 from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.runtime.access import access_to
 from custom_dispatch.runtime.device import hal_device

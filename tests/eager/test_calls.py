@@ -17,6 +17,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.eager import call as eager
+from custom_dispatch.eager import placing
 from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.runtime import DeviceArray, device
 from custom_dispatch.runtime.device import hal_device
@@ -256,7 +257,7 @@ def test_a_kernel_is_built_for_the_gpu_that_is_here(
 ) -> None:
     gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
     monkeypatch.setattr(device, "devices", lambda: (gpu,))
-    assert str(eager.target_for_gpu(simple_mul)) == target
+    assert str(placing.target_for_gpu(simple_mul)) == target
 
 
 def test_a_declared_object_is_taken_where_it_fits_the_gpu(
@@ -272,7 +273,7 @@ def test_a_declared_object_is_taken_where_it_fits_the_gpu(
     for capability, target in ((90, "cuda:sm_90a"), (100, "cuda:sm_80")):
         gpu = cd.devices()[-1].__class__("cuda", "some GPU", capability)
         monkeypatch.setattr(device, "devices", lambda gpu=gpu: (gpu,))
-        assert str(eager.target_for_gpu(kernel)) == target
+        assert str(placing.target_for_gpu(kernel)) == target
 
 
 def test_a_kernel_whose_objects_do_not_fit_the_gpu_runs_on_the_cpu(
@@ -282,7 +283,7 @@ def test_a_kernel_whose_objects_do_not_fit_the_gpu_runs_on_the_cpu(
     (tmp_path / "later.ptx").write_bytes(next(iter(library.objects)).data)
     gpu = cd.devices()[-1].__class__("cuda", "some GPU", 75)
     monkeypatch.setattr(device, "devices", lambda: (gpu, cd.devices()[-1]))
-    monkeypatch.setattr(eager, "device_problem", lambda kind: None)
+    monkeypatch.setattr(placing, "device_problem", lambda kind: None)
     kernel = cd.Kernel(
         "simple_mul",
         objects={"cuda:sm_80": tmp_path / "later.ptx"},

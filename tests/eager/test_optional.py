@@ -12,7 +12,8 @@ from sample_kernels import optional
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.compiler import CompileRequest, find_compiler
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
 
 scale_bias, affine, presence = optional.ALL
 n = cd.dim("n")

@@ -1,4 +1,4 @@
-"""NVRTC, and nvcc for the sources that NVRTC cannot take: what the compiler "auto" is.
+"""The compiler of a name; "auto" is NVRTC, and nvcc for the sources that NVRTC cannot take.
 
 NVRTC knows no code for the host: neither its headers nor its functions, and so no `main` and no
 launch. Of what fails with it, nvcc is the judge, unless each of NVRTC's errors is one that code for
@@ -20,11 +20,12 @@ from custom_dispatch.errors import (
     SourceError,
     ToolNotFoundError,
 )
+from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.store import key_of
-from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
+from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.locations import find_nvrtc, find_tool
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import LOOKED_FOR, Nvrtc
 from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
@@ -39,6 +40,29 @@ _MISTAKE = re.compile(
     r"expected an? |expression must |a value of type |too (?:few|many) arguments |"
     r"unrecognized token|missing closing quote|return value type "
 )
+
+
+def find_compiler(name: str = "auto") -> Compiler:
+    """The compiler of that name; "auto" is NVRTC where installed, with nvcc for what it refuses.
+
+    NVRTC comes first because it needs no host compiler and is several times faster. It takes no
+    code for the host.
+
+    Raises
+    ------
+    DeclarationError
+        No compiler has that name.
+    ToolNotFoundError
+        The compiler is not installed; every place searched is listed.
+    """
+    match check_compiler_name(name):
+        case "nvrtc":
+            return Nvrtc.find()
+        case "nvcc":
+            return Nvcc.find()
+        case _:
+            found = find_nvrtc().found
+            return Nvcc.find() if found is None else NvrtcElseNvcc(Nvrtc(found))
 
 
 @dataclass(frozen=True, slots=True)
