@@ -47,7 +47,7 @@ def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = Fals
 
 
 def choose_cached(dtype: str, dim: int) -> cd.Choice:
-    """The same with a partly filled KV cache, and few queries."""
+    """The kernels for few queries and a partly filled KV cache."""
     decoding = [decode_cache(dtype, dim, form) for form in (*SPLITS, *SPLITS_OF_TABLES)]
     return cd.Choice(
         f"cached_attention_{dtype}_{dim}",

@@ -76,7 +76,7 @@ class Decode:
     99 KiB that a block of sm_86 and sm_89 can have."""
 
     def name(self, dim: int) -> str:
-        """What it adds to the name of the choice, for a size of heads."""
+        """The end of the kernel's name, for a size of heads."""
         form, without = self.split(dim), self.split_without(dim)
         return (
             f"w{form.warps}_s{form.stages}_c{form.cluster}_sm80_w{without.warps}_s{without.stages}"
@@ -87,7 +87,7 @@ class Decode:
         return SplitKV(self.warps, self.depth * 128 // dim, self.cluster)
 
     def split_without(self, dim: int) -> SplitKV:
-        """The same on a GPU without clusters."""
+        """How it splits keys on a GPU without clusters."""
         return self.without if dim == 64 else WITHOUT_CLUSTERS
 
     @property

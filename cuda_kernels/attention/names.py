@@ -9,7 +9,7 @@ from cuda_kernels.shared.lazily import TYPES
 HEADS = (32, 64, 128)
 """Sizes of a head."""
 PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
-"""What the names of kernels with each form of mask begin with."""
+"""The prefix of a kernel's name for each form of mask."""
 ON_TENSOR_CORES = tuple(product(("f16", "bf16"), (64, 128)))
 """Element types, and sizes of a head."""
 
@@ -23,7 +23,7 @@ BY_POSITION = {
 }
 CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
-"""The same with heads in the batch; the last two have one mask for all heads of a sentence."""
+"""The same for heads in the batch; the last two have one mask for all heads of a sentence."""
 FLAT = {
     f"flat_{FLAT_PREFIXES[mask]}attention_{dtype}_{dim}": (dtype, dim, mask)
     for mask, dtype, dim in product(FLAT_PREFIXES, TYPES, HEADS)

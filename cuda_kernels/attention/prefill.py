@@ -87,7 +87,7 @@ class Prefill:
     warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
 
     def name(self, dim: int) -> str:
-        """What it adds to the name of the choice, for a size of heads."""
+        """The end of the kernel's name, for a size of heads."""
         tile, hopper = self.tiles[dim], self.warpgroup_tiles[dim]
         of_hopper = f"t{hopper.queries}x{hopper.keys}_s{hopper.stages}"
         return f"{of_hopper}_sm80_t{tile.queries}x{tile.keys}"

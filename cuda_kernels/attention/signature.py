@@ -1,4 +1,4 @@
-"""What the kernels for attention have in common: operands, and what they compute."""
+"""The operands and the references that all attention kernels share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 batch, heads, kv_heads = cd.dim("batch"), cd.dim("heads"), cd.dim("kv_heads")
 queries, keys = cd.dim("queries"), cd.dim("keys")
 ALL_HEADS = heads * batch
-"""Of all sequences."""
+"""Heads of all sequences."""
 
 
 def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list[Operand]:
@@ -74,7 +74,7 @@ def on_cpu(
 
 
 def cached_on_cpu(dtype: str, dim: int) -> cd.Implementation:
-    """The same with a partly filled KV cache."""
+    """`on_cpu` with a partly filled KV cache."""
     return _on_cpu(f"cached_attention_cpu<{C_TYPES[dtype]}, {dim}>", dim, ALL_HEADS)
 
 
@@ -117,12 +117,12 @@ def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causa
 def attend_by_position(
     q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool
 ) -> Array:
-    """The same as [batch, queries, heads, dim]."""
+    """`attend`, with the result as [batch, queries, heads, dim]."""
     return attend(q, k, v, mask, scale, causal).swapaxes(1, 2)
 
 
 def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:
-    """The same, where sequence b has lengths[b] keys, of which the queries are the last."""
+    """`attend` where sequence b has lengths[b] keys, and the queries are the last of them."""
     counts = numpy.clip(lengths, 0, k.shape[2])[:, None, None, None]
     count = q.shape[2]
     seen = numpy.arange(k.shape[2]) < counts - count + 1 + numpy.arange(count)[:, None]

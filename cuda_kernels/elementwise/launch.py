@@ -11,5 +11,5 @@ THREADS, PACKS = 128, 2
 
 
 def blocks(count: Expr, dtype: str, threads: int = THREADS, packs: int = PACKS) -> Expr:
-    """How many blocks `count` elements need."""
+    """Blocks for `count` elements."""
     return cd.ceildiv(count, threads * packs * (16 // ELEMENT_TYPES[dtype].bytes))

@@ -50,16 +50,16 @@ class Form:
 
     tile: Tile | SkinnyTile
     hopper: WarpSpecialised | SplitK | None = None
-    """The same on sm_90a, if it is something else there."""
+    """The kernel for sm_90a, if there is one of its own."""
     when: Callable[[Sizes], list[Condition]] | None = None
     """For which sizes it is, where no table says."""
     skinny: bool = False
     """Whether it is for few rows of A."""
     align1: bool = False
-    """Whether it takes operands that are not whole 16 bytes, too."""
+    """Whether it takes rows that are not whole 16 bytes, too."""
 
     def name(self, has_weights: bool) -> str:
-        """What it adds to the name of the choice."""
+        """The end of the kernel's name."""
         tiles = [self.tile.name]
         if self.hopper is not None:
             tiles = [self.hopper.for_layout(has_weights).name, "sm80", self.tile.name]
@@ -67,7 +67,7 @@ class Form:
         return "_".join(filter(None, (first, *tiles, last)))
 
     def requires(self, has_weights: bool, sizes: Sizes) -> list[Condition]:
-        """What this asks of the sizes: rows of whole 16 bytes, unless it takes others, too."""
+        """Conditions on the sizes: rows of whole 16 bytes, unless it takes others, too."""
         if self.align1:
             return []
         return [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]

@@ -12,15 +12,15 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.gemm.tiles import Gated
+from cuda_kernels.gemm.tiles import GatedTile
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import lazily
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
-FEW = Gated(1, 2, 8, 4)
+TILE = GatedTile(1, 2, 8, 4)
 CPU_LANES, CPU_COLUMNS = 32, 4
-"""Of `gated_cpu.cu`: a block's threads, and its columns."""
+"""Threads and columns of a block of `gated_cpu.cu`."""
 
 
 def _gated(x: Array, gate: Array, up: Array) -> Array:
@@ -34,12 +34,12 @@ def _gated(x: Array, gate: Array, up: Array) -> Array:
 n, k = cd.dim("n"), cd.dim("k")
 
 
-def declare(dtype: str, how: Gated = FEW) -> cd.Kernel:
+def declare(dtype: str, tile: GatedTile = TILE) -> cd.Kernel:
     """The kernel for an element type, "f16" or "bf16"."""
     return cd.Kernel(
         f"linear_swiglu_{dtype}",
-        source="gated_few_rows.cu",
-        entry=how.entry(dtype),
+        source=tile.source,
+        entry=tile.entry(dtype, dtype),
         operands=[
             cd.In("x", dtype, [..., k]),
             cd.In("gate", dtype, [n, k]),
@@ -49,9 +49,9 @@ def declare(dtype: str, how: Gated = FEW) -> cd.Kernel:
             cd.Scalar("n", "i32", n),
             cd.Scalar("k", "i32", k),
         ],
-        block=how.threads,
-        grid=how.blocks(n),
-        dynamic_shared_memory=how.shared_bytes,
+        block=tile.threads,
+        grid=tile.blocks(cd.batch, n),
+        dynamic_shared_memory=tile.shared_bytes,
         implementations={
             "cpu": cd.Implementation(
                 source="gated_cpu.cu",
@@ -61,7 +61,7 @@ def declare(dtype: str, how: Gated = FEW) -> cd.Kernel:
                 dynamic_shared_memory=0,
             )
         },
-        requires=[cd.batch <= 16 * how.rows],
+        requires=[cd.batch <= 16 * tile.rows],
         reference=_gated,
         flops=4 * cd.batch * n * k,
     )

@@ -11,7 +11,7 @@ from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Expr
 
 TILE_K = 64
-"""Of k, in each stage."""
+"""Elements of k in a stage."""
 
 
 def _pipeline_bytes(m: int, n: int, stages: int) -> int:
@@ -38,7 +38,7 @@ class WarpSpecialised:
     stages: int
     cluster: int
     warpgroups: int = 2
-    """Of consumers, that compute a tile: 2 are cooperative, 1 is ping-pong."""
+    """Consumer warpgroups that compute a tile: 2 are cooperative, 1 is ping-pong."""
 
     source: ClassVar = "gemm_sm90a.cu"
     function: ClassVar = "gemm_sm90a"
@@ -51,7 +51,7 @@ class WarpSpecialised:
         return f"{schedule}t{self.m}x{self.n}_s{self.stages}_c{self.cluster}"
 
     def for_layout(self, has_weights: bool) -> WarpSpecialised:
-        """The same for a b that is [n, k], or [k, n]."""
+        """The form that a layout takes: for b as [k, n], n is made of whole boxes."""
         if has_weights or self.n // self.cluster % 64 == 0:
             return self
         whole = replace(self, **_of_columns(self.m, self.n, self.stages))
@@ -103,11 +103,11 @@ class SplitK:
 
     @property
     def threads(self) -> int:
-        """Of a block: a consumer warpgroup for each 64 rows, and two producer warps."""
+        """Threads of a block: a consumer warpgroup for each 64 rows, and two producer warps."""
         return 2 * self.m + 64
 
     def for_layout(self, has_weights: bool) -> SplitK:
-        """The same for a b that is [n, k], or [k, n]."""
+        """The form that a layout takes: for b as [k, n], n is made of whole boxes."""
         if has_weights or self.n % 64 == 0:
             return self
         return replace(self, **_of_columns(self.m, self.n, self.stages))
@@ -135,7 +135,7 @@ class SplitK:
 
 
 def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
-    """The same for a b that is [k, n]: whole boxes of 64 columns, in the same shared memory."""
+    """N in whole boxes of 64 columns, and the stages that then fit into the same shared memory."""
     columns = -(-n // 64) * 64
     return {"n": columns, "stages": stages * (m + n) // (m + columns)}
 

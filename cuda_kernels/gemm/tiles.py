@@ -33,7 +33,7 @@ class Tile:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
@@ -43,7 +43,7 @@ class Tile:
 
     @property
     def shared_bytes(self) -> int:
-        """The stages."""
+        """Dynamic shared memory of a block: its stages."""
         return self.stages * (self.m + self.n) * self.k * self.element_bytes
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
@@ -74,6 +74,8 @@ class SkinnyTile:
     stages: int
 
     source: ClassVar[str] = "gemm_few_rows.cu"
+    weights: ClassVar[int] = 1
+    """Matrices b that one kernel reads."""
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
         """The kernel's name in C++, with its template arguments."""
@@ -87,13 +89,13 @@ class SkinnyTile:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return 32 * self.warps
 
     @property
     def shared_bytes(self) -> int:
-        """The threads' stages."""
-        return self.threads * self.stages * (self.columns + 2 * self.rows) * 16
+        """Dynamic shared memory of a block: the stages of its threads."""
+        return self.threads * self.stages * (self.weights * self.columns + 2 * self.rows) * 16
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
         """Blocks of a result."""
@@ -102,31 +104,16 @@ class SkinnyTile:
 
 
 @dataclass(frozen=True)
-class Gated:
+class GatedTile(SkinnyTile):
     """The same of `gated_few_rows.cu`, with as many columns of each of two weights."""
 
-    rows: int
-    columns: int
-    warps: int
-    stages: int
+    source: ClassVar[str] = "gated_few_rows.cu"
+    weights: ClassVar[int] = 2
 
-    def entry(self, dtype: str) -> str:
+    def entry(self, dtype: str, out: str, *arguments: str) -> str:
         """The kernel's name in C++, with its template arguments."""
+        del out, arguments  # y is as x, and SwiGLU is what follows
         return _entry("gated_few_rows", C_TYPES[dtype], *astuple(self))
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return 32 * self.warps
-
-    @property
-    def shared_bytes(self) -> int:
-        """The threads' stages."""
-        return self.threads * self.stages * (2 * self.columns + 2 * self.rows) * 16
-
-    def blocks(self, n: Expr) -> Expr:
-        """Blocks of a result."""
-        return cd.ceildiv(n, 8 * self.columns)
 
 
 def _entry(function: str, *arguments: str | int) -> str:

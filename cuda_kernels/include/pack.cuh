@@ -6,7 +6,7 @@
 
 namespace cuda_kernels {
 
-// Elements that a thread reads or writes at once, with one instruction: 16 bytes of them.
+// Elements of a 16-byte access, which a thread makes with one instruction.
 template <class T>
 constexpr int kPack = 16 / sizeof(T);
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ uint4 packed(const float* values) {
   return bits;
 }
 
-// Two floats as neighbours in a register, of 16 bits each.
+// Two floats as a pair of 16 bits each in a register.
 template <class T>
 __device__ __forceinline__ unsigned packed_pair(float low, float high);
 

@@ -49,16 +49,16 @@ __device__ __forceinline__ Pair pair_of(unsigned bits) {
   return pair;
 }
 
-// (word & mask) | more, as one instruction: two constants are one too many for what the compiler makes of it.
+// (word & mask) | more as one lop3, which the compiler does not emit for two constants.
 __device__ __forceinline__ unsigned masked(unsigned word, unsigned mask, unsigned more) {
   unsigned result;
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(more));
   return result;
 }
 
-// The 8 numbers of 4 bits in a word, perhaps less 8: of bytes 0 and 2 the low ones and the high ones, then of bytes 1
-// and 3. As f16, 1024 + q is the bits of q under those of 1024, and 1024 + 16 q those of the high half of a byte;
-// what is too much is taken away without rounding.
+// Dequantises the 8 nibbles of a word, perhaps minus 8: the low and the high ones of bytes 0 and 2, then those of bytes 1
+// and 3. As f16, the bits of 1024 with those of q are 1024 + q, and with a high nibble 1024 + 16 q; the excess is
+// subtracted exactly.
 template <bool LessEight>
 __device__ __forceinline__ void expand(__half, unsigned word, unsigned (&to)[4]) {
   constexpr unsigned sixteenth = 0x2c002c00;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void expand(__half, unsigned word, unsigned (&to)[4])
   }
 }
 
-// bf16 has 7 bits, enough for 128 + q.
+// bf16 has 7 mantissa bits, enough for 128 + q.
 template <bool LessEight>
 __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned (&to)[4]) {
   constexpr unsigned one = 0x3f803f80, less = LessEight ? 0xc308c308 : 0xc300c300;  // -136 or -128
@@ -85,11 +85,11 @@ __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned (&
   }
 }
 
-// How the 8 numbers of a word become A of two multiplications, `low` and `high`, and what these add up to.
+// How the 8 nibbles of a word become operand A of two MMAs, `low` and `high`, and how their results are added.
 template <class T>
 struct Bare;
 
-// As denormals: q 2^-24, and in `high` 16 q 2^-24, exactly.
+// As denormals, exactly: q 2^-24, and in `high` 16 q 2^-24.
 template <>
 struct Bare<__half> {
   static constexpr unsigned kOnes = 0x00010001;
@@ -119,13 +119,13 @@ struct Bare<__nv_bfloat16> {
   __device__ __forceinline__ static float sum(float low, float high) { return low + high; }
 };
 
-// Which elements of k a lane's registers hold, of 32: the order that its weights come in.
+// Which of 32 elements of k a lane's registers hold: the order of its weights.
 enum class Order {
   kHalves,  // a byte has element i and element 16 + i
   kPairs,   // a byte has elements 2 i and 2 i + 1
 };
 
-// A lane's part of 32 elements of one row of x, as B of two multiplications.
+// A lane's part of 32 elements of one row of x, as operand B of two MMAs.
 template <Order Form>
 __device__ __forceinline__ void load_x(const unsigned char* group, int t, unsigned (&to)[2][2]) {
   if constexpr (Form == Order::kPairs) {
@@ -144,8 +144,8 @@ __device__ __forceinline__ void load_x(const unsigned char* group, int t, unsign
   }
 }
 
-// Copies `bytes` of each of `Rows` rows, which lie `apart` in memory and Stride in shared memory, by Unit, and makes
-// the rest of Bytes zeros; those of row `last` for the rows after it.
+// Copies `bytes` of each of `Rows` rows, with a pitch of `apart` in memory and Stride in shared memory, in pieces of Unit,
+// and pads them with zeros to Bytes; rows after `last` repeat it.
 template <int Unit, int Bytes, int Stride, int Rows>
 __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, unsigned apart, int last,
                                            int bytes) {
@@ -162,7 +162,7 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
   }
 }
 
-// The same, by as many bytes at once as `alignment`, of the first address and of what lies between rows, allows.
+// The same, in pieces as large as `alignment`, of the first address and of the pitch, allows.
 template <int Bytes, int Stride, int Rows>
 __device__ __forceinline__ void copy_rows(unsigned char* to, const unsigned char* from, unsigned apart, int last,
                                           int bytes, unsigned alignment) {
@@ -175,8 +175,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* to, const unsigned char
   }
 }
 
-// The same where all rows are there and all bytes, in units of 16: what a lane copies lies in the same places of
-// every step, which it works out once.
+// The same for full rows in units of 16 bytes: a lane copies the same places in every step, and computes them once.
 template <int Bytes, int Stride, int Rows>
 struct WholeRows {
   static constexpr int kUnits = Rows * Bytes / 16, kTurns = (kUnits + 31) / 32;
@@ -198,7 +197,7 @@ struct WholeRows {
   }
 };
 
-// c = a b, as `mma` with zeros, which need no registers.
+// c = a b: `mma` with zeros, which need no registers.
 __device__ __forceinline__ void multiply(__half, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%10, %10, %10, %10};"
@@ -214,27 +213,27 @@ __device__ __forceinline__ void multiply(__nv_bfloat16, float (&c)[4], const uns
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
 
-// Waits until all copies of a team's warps but their latest `Rest` groups are there, and until all of its warps are
-// done with what they used before.
+// Waits until at most the latest `Rest` groups of copies of a team's warps are pending, and all of its warps are done with
+// the previous stage.
 template <int Rest, int Team>
-__device__ __forceinline__ void meet_team(int team) {
+__device__ __forceinline__ void sync_team(int team) {
   cp_async_wait<Rest>();
   asm volatile("barrier.sync %0, %1;" ::"r"(team + 1), "n"(32 * Team) : "memory");
 }
 
-// y = x W^T for Columns rows of x and tiles of rows of W: a block takes each gridDim.x-th tile, 16 * Tiles rows. A
-// Format, of the 16 * Tiles / Team rows that a warp copies, says how weights lie in memory:
-//   kOrder, kStride (bytes of a row in a slot), kHasMinimum (whether a number is added to each weight);
-//   fetch(slot, first_row, step): begins to copy a step;
-//   fragments(T(), slot, tile, pair, a): two groups of 16 rows, as A of four multiplications;
-//   scales(T(), row, group, scale, minimum): those of a row of a slot.
+// y = x W^T for Columns rows of x and tiles of rows of W. Persistent: a block takes every gridDim.x-th tile of 16 * Tiles
+// rows. A Format, of the 16 * Tiles / Team rows that a warp copies, is the memory layout of weights:
+//   kOrder, kStride (bytes of a row in a stage), kHasMinimum (whether a number is added to each weight);
+//   fetch(slot, first_row, step): issues the copies of a step;
+//   fragments(T(), slot, tile, pair, a): two groups of 16 rows, as A of four MMAs;
+//   scales(T(), row, group, scale, minimum): those of a row of a stage.
 template <class Format, class T, int Tiles, int Columns, int Warps, int Stages, int Team, bool IsRolled>
 __device__ __forceinline__ void product(const Format& format, const T* __restrict__ x, T* __restrict__ y, int batch,
                                         int n, int k) {
   static_assert(Columns % 8 == 0 && Team > 1 && Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0,
                 "equal parts, and warps to meet");
   constexpr int kRows = 16 * Tiles, kEights = Columns / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
-  // Apart in shared memory so that no two lanes of a load meet in a bank.
+  // The pitch in shared memory, which avoids bank conflicts.
   constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
   constexpr int kWeightBytes = kRows * Format::kStride, kSlotBytes = kWeightBytes + Columns * kColumnBytes;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -246,9 +245,9 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
   unsigned char* const ring = memory + team * Stages * kSlotBytes;
   float* const found = reinterpret_cast<float*>(memory + kTeams * Stages * kSlotBytes);
 
-  // Steps of this block's tiles, one tile after the other, go to the teams in turn. This is the next to be copied.
-  // A warp copies its part of the rows, after the last of which that is repeated, and every Team-th column; those that
-  // x has not are zeros.
+  // The steps of this block's tiles, one tile after another, go to the teams round-robin. This is the next to be copied.
+  // A warp copies its part of the rows, repeating the last one past the end, and every Team-th row of x; missing ones
+  // are zeros.
   int coming_tile = blockIdx.x, coming_step = team;
   const auto fetch = [&](int slot) {
     while (coming_step >= steps) coming_step -= steps, coming_tile += gridDim.x;
@@ -279,10 +278,10 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     float sums[Tiles][kEights][4] = {};
     for (; step < steps; step += kTeams) {
-      meet_team<Stages - 2, Team>(team);
+      sync_team<Stages - 2, Team>(team);
       fetch(slot == 0 ? Stages - 1 : slot - 1);
       const unsigned char* const here = ring + slot * kSlotBytes;
-      // Adds what this warp's part of the step comes to. What is past the end of k is zeros in the slot.
+      // Accumulates this warp's part of the step. Past the end of k the stage has zeros.
 #pragma unroll(IsRolled ? 1 : kPairs)
       for (int number = 0; number < kPairs; ++number) {
         const int pair = member * kPairs + number;
@@ -332,8 +331,8 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
     }
     step -= steps;
 
-    // What the warps found for each row and column, and then their sum. The next tile's goes elsewhere, so that
-    // nobody has to wait until this one's is read.
+    // The warps' partial sums of each row and column, and then the reduction. It is double-buffered, so that no warp
+    // waits until those of the last tile are read.
     float* const here = found + turn * Warps * Columns * kRows;
     turn ^= 1;
 #pragma unroll
@@ -343,8 +342,8 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
       here[(warp * Columns + column) * kRows + row] = sums[part][e][i % 4];
     }
     __syncthreads();
-    // Once is enough. But of a block that has met at barriers of fewer warps, compute-sanitizer's racecheck overlooks the
-    // first of all warps, and would report every sum.
+    // One barrier is enough. But after named barriers of fewer warps, compute-sanitizer's racecheck overlooks the first
+    // barrier of all warps, and would report every sum.
     __syncthreads();
     for (int i = threadIdx.x; i < columns * kRows; i += 32 * Warps) {
       const int row = tile * kRows + i % kRows, column = first_column + i / kRows;

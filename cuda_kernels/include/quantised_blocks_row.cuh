@@ -45,12 +45,12 @@ __device__ __forceinline__ void load_shared(unsigned& to, unsigned at) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(to) : "r"(at) : "memory");
 }
 
-// Q4_0, and with a minimum Q4_1.
+// Q4_0, or Q4_1, which has a minimum.
 template <class T, bool HasMinimum>
 struct BlocksOfRow {
   static constexpr int kBlock = HasMinimum ? 20 : 18, kSlice = kGroups * kBlock;
 
-  // The word of a slice that a group's 5 begin with.
+  // The word of a slice at which a group's 5 begin.
   __device__ __forceinline__ static int first_word(int group) {
     return HasMinimum ? 5 * group : group / 2 * 9 + group % 2 * 4;
   }
@@ -115,12 +115,12 @@ struct AnyBlocks : BlocksOfRow<T, HasMinimum> {
   }
 };
 
-// Pieces of a block's rows in shared memory, and x of their slices: bytes.
+// Sizes in bytes of the staged pieces of a block's rows, and of x of their slices.
 template <bool HasMinimum, int Warps, int Quads>
 struct Pieces {
   static constexpr int kRows = 4 * Quads, kThreads = 32 * Warps;
   static constexpr int kPiece = Warps * BlocksOfRow<__half, HasMinimum>::kSlice;
-  // Of Q4_0, rows of a quad lie in other banks; of Q4_1 they would still meet, and this way follow one another.
+  // For Q4_0, the rows of a quad are in different banks; for Q4_1 they would still conflict, so they are consecutive.
   static constexpr int kStride = kPiece + (HasMinimum ? 0 : (64 + 128 - kPiece % 128) % 128);
   static constexpr int kX = kRows * kStride, kSlot = kX + Warps * kSliceOfXBytes;
   static constexpr int kUnits = kRows * kPiece / 16, kLoads = (kUnits + kThreads - 1) / kThreads;
@@ -132,22 +132,21 @@ struct FiveWords {
   uint2 first, second;
   unsigned single;
 
-  // The word of weights for a multiplication; `order` names its bytes of two words.
+  // The word of weights for an MMA; `order` selects its bytes from two words.
   __device__ __forceinline__ unsigned word(int i, bool is_odd, unsigned order) const {
     if (HasMinimum) return i == 0 ? first.y : i == 1 ? second.x : i == 2 ? second.y : is_odd ? first.x : single;
     const unsigned from = i == 0 ? first.x : i == 1 ? first.y : i == 2 ? second.x : is_odd ? single : second.y;
     const unsigned more = i == 0 ? first.y : i == 1 ? second.x : i == 2 ? second.y : is_odd ? first.x : single;
     return __byte_perm(from, more, order);
   }
-  // The scale, and of Q4_1 the minimum in the high half.
+  // The scale, and for Q4_1 the minimum in the high half.
   __device__ __forceinline__ unsigned numbers(bool is_odd, bool in_high_half) const {
     const unsigned bits = is_odd ? single : first.x;
     return HasMinimum ? bits : __byte_perm(bits, 0, in_high_half ? 0x4432 : 0x4410);
   }
 };
 
-// Adds what a lane's weights come to, of a row of each quad; for whole slices, as many as warps or more, and aligned
-// rows.
+// Accumulates a lane's weights, of a row of each quad; for whole slices, at least one for each warp, and aligned rows.
 template <class T, bool HasMinimum, int Warps, int Quads>
 __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsigned char* __restrict__ weight,
                                            int first_row, int slices, unsigned char* memory,
@@ -158,7 +157,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
   const Role role;
   const unsigned slots = kept(shared_address(memory)), x_slots = slots + Of::kX + warp * kSliceOfXBytes;
 
-  // What a thread copies: so many units of 16 bytes of a piece.
+  // A thread's share of a piece, in units of 16 bytes.
   unsigned from[Of::kLoads], to[Of::kLoads];
 #pragma unroll
   for (int i = 0; i < Of::kLoads; ++i) {
@@ -190,7 +189,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
   unsigned x_to[2] = {kept(x_slots + Blocks::place_of_x(0, turned)), kept(x_slots + Blocks::place_of_x(1, turned))};
   unsigned other = Of::kSlot;  // from one slot to the other
 
-  // The last piece is whole, too: it begins with slices that are done, if it has to.
+  // The last piece is full, too: if necessary it begins with slices that are already done.
   int start = 0;
   load();
 #pragma unroll 1
@@ -242,7 +241,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
   }
 }
 
-// Not inline, as `sum_any_groups`; two quads at once, of which the last may have none.
+// Not inlined, like `sum_any_groups`; two quads at a time, the last of which may be empty.
 template <class T, bool HasMinimum, int Warps, int Rows>
 __device__ __noinline__ void sum_any_blocks(const T* x, const unsigned char* weight, int first_row, int n, int blocks,
                                             SlicesOfX& arranged, float (&found)[Rows]) {
@@ -274,7 +273,7 @@ __device__ __forceinline__ void product_of_blocks(const T* __restrict__ x, const
     sum_pieces<T, HasMinimum, Warps>(x, weight, first_row, slices, memory, sums);
     keep_sums(sums, found[warp], 0);
   }
-  write_rows(found, y, first_row, own_row, n);
+  epilogue(found, y, first_row, own_row, n);
 }
 
 }  // namespace cuda_kernels

@@ -82,7 +82,7 @@ struct WholeGroups : OfGroups<T, HasZeros> {
   }
 };
 
-// The same for any address, k and size of groups, and for fewer rows than a block has, of which the last is repeated.
+// The fallback for any alignment, k and group size, and for fewer rows than a block has: the last is repeated.
 template <class T, bool HasZeros>
 struct AnyGroups : OfGroups<T, HasZeros> {
   const T *x, *scales, *zeros;
@@ -115,7 +115,7 @@ struct AnyGroups : OfGroups<T, HasZeros> {
   }
 };
 
-// Adds what a lane's weights come to in all slices of its warp, of a row of each quad.
+// Accumulates a lane's weights in all slices of its warp, of a row of each quad.
 template <class T, int Warps, int Quads, class Source>
 __device__ __forceinline__ void sum_slices(Source source, int slices, SlicesOfX& arranged, float (&sums)[Quads]) {
   static_assert(Quads % 2 == 0, "two are A");
@@ -182,10 +182,10 @@ __device__ __forceinline__ void sum_groups(const T* __restrict__ x, const unsign
   sum_slices<T, Warps>(Source(x, weight, scales, zeros, first_row, n, k, groups, Warps, shift),
                        (k + kStep - 1) / kStep, memory.arranged[threadIdx.x / 32], sums);
   keep_sums(sums, memory.found[threadIdx.x / 32], 0);
-  write_rows(memory.found, y, first_row, own_row, n);
+  epilogue(memory.found, y, first_row, own_row, n);
 }
 
-// Not inline: in one piece, what is whole would be slower by 0.2 to 0.7 us.
+// Not inlined: in one function, the fast path would be 0.2 to 0.7 us slower.
 template <class T, bool HasZeros, int Warps, int Quads>
 __device__ __noinline__ void sum_any_groups(const T* x, const unsigned char* weight, const T* scales, const T* zeros,
                                             T* y, int n, int k, int groups, GroupsMemory<Warps, Quads>& memory) {

@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_number(unsigned short& to, const T* from, u
                : "l"(from), "r"(there));
 }
 
-// 16 bytes from any address, as many at once as it allows.
+// 16 bytes from any address, in loads as wide as its alignment allows.
 template <class Unit>
 __device__ __forceinline__ uint4 load_units(const unsigned char* from) {
   constexpr int count = 16 / sizeof(Unit);
@@ -69,7 +69,7 @@ __device__ __forceinline__ float number_of(unsigned short bits) {
   return static_cast<float>(number);
 }
 
-// What a lane does in a warp: whose weights it has, and whether x of them is its part of B, as it may be of another.
+// A lane's role in its warp: whose weights it has, and whether their x is its own part of B or another lane's.
 struct Role {
   int row, group;  // of a quad, and of a slice
   int of_b;        // the group of its part of B
@@ -83,13 +83,13 @@ struct Role {
   }
 };
 
-// x of a slice as B wants it, 64 bytes a group; the second half lies in other banks than the first. Twice, so that the
-// next may be written while this one is still read.
+// x of a slice in the layout of B, 64 bytes a group; its halves are in different banks. Double-buffered, so that the next
+// slice is written while this one is read.
 using SlicesOfX = uint4[2][36];
 constexpr int kSliceOfXBytes = 36 * 16;
 __device__ __forceinline__ constexpr int place_of_group(int group) { return 64 * group + group / 4 * 16; }
 
-// A of two multiplications: a word of each of two quads.
+// Operand A of two MMAs: a word of each of two quads.
 struct Fragments {
   unsigned low[4], high[4];
 };
@@ -129,7 +129,7 @@ struct SumsOfTwo {
   }
 };
 
-// Keeps what a warp's lanes found for the rows of quads, added up: from row `first` of the block on.
+// Stores the partial sums of a warp for the rows of quads, reduced over its lanes, from row `first` of the block on.
 template <int Quads>
 __device__ __forceinline__ void keep_sums(const float (&sums)[Quads], float* found, int first) {
 #pragma unroll
@@ -141,10 +141,10 @@ __device__ __forceinline__ void keep_sums(const float (&sums)[Quads], float* fou
   }
 }
 
-// Writes a block's rows from `first_row` on: what its warps kept, added up. Those before `own_row` another block
-// writes.
+// The epilogue: reduces the partial sums of the warps and writes the block's rows from `first_row` on, but not those before
+// `own_row`, which another block writes.
 template <class T, int Warps, int Rows>
-__device__ __forceinline__ void write_rows(const float (&found)[Warps][Rows], T* __restrict__ y, int first_row,
+__device__ __forceinline__ void epilogue(const float (&found)[Warps][Rows], T* __restrict__ y, int first_row,
                                            int own_row, int n) {
   __syncthreads();
   const int row = threadIdx.x, number = first_row + row;
@@ -156,7 +156,7 @@ __device__ __forceinline__ void write_rows(const float (&found)[Warps][Rows], T*
   }
 }
 
-// The first row of a block, of `rows`: the last block has the last ones, of which others may have some as well.
+// The first row of a block of `rows` rows: the last block has the last ones, and may overlap the one before.
 __device__ __forceinline__ int first_row_of(int own_row, int rows, int n) { return max(min(own_row, n - rows), 0); }
 
 }  // namespace cuda_kernels

@@ -12,8 +12,8 @@
 
 namespace cuda_kernels {
 
-// Blocks that a multiprocessor has to hold at once, for __launch_bounds__: for 32 elements beside those that
-// are loaded 80 registers a thread are enough, on sm_80 128, and the compiler takes more where it may.
+// The minimum of blocks on a multiprocessor, for __launch_bounds__: 80 registers a thread, on sm_80 128, are enough for 32
+// elements and the loads in flight, and the compiler would take more.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr int kResidentThreads = 512;
 #else
@@ -24,7 +24,7 @@ constexpr int kResident = sizeof(T) == 2 && Values <= 32 && Threads <= kResident
                               ? kResidentThreads / Threads
                               : 1;
 
-// A number that is known to the compiler, as an argument.
+// A compile-time number as an argument.
 template <int Number>
 struct Size {};
 

@@ -1,9 +1,9 @@
-// What the threads of a warp have together, to be included by kernels: #include "../include/warp.cuh".
+// Warp-level reductions, to be included by kernels: #include "../include/warp.cuh".
 #pragma once
 
 namespace cuda_kernels {
 
-// The sum of `value` over `count` neighbouring threads, a power of two up to 32, in each of them.
+// The sum of `value` over `count` adjacent threads, a power of two up to 32, broadcast to each of them.
 __device__ __forceinline__ float sum_of(float value, int count) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -13,7 +13,7 @@ __device__ __forceinline__ float sum_of(float value, int count) {
   return value;
 }
 
-// The maximum of the same. It ignores NaN, as fmaxf does: who needs it lets NaN through otherwise.
+// The maximum of the same. It ignores NaN, as fmaxf does: callers that need NaN handle it themselves.
 __device__ __forceinline__ float maximum_of(float value, int count) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {

@@ -45,7 +45,7 @@ most rows, four for each multiprocessor."""
 
 
 def _operands(dtype: str, *, adds: bool) -> list[Operand]:
-    """Those of all kernels, of x or of its sum with a residual; sizes follow."""
+    """The operands of all kernels, for x or for x + residual; scalars with sizes follow."""
     x, weight = cd.In("x", dtype, [..., columns]), cd.In("weight", dtype, [columns])
     y, epsilon = cd.Out("y", dtype, [..., columns]), cd.Scalar("epsilon", "f32")
     if not adds:

@@ -32,9 +32,9 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 SHARED_BYTES_SM_80 = 163 * 1024
 """The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
 STEP = 256
-"""Elements of k that a warp takes at once."""
+"""Elements of k of a step."""
 X_OF_SLICE = 576
-"""Bytes of x of a step in shared memory, for one row of it."""
+"""Bytes of a step of x in shared memory, for one row of it."""
 LARGEST_K = 1 << 27
 """The bytes of a block's 32 or fewer rows of weights are counted with 32 bits."""
 
@@ -49,7 +49,7 @@ class Shape:
     stages: int
     """Steps of k that a warp has in shared memory."""
     tiles: int
-    """Of 16 rows of weights each, in a block's tile."""
+    """MMA tiles of 16 rows of weights, in a block's tile."""
     team: int
     """Warps that share a stage, 2 or 4; a divisor of `warps` and of `tiles`."""
     resident: int = 1
@@ -57,7 +57,7 @@ class Shape:
     blocks: int = 1 << 20
     """The most of a launch: with fewer than tiles, blocks are persistent."""
     rolled: bool = False
-    """Whether loops stay loops."""
+    """Whether loops are not unrolled."""
 
     @property
     def name(self) -> str:
@@ -81,14 +81,14 @@ class Shape:
         return self.warps * (self.stages * slot // self.team + 2 * found)
 
     def within(self, limit: int, layout: Layout) -> Shape:
-        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        """The shape with as many warps as fit into `limit` bytes of shared memory."""
         shape = self
         while shape.shared_bytes(layout) > limit:
             shape = replace(shape, warps=shape.warps - shape.team)
         return shape
 
     def for_cpu(self) -> Shape:
-        """The same with less code."""
+        """The shape with less code, which the compiler for the CPU needs."""
         return replace(self, tiles=min(self.tiles, 2), team=min(self.team, 2), rolled=True)
 
 
@@ -123,19 +123,19 @@ class RowShape:
         return 2 * self.rows * row + self.warps * (2 * X_OF_SLICE + 4 * self.rows)
 
     def within(self, limit: int, layout: Layout) -> RowShape:
-        """The same with as many warps as shared memory of `limit` bytes has room for."""
+        """The shape with as many warps as fit into `limit` bytes of shared memory."""
         shape = self
         while shape.shared_bytes(layout) > limit:
             shape = replace(shape, warps=shape.warps - 1)
         return shape
 
     def for_cpu(self) -> RowShape:
-        """The same with less code."""
+        """The shape with less code, which the compiler for the CPU needs."""
         return replace(self, rows=8)
 
 
 FEW_ROWS = 8192
-"""Of weights: up to here a block has fewer of them, as there are fewer blocks."""
+"""Rows of weights up to which a block has fewer of them, since there are fewer blocks."""
 WIDE_8 = Shape(8, 12, 3, tiles=2, team=2, blocks=MULTIPROCESSORS)
 WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
 TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
@@ -144,25 +144,25 @@ TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS
 ONE = RowShape(16, 8, resident=2)
 ONE_OF_BLOCKS_TALL = RowShape(28, 4, resident=4)
 ONE_OF_GROUPS_TALL = RowShape(16, 2, resident=8)
-"""Those that were fastest on an H200: docs/kernels/quantised.md."""
+"""The fastest on an H200: docs/kernels/quantised.md."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How weights lie in memory."""
+    """A memory layout of weights."""
 
     name: str
     source: str
     entry: Callable[[str, str, str], str]
-    """For "" or "_row", of one row of x, a type of C++, and the arguments of a shape."""
+    """The kernel in C++, from "" or "_row" (for one row of x), a type and a shape's arguments."""
     step: int
-    """Bytes of a row of weights in `STEP`."""
+    """Bytes of a row of weights for `STEP` of k."""
     stride: int
-    """Bytes of a row of weights in a slot, of shared memory."""
+    """Bytes from row to row of weights in a stage."""
     padding: int
-    """Bytes after a row of x in a slot, of more than one row."""
+    """Bytes of padding after a row of x in a stage, for more than one row."""
     operands: Callable[[str], Sequence[cd.In]]
-    """Those of the weights, for an element type."""
+    """The operands that hold the weights, for an element type."""
     sizes: Sequence[cd.Scalar]
     """After batch and n."""
     k: Expr
@@ -171,8 +171,8 @@ class Layout:
     one_tall: RowShape
     """The shape for one row of x and many rows of weights."""
     apart: int | None
-    """Bytes past a multiple of 128 from row to row of shared memory, where one row of x has weights
-    there."""
+    """Bytes past a multiple of 128 from row to row in shared memory, if the kernel for one row of x
+    stages weights there."""
     tall_16: Shape
     """The shape for many rows of weights and any number of x."""
 

@@ -19,7 +19,7 @@ from cuda_kernels.shared.lazily import lazily
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 FEW_ROWS = 8192
-"""Of weights: up to here a block has more warps, as there are fewer blocks."""
+"""Rows of weights up to which a block has more warps, since there are fewer blocks."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ WIDE_8 = Shape(8, rows=16, warps=16, resident=2, pieces=2)
 WIDE_16 = Shape(16, rows=16, warps=16, resident=2)
 TALL_8 = Shape(8, rows=16, warps=4, resident=8, pieces=2)
 TALL_16 = Shape(16, rows=32, warps=4, resident=4, pieces=2)
-"""Those that were fastest on an H200: docs/kernels/quantised_fp8.md."""
+"""The fastest on an H200: docs/kernels/quantised_fp8.md."""
 
 n, k, parts = map(cd.dim, ("n", "k", "parts"))
 

@@ -169,7 +169,7 @@ def dequantise_fp8(weights: Array, scales: Array) -> Array:
 
 
 def _grouped(weights: Array, group: int) -> Array:
-    """The same in f32, [n, k / group, group]."""
+    """The weights in f32, [n, k / group, group]."""
     shape = numpy.shape(weights)
     if group < BLOCK or group % BLOCK:
         raise CallError(

@@ -64,7 +64,7 @@ struct Blocks {
     }
   }
 
-  // Bytes 4 t to 4 t + 3 of a block, which lie across two words in every other block of Q4_0.
+  // Bytes 4 t to 4 t + 3 of a block, which straddle two words in every other block of Q4_0.
   __device__ __forceinline__ unsigned word(const unsigned char* row, int block, int t) const {
     const int first = block * kBlock + kBlock - 16 + 4 * t;
     if (first % 4 == 0 || HasMinimum) return *reinterpret_cast<const unsigned*>(row + first);
@@ -173,7 +173,7 @@ struct GroupsOf {
 
   __device__ __forceinline__ void fragments(T, const unsigned char* slot, int tile, int pair,
                                             unsigned (&a)[4][4]) const {
-    // Matrices of 8 rows and 16 bytes: the upper rows and the lower ones of a group of 32, and of the next.
+    // ldmatrix tiles of 8 rows and 16 bytes: the upper and the lower rows of a group of 32, and of the next.
     const int lane = threadIdx.x % 32, row = lane % 16, group = lane / 16;
     unsigned words[4];
     ldmatrix(words, shared_address(slot) + (16 * tile + row) * kStride + (2 * pair + group) * 16);

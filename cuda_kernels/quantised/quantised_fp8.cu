@@ -30,7 +30,7 @@
 
 namespace cuda_kernels {
 
-// Sixteen weights at an aligned address. They are needed once: the L1 cache is left to x.
+// Sixteen weights at an aligned address. They are used once, so they bypass the L1 cache, which keeps x.
 __device__ __forceinline__ uint4 load_weights(const unsigned char* from) {
   uint4 bits;
   asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint4 load_weights(const unsigned char* from) {
   return bits;
 }
 
-// Two of T as they are in a register.
+// A pair of T in a register.
 template <class T>
 __device__ __forceinline__ unsigned times(T, unsigned pair, unsigned factors);
 
@@ -55,7 +55,7 @@ __device__ __forceinline__ unsigned times(__nv_bfloat16, unsigned pair, unsigned
   return pair;
 }
 
-// Where a 16-bit type has the bits of an e4m3: its exponent counts from elsewhere, so that a factor is missing.
+// Where a 16-bit type has the bits of an e4m3. Its exponent has another bias, so a factor is missing.
 template <class T>
 struct Place;
 
@@ -80,8 +80,8 @@ __device__ __forceinline__ void expand(__half, unsigned word, unsigned& first, u
       : "r"(word));
 }
 
-// By way of f32, whose upper halves they are: that asks less of the integer units, which are the slower ones here,
-// than moving bits.
+// Through f32, of which bf16 is the upper half: that needs less of the integer units, the bottleneck here, than moving
+// bits.
 __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned& first, unsigned& second) {
   unsigned halves[2];
   expand(__half(), word, halves[0], halves[1]);
@@ -113,8 +113,8 @@ __device__ __forceinline__ bool has_nan(const uint4& bits) {
   return (found & 0x80808080) != 0;
 }
 
-// c += a b for 16 weights a lane of two rows, the upper and the lower ones of A, and for as many of x, as B, of Columns
-// / 8 times 8 columns.
+// c += a b for 16 weights a lane in two rows, the upper and the lower rows of A, and 16 of x, as B, in Columns / 8 times
+// 8 columns.
 template <class T, int Eights>
 __device__ __forceinline__ void multiply_add_weights(
     T, float (&c)[Eights][4], const uint4& upper, const uint4& lower, const uint4 (&x)[Eights][2]) {
@@ -140,7 +140,7 @@ __device__ __forceinline__ float scale_of(const float* __restrict__ scales, int 
   return scales[parts == n ? row : row / (n / parts)];
 }
 
-// Where addresses do not allow 16 bytes at once: element by element, a warp for each result in turn.
+// The fallback for unaligned addresses: element by element, one warp a result, round-robin.
 template <class T, int Rows, int Columns, int Warps>
 __device__ __forceinline__ void multiply_unaligned(const T* __restrict__ x,
                                                 const __nv_fp8_e4m3* __restrict__ weight,
@@ -164,7 +164,7 @@ __device__ __forceinline__ void multiply_unaligned(const T* __restrict__ x,
   }
 }
 
-// A block: Rows rows of W and blockIdx.y's row of x. Its warps take 512 of k in turn.
+// A block: Rows rows of W and blockIdx.y's row of x. Its warps take 512 of k each, round-robin.
 template <class T, int Rows, int Warps, int Resident>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const T* __restrict__ x,
                                                                           const __nv_fp8_e4m3* __restrict__ weight,
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
   x += static_cast<size_t>(blockIdx.y) * k;
   y += static_cast<size_t>(blockIdx.y) * n;
 
-  // Rows after the last one are the last one again, and what is past k is zeros.
+  // Rows past the end repeat the last row, and k is padded with zeros.
   uint4 taken[Rows];
   const auto take = [&](int row, int at) {
     const size_t from = static_cast<size_t>(min(first_row + row, n - 1)) * k + at;
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
   int at = kTake * warp + 16 * lane;
 #pragma unroll
   for (int row = 0; row < Rows; ++row) take(row, at);
-  // The scales are needed last, and asked for now.
+  // The scales are needed last; prefetch them now.
   float scale[kTurns];
 #pragma unroll
   for (int i = 0; i < kTurns; ++i) scale[i] = scale_of(scales, min(first_row + warp + i * Warps, n - 1), n, parts);
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
     }
   }
 
-  // Of the diagonal, lane (g, g / 2) has row and column g.
+  // Lane (g, g / 2) has element g of the diagonal.
 #pragma unroll
   for (int row = 0; row < Rows; ++row) {
     const float(&sum)[4] = sums[row / 2][0];
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_row(const 
   }
 }
 
-// A block: 16 * Tiles rows of W and Columns of x. Its warps take 64 * Pieces of k in turn.
+// A block: 16 * Tiles rows of W and Columns of x. Its warps take 64 * Pieces of k each, round-robin.
 template <class T, int Tiles, int Columns, int Warps, int Pieces, int Resident>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_few(const T* __restrict__ x,
                                                                           const __nv_fp8_e4m3* __restrict__ weight,
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_few(const 
   const int first_row = blockIdx.x * kRows, first_column = blockIdx.y * Columns;
   const unsigned char* const weights = reinterpret_cast<const unsigned char*>(weight);
 
-  // Rows after the last one are the last one again; what is past k or the last row of x is zeros.
+  // Rows past the end repeat the last row; k and the rows of x are padded with zeros.
   uint4 taken[Pieces][Tiles][2], b[Pieces][kEights][2];
   const auto take_weights = [&](int piece, int at) {
 #pragma unroll

@@ -1,1 +1,1 @@
-"""What the declarations of several kernels share."""
+"""Parts of declarations that several folders use."""

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import custom_dispatch as cd
 from cuda_kernels.gemm import gated
-from cuda_kernels.gemm.tiles import Gated
+from cuda_kernels.gemm.tiles import GatedTile
 from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replace import replace_places
@@ -41,7 +41,7 @@ def test_on_cpus(kernels: Shipped, random: Random, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_gpus_run(random: Random, kind: str) -> None:
     """In smaller blocks, which are compiled in less time; also where nothing is whole 16 bytes."""
-    kernel = gated.declare(kind, Gated(1, 2, 2, 2))
+    kernel = gated.declare(kind, GatedTile(1, 2, 2, 2))
     call = kernel.own.on("cpu")
     assert kernel.reference is not None
     for sizes in SIZES:
