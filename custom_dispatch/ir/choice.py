@@ -8,11 +8,13 @@ IREE folds an empty grid to constants but keeps its dispatch, which the host rec
 call. So what every kernel asks for, such as a bias as long as the result is wide, or none, is no
 reason to choose: it is checked, and a kernel that asks for no more than an earlier one goes.
 
-Targets may have different orders. A dispatch names an entry point for each variant, and these may
-be of several executables: so one dispatch is one kernel on sm_90a and another on sm_80, and where
-sizes tell everything there is one dispatch for all targets. IREE finds the variant when a module is
-loaded; the function asks no device. Only where kernels take other operands than each other does
-each have a dispatch of its own, which runs on the targets that want it.
+Targets may have different orders: the shipped matrix products and attention have other kernels for
+sm_90a than for sm_80, and a module for the default targets holds both. A dispatch names an entry
+point for each variant, and these may be of several executables: so one dispatch is one kernel on
+sm_90a and another on sm_80, and where sizes tell everything there is one dispatch for all targets.
+IREE finds the variant when a module is loaded; the function asks no device. Only where kernels take
+other operands than each other does each have a dispatch of its own, which runs on the targets that
+want it.
 """
 
 from __future__ import annotations
