@@ -32,8 +32,9 @@ from custom_dispatch.frontends.torch.importer import export_model, import_progra
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import compile_error
-from custom_dispatch.frontends.torch.replace import replace_places
+from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.frontends.torch.unsigned import check_unsigned
+from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.match.pattern import as_list, nothing_replaced
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
@@ -107,29 +108,31 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     named = None if kernels is None else check_callees(kernels)
     with _without_its_own_warning():
         program = export_model(model, arguments, dynamic_shapes)
-        if replace:
-            say("looking for the places of patterns in PyTorch's graph")
-        called = _together(named or [], kernels_in(program))
-        program, replaced = replace_places(program, replace, called)
-        check_unsigned(program)
         given = _together(named or [], kernels_in(program))
-        if replace and not given:
-            raise nothing_replaced(replaced)
-        if named is None and not given:
+        if named is None and not given and not replace:
             raise LinkError(
                 "The model calls no operator that a kernel was registered for.",
                 expected="a call of what cd.torch.register returns",
                 next_step="call it in the model, or give replace=[...] or kernels=[...].",
             )
         say("importing the model")
-        module, parameters = import_program(program, name, most_inline)
+        imported = import_program(program, name, most_inline, for_patterns=bool(replace))
+        replaced = None
+        if replace:
+            say("looking for the places of patterns in the model")
+            replaced, put = put_kernels(imported, program, replace, given)
+            given = _together(given, put)
+            if not given:
+                raise nothing_replaced(replaced)
+        check_unsigned(imported.module)
+        check_updates(imported.module, name, imported.updates, given)
     try:
-        compiled = compile_module(module, given, targets, flags=flags, store=store, **options)
+        compiled = compile_module(
+            imported.module, given, targets, flags=flags, store=store, **options
+        )
     except ModelError as error:
         raise compile_error(program, error) from error
-    return dataclasses.replace(
-        compiled, parameters=parameters, replaced=replaced if replace else None
-    )
+    return dataclasses.replace(compiled, parameters=imported.parameters, replaced=replaced)
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def without_kernels(
     from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
     program = export_model(module, arguments, dynamic)
-    imported, parameters = import_program(program, "main", 0)
-    source = convert_torch(imported, {})[0]
+    imported = import_program(program, "main", 0)
+    source = convert_torch(imported.module, {})[0]
     flags = device_flags(cd.build([simple_mul], targets))
-    return CompiledModule(compile_mlir(source, flags), (), (), parameters)
+    return CompiledModule(compile_mlir(source, flags), (), (), imported.parameters)

@@ -72,7 +72,7 @@ def is_constant(op: ir.Operation) -> bool:
     """Whether an operation only holds a value."""
     if op.name in _OF_ANOTHER_WIDTH:
         return element_of(op.result) is not None
-    return op.name in _CONSTANTS or op.name in _NUMBERS
+    return op.name in (*_CONSTANTS, *_NUMBERS, "torch.constant.none")
 
 
 def as_written(value: ir.Value) -> float | int | bool | None:

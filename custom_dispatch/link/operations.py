@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from iree.compiler import ir
 
+_NAMED = re.compile(r'loc\("([^"/]+)"\)')
 _OPERATOR = "torch.operator"
 
 
@@ -17,6 +19,15 @@ def kind_of(op: Any) -> str:
     """
     name = op.name
     return str(ir.StringAttr(op.attributes["name"]).value) if name == _OPERATOR else str(name)
+
+
+def name_in_text(value: Any) -> str:
+    """What a model calls a value: an argument by its name in the source, if that is recorded."""
+    if isinstance(value, ir.BlockArgument):
+        named = _NAMED.match(str(value.location))
+        if named:
+            return named[1]
+    return str(value.get_name())
 
 
 def operations_of(root: ir.Module | ir.Operation, *names: str) -> list[ir.Operation]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import create, size_of
 
 Axes = Sequence[int]
@@ -27,7 +29,7 @@ def as_the_kernels(kind: ir.Type, axes: Axes | None) -> ir.Type:
     axes
         What the model has done to the kernel's axes; None for nothing.
     """
-    if axes is None or not isinstance(kind, ir.RankedTensorType):
+    if axes is None or not isinstance(builtin_type(kind), ir.RankedTensorType):
         return kind
     return _transposed(kind, inverse(axes))
 
@@ -42,7 +44,16 @@ def transpose(value: ir.Value, axes: Axes | None, dialect: str) -> ir.Value:
     """
     if axes is None:
         return value
-    kind = _transposed(ir.RankedTensorType(value.type), axes)
+    kind = _transposed(value.type, axes)
+    if dialect == "torch":
+        i64, integer = ir.IntegerType.get_signless(64), ir.Type.parse("!torch.int")
+        dims = [
+            create("torch.constant.int", integer, value=ir.IntegerAttr.get(i64, axis))
+            for axis in axes
+        ]
+        listed = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *dims)
+        permuted: ir.Value = create("torch.aten.permute", kind, value, listed)
+        return permuted
     if dialect == "stablehlo":
         order = ir.DenseI64ArrayAttr.get(list(axes))
         found: ir.Value = create("stablehlo.transpose", kind, value, permutation=order)
@@ -64,5 +75,10 @@ def axes_of(pattern: Any, name: str) -> Axes | None:
     return found.get(name)
 
 
-def _transposed(kind: ir.RankedTensorType, axes: Axes) -> ir.RankedTensorType:
-    return ir.RankedTensorType.get([kind.shape[axis] for axis in axes], kind.element_type)
+def _transposed(kind: ir.Type, axes: Axes) -> ir.Type:
+    tensor = ir.RankedTensorType(builtin_type(kind))
+    shape = [tensor.shape[axis] for axis in axes]
+    if kind == tensor:
+        return ir.RankedTensorType.get(shape, tensor.element_type)
+    sizes = ",".join("?" if ir.ShapedType.is_dynamic_size(size) else str(size) for size in shape)
+    return ir.Type.parse(re.sub(r"\[.*\]", f"[{sizes}]", str(kind)))

@@ -12,6 +12,7 @@ from iree.compiler import ir
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import create
 from custom_dispatch.match.axes import as_the_kernels, axes_of
 from custom_dispatch.match.pattern import is_by_name, wrong
@@ -57,7 +58,8 @@ def number_of_false(pattern: Any, name: str) -> float | None:
 
 def type_of_operand(pattern: Any, item: Any, value: ir.Value) -> ir.Type:
     """The type that a tensor of the model has when the kernel gets it."""
-    kind = as_the_kernels(value.type, axes_of(pattern, item.name))
+    given = as_the_kernels(value.type, axes_of(pattern, item.name))
+    kind = builtin_type(given) or given
     if number_of_false(pattern, item.name) is None:
         return kind
     return ir.RankedTensorType.get(ir.RankedTensorType(kind).shape, _element(item))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,18 +12,28 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import has_operation, kind_of
 from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
 from custom_dispatch.match.bools import number_of_false
+from custom_dispatch.match.conditions import Condition, condition_of
+from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
-from custom_dispatch.match.sizes import extents_of
+from custom_dispatch.match.positions import Positions
+from custom_dispatch.match.sizes import SHAPES, SYMBOL, extents_of
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.
 _PASSES = "builtin.module(inline,canonicalize,symbol-dce)"
-_SIZES = ("tensor.dim", "shape.dim")
+_SIZES = ("tensor.dim", "shape.dim", "torch.aten.size.int", SYMBOL)
 """They read a tensor's size, and nothing of its content."""
-_FRAMES = ("linalg.generic", "linalg.map", "linalg.reduce", "linalg.yield", "stablehlo.return")
+_FRAMES = (
+    "torch.prim.ListConstruct",
+    "linalg.generic",
+    "linalg.map",
+    "linalg.reduce",
+    "linalg.yield",
+    "stablehlo.return",
+)
 """They hold operations on elements."""
 
 
@@ -43,6 +53,10 @@ class Example:
     """What it returns, in the order of the kernel's outputs."""
     holes: Mapping[ir.Value, str] = field(default_factory=dict)
     """Constants that stand for a scalar of the kernel."""
+    words: Callable[[str], Sequence[str]] = field(default=lambda _: ())
+    """What a framework calls the operands of an operation, by its kind; for messages."""
+    held: Held = NOTHING
+    """What its own constants hold."""
 
     @cached_property
     def operations(self) -> frozenset[ir.Operation]:
@@ -60,7 +74,10 @@ class Example:
 
     @cached_property
     def free(self) -> frozenset[ir.Operation]:
-        """Operations that depend on no operand's content: a model may share their values."""
+        """Operations that depend on no operand's content, or say a condition on positions.
+
+        A model may share their values.
+        """
         known: dict[ir.Operation, bool] = {}
 
         def is_free(op: ir.Operation) -> bool:
@@ -74,7 +91,20 @@ class Example:
                 )
             return known[op]
 
-        return frozenset(op for op in self.operations if is_free(op))
+        return frozenset(op for op in self.operations if op not in self._compared or is_free(op))
+
+    @cached_property
+    def _compared(self) -> frozenset[ir.Operation]:
+        """Every operation but those of conditions, which are compared by value."""
+        found: set[ir.Operation] = set()
+        pending = list(self.results)
+        while pending:
+            value = pending.pop()
+            op = owner_of(value)
+            if op is not None and op not in found and self.condition(value) is None:
+                found.add(op)
+                pending += values_of(op)
+        return frozenset(found)
 
     @cached_property
     def symbols(self) -> Mapping[ir.Value, tuple[ir.Value, int]]:
@@ -85,6 +115,17 @@ class Example:
                 if size.atom is not None and size.atom.of[0] == "value":
                     found.setdefault(size.atom.of[1], (operand, axis))
         return found
+
+    @cached_property
+    def _conditions(self) -> dict[ir.Value, Condition | None]:
+        return {}
+
+    def condition(self, value: ir.Value) -> Condition | None:
+        """Where a bool is true, if it follows from positions and operands; None for any other."""
+        if value not in self._conditions:
+            found = condition_of(value, Positions(self.held), self.operands)
+            self._conditions[value] = found
+        return self._conditions[value]
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
@@ -181,7 +222,12 @@ def values_of(op: ir.Operation) -> list[ir.Value]:
 
 
 def normalise(module: ir.Module) -> None:
-    """Bring a model or an example into the form in which they are compared."""
+    """Bring a model or an example into the form in which they are compared.
+
+    Importers write the torch dialect in one form already, whose operations are those of the source.
+    """
+    if has_operation(module, "torch."):
+        return
     with module.context:
         passmanager.PassManager.parse(_PASSES).run(module.operation)
 
@@ -283,7 +329,7 @@ def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> N
         ):
             raise wrong(
                 pattern.kernel,
-                f"has {kind} for `{item.name}`",
+                f"has {found or kind} for `{item.name}`",
                 f"a tensor of {wanted} and of the rank of [{item.declared_shape}]",
             )
         return
@@ -298,7 +344,7 @@ def _check_operations(example: Example, block: ir.Block) -> None:
     """Refuse what has to happen but leads to no result."""
     known = example.operations
     for op in list(block.operations)[:-1]:
-        if op.operation not in known:
+        if op.operation not in known and op.operation.name not in (SHAPES, SYMBOL):
             raise wrong(
                 example.pattern.kernel,
                 f"has an operation {kind_of(op.operation)}, which no result is computed with",

@@ -13,6 +13,7 @@ from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Binary, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import CallSite, Fitting
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 from custom_dispatch.match.axes import as_the_kernels, axes_of
 from custom_dispatch.match.bools import type_of_operand
@@ -41,7 +42,7 @@ def fitting_of(match: Match) -> Fitting:
         for item in kernel.arguments
     ]
     results = [
-        as_the_kernels(value.type, axes_of(pattern, item.name))
+        builtin_type(as_the_kernels(value.type, axes_of(pattern, item.name)))
         for item, value in zip(kernel.outputs, match.results, strict=True)
     ]
     site = CallSite("the place", kernel)

@@ -70,8 +70,12 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, in
 class OfFunctions:
     """What patterns that are functions of a framework have."""
 
+    item: Kernel | Choice
     kernel: Kernel
+    required: bool
+    computes: tuple[Computes, ...]
     fixed: Mapping[str, Any]
+    sizes: Mapping[str, int]
 
     @property
     def arguments(self) -> dict[str, Buffer | Scalar]:

@@ -18,28 +18,39 @@ from iree.compiler import ir
 from custom_dispatch.link.constants import (
     as_written,
     element_of,
+    is_constant,
     is_splat,
     number_of,
     owner_of,
     shortest,
     spread_from,
 )
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.attributes import other_attribute, other_slice
+from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.orders import orders_of
+from custom_dispatch.match.positions import Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
 from custom_dispatch.match.types import fits
 from custom_dispatch.match.whole import (
     Difference,
+    in_model,
     more_than_wanted,
     other_size,
     used_elsewhere,
 )
 
-_SIZED = {"tensor.empty", "tensor.expand_shape", "tensor.extract_slice"}
+_SIZED = {
+    *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
+    *("torch.aten.reshape", "torch.aten.expand", "torch.aten.broadcast_to"),
+}
 """Their operands and attributes say the sizes that are in the result's type, too."""
+_INDICES = ("index", "!torch.int", "!torch.float")
+"""Types of sizes, and of what is computed of them."""
 _MOST_STEPS = 20_000
 
 
@@ -51,12 +62,16 @@ class Matcher:
 
     Parameters
     ----------
+    held
+        What the model's weights hold.
     loose
         Whether sizes, and what may follow from them, are not looked at: to find out which sizes
         to write an example for.
     """
 
-    def __init__(self, *, loose: bool = False) -> None:
+    def __init__(self, held: Held = NOTHING, *, loose: bool = False) -> None:
+        self._held = held
+        self._positions = Positions(held)
         self._loose = loose
         self._example: Example
         self._root: ir.Operation
@@ -83,10 +98,11 @@ class Matcher:
         self._miss = Miss(root, (), -1.0)
         for state in self._from_roots(example.roots, root, others, State()):
             difference = None if self._loose else self._difference(state)
-            if difference is None:
-                yield self._as_match(state)
+            solved = self._solved(state) if difference is None else difference
+            if isinstance(solved, tuple):
+                self._differs(solved[0], state, *solved[1])
             else:
-                self._differs(difference[0], state, *difference[1])
+                yield self._as_match(replace(state, operands=solved))
 
     def _difference(self, state: State) -> Difference | None:
         return (
@@ -94,6 +110,30 @@ class Matcher:
             or more_than_wanted(state)
             or used_elsewhere(self._example, state)
         )
+
+    def _solved(self, state: State) -> dict[str, Any] | Difference:
+        """The operands, with those that follow from conditions; or why one does not hold."""
+        found: dict[str, Any] = dict(state.operands)
+        for wanted, pair in state.conditions:
+            solution = solve(
+                wanted,
+                pair.found,
+                self._positions,
+                lambda size: in_model(self._example, size, state),
+                self._example.operands,
+            )
+            if isinstance(solution, dict) and kind_of(pair.at) not in BROADCASTING:
+                solution = "is not known to be broadcast"
+            if isinstance(solution, str):
+                return pair.at, (pair.name or pair.found, f" {solution}")
+            for name, value in solution.items():
+                known = found.setdefault(name, value)
+                if isinstance(known, ir.Value):
+                    known = Solved(self._positions.number(known, value.axes), value.axes)
+                if known != value:
+                    words = [said([each.value]) for each in (known, value)]
+                    return pair.at, (f"of `{name}` it would be known {' and '.join(words)}",)
+        return found
 
     @property
     def miss(self) -> Miss:
@@ -178,20 +218,28 @@ class Matcher:
             if any(wanted == one and found == other for one, other in state.arguments):
                 return [((), state)]
             return self._differs(pair.at, state, found, " is another of its arguments")
-        if is_size(wanted) and (str(wanted.type) == "index" or is_splat(found)):
+        if is_size(wanted) and (str(wanted.type) in _INDICES or is_splat(found)):
             return [((), replace(state, sizes=(*state.sizes, pair)))]
         element = element_of(wanted)
         if element is not None:
             return self._number(pair, element, state)
+        condition = self._example.condition(wanted)
+        if condition is not None:
+            return [((), replace(state, conditions=(*state.conditions, (condition, pair))))]
+        if is_constant(mine) and (array := self._example.held.array(wanted)) is not None:
+            if wanted.type == found.type and self._held.is_equal(found, array):
+                return [((), state)]
+            return self._differs(pair.at, state, *_said(pair), " is not the pattern's constant")
         its = owner_of(found)
         if its is None:
-            return self._differs(pair.at, state, found, ", where the pattern has ", kind_of(mine))
+            wanted = "none" if mine.name == "torch.constant.none" else kind_of(mine)
+            return self._differs(pair.at, state, *_said(pair), f", where the pattern has {wanted}")
         if its in state.operations.get(mine, ()):
             same = ir.OpResult(wanted).result_number == ir.OpResult(found).result_number
             return [((), state)] if same else self._differs(its, state, "it is another result")
         if ir.OpResult(wanted).result_number != ir.OpResult(found).result_number:
             return self._differs(its, state, "it is another result")
-        return self._operation(mine, its, state)
+        return self._operation(pair, mine, its, state)
 
     def _operand(self, pair: Pair, state: State) -> _Ways:
         name = self._example.operands[pair.wanted]
@@ -205,12 +253,17 @@ class Matcher:
             )
         if not fits(pair.wanted.type, found.type, any_sizes=self._loose):
             wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
+            if builtin_type(found.type) is None:
+                what = (*_said(pair), f", where the pattern has its operand `{name}`")
+                return self._differs(pair.at, state, *what)
             return self._differs(
                 pair.at, state, f"`{name}` is ", found.type, f", and in the pattern {wanted}"
             )
         if not self._is_visible(found):
             return self._differs(pair.at, state, f"`{name}` is computed element by element")
-        return [((), replace(state, operands={**state.operands, name: found}))]
+        # Sizes of the torch dialect may have to be the same in several operands.
+        sizes = state.sizes if self._example.symbols == {} else (*state.sizes, pair)
+        return [((), replace(state, operands={**state.operands, name: found}, sizes=sizes))]
 
     def _is_visible(self, value: ir.Value) -> bool:
         """Whether a value is there where the call is to be: not only within a part of the place."""
@@ -225,11 +278,11 @@ class Matcher:
 
     def _hole(self, name: str, pair: Pair, state: State) -> _Ways:
         element = element_of(pair.found)
-        if element is None:
-            return self._differs(
-                pair.at, state, pair.found, f", where the pattern has a number for `{name}`"
-            )
-        if not fits(pair.wanted.type, pair.found.type, any_sizes=self._loose):
+        is_index = str(pair.found.type) == str(pair.wanted.type) == "!torch.int"
+        if element is None and not is_index:
+            what = f", where the pattern has a number for `{name}`"
+            return self._differs(pair.at, state, *_said(pair), what)
+        if not self._fits(pair):
             return self._differs(
                 pair.at,
                 state,
@@ -238,7 +291,7 @@ class Matcher:
                 ", and in the pattern ",
                 pair.wanted.type,
             )
-        value = as_written(pair.found)
+        value = pair.found if element is None else as_written(pair.found)
         known = state.operands.get(name, state.scalars.get(name, value))
         if known != value:
             return self._differs(
@@ -247,33 +300,41 @@ class Matcher:
         return [((), replace(state, scalars={**state.scalars, name: value}))]
 
     def _number(self, pair: Pair, element: ir.Attribute, state: State) -> _Ways:
-        if not fits(pair.wanted.type, pair.found.type, any_sizes=self._loose):
+        found = element_of(pair.found)
+        if found is not None and not self._fits(pair):
             return self._differs(
                 pair.at, state, pair.found, " has another type than ", pair.wanted.type
             )
-        found = element_of(pair.found)
-        if found is None:
-            return self._differs(
-                pair.at,
-                state,
-                pair.found,
-                f", where the pattern has {shortest(number_of(element))}",
-            )
-        if found != element and not self._loose:
-            return self._differs(
-                pair.at,
-                state,
-                pair.found,
-                f", where the pattern has {shortest(number_of(element))}",
-            )
+        is_same = found == element or (
+            found is not None
+            and str(pair.wanted.type).startswith("!torch.")
+            and number_of(found) == number_of(element)
+        )
+        if found is None or not (is_same or self._loose):
+            joined = ", and in the pattern" if pair.name else ", where the pattern has"
+            what = f"{joined} {shortest(number_of(element))}"
+            return self._differs(pair.at, state, *_said(pair), what)
         return [((), state)]
+
+    def _fits(self, pair: Pair) -> bool:
+        """Whether types agree; of PyTorch's numbers, 2 and 2.0 are the same."""
+        kinds = {str(pair.wanted.type), str(pair.found.type)}
+        return kinds == {"!torch.int", "!torch.float"} or fits(
+            pair.wanted.type, pair.found.type, any_sizes=self._loose
+        )
 
     # -- operations
 
-    def _operation(self, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
+    def _operation(self, pair: Pair, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
         kind, other = kind_of(mine), kind_of(its)
         if kind != other:
+            if "torch.constant." in mine.name + its.name:
+                what = (*_said(pair), ", and in the pattern ", mine.result)
+                return self._differs(pair.at, state, *what)
             return self._differs(its, state, f"it has {other} where the pattern has {kind}")
+        if mine.name == "torch.prim.ListConstruct" and len(mine.operands) != len(its.operands):
+            what = (*_said(pair), ", and in the pattern ", mine.result)
+            return self._differs(pair.at, state, *what)
         different = self._other_form(mine, its)
         if different:
             return self._differs(its, state, *different)
@@ -293,8 +354,17 @@ class Matcher:
             if inner is None:
                 continue
             more, bound = inner
+            words = self._example.words(kind)
+            in_list = mine.name == "torch.prim.ListConstruct"  # one argument of another operation
             pairs = tuple(
-                Pair(mine.operands[index], its.operands[other], its)
+                replace(pair, wanted=mine.operands[index], found=its.operands[other])
+                if in_list
+                else Pair(
+                    mine.operands[index],
+                    its.operands[other],
+                    its,
+                    f"`{words[other]}` of {kind}" if other < len(words) else "",
+                )
                 for index, other in enumerate(order)
             )
             # Of what is overwritten, only the sizes matter.
@@ -372,6 +442,11 @@ class Matcher:
                 Pair(a, b, its) for a, b in zip(ends[0].operands, ends[1].operands, strict=True)
             )
         return pairs, state
+
+
+def _said(pair: Pair) -> tuple[Any, ...]:
+    """What the model has, and where: parts of a sentence."""
+    return (f"{pair.name} is ", pair.found) if pair.name else (pair.found,)
 
 
 def _is_overwritten(op: ir.Operation, index: int) -> bool:

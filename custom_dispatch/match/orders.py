@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from custom_dispatch.link.constants import element_of, number_of
 from custom_dispatch.link.operations import kind_of
 
 _COMMUTATIVE = {
@@ -16,7 +17,10 @@ _COMMUTATIVE = {
         f"stablehlo.{name}"
         for name in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
     ),
-    *(f"torch.aten.{name}" for name in ("mul.Tensor", "maximum", "minimum")),
+    *(f"torch.aten.{name}" for name in ("add.Tensor", "mul.Tensor", "maximum", "minimum")),
+    *(f"torch.aten.{name}.Tensor" for name in ("eq", "ne", "bitwise_and", "bitwise_or")),
+    *(f"torch.aten.{name}" for name in ("bitwise_xor.Tensor", "logical_and", "logical_or")),
+    "torch.aten.logical_xor",
     *(f"onnx.{name}" for name in ("Add", "And", "Equal", "Max", "Min", "Mul", "Or", "Sum", "Xor")),
 }
 _MOST_PERMUTED = 4
@@ -29,8 +33,8 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
     """
     count = len(mine.operands)
     plain = tuple(range(count))
-    if kind_of(mine) in _COMMUTATIVE and count == 2:
-        return [plain, (1, 0)]
+    if kind_of(mine) in _COMMUTATIVE and all(map(_is_one, list(its.operands)[2:])):
+        return [plain, (1, 0, *plain[2:])]
     if mine.name == "linalg.generic":
         inputs = count - len(mine.results)
         orders = [plain]
@@ -39,6 +43,12 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
             orders = [(*order, *rest) for order in itertools.permutations(range(inputs))]
         return [order for order in orders if _has_maps(mine, its, order)]
     return [plain]
+
+
+def _is_one(value: ir.Value) -> bool:
+    """Whether a factor says nothing: `torch.add(x, y, alpha=1)`."""
+    element = element_of(value)
+    return element is not None and number_of(element) == 1
 
 
 def _has_maps(mine: ir.Operation, its: ir.Operation, order: tuple[int, ...]) -> bool:

@@ -170,18 +170,24 @@ class Polynomial:
         number = self.number
         return hash(frozenset(self.terms.items()) if number is None else number)
 
-    def __str__(self) -> str:
+    def words(self, name_of: Callable[[Atom], str]) -> str:
+        """It as text, in which atoms have these names."""
+        shown = sorted(
+            (_product(product, name_of), factor) for product, factor in self.terms.items()
+        )
         parts = []
-        ordered = sorted((_shown(product), factor) for product, factor in self.terms.items())
-        for name, factor in sorted(ordered, key=lambda part: not part[0]):
+        for name, factor in sorted(shown, key=lambda part: not part[0]):
             size = "" if abs(factor) == 1 and name else str(abs(factor))
             sign = "-" if factor < 0 else "+"
             parts.append(f"{sign} {'*'.join(filter(None, (size, name)))}")
         text = " ".join(parts).removeprefix("+ ") or "0"
         return f"-{text[2:]}" if text.startswith("- ") else text
 
+    def __str__(self) -> str:
+        return self.words(lambda atom: atom.name)
 
-def _shown(product: Product) -> str:
+
+def _product(product: Product, name_of: Callable[[Atom], str]) -> str:
     return "*".join(
-        sorted(atom.name + ("" if power == 1 else f"**{power}") for atom, power in product)
+        sorted(name_of(atom) + ("" if power == 1 else f"**{power}") for atom, power in product)
     )

@@ -5,6 +5,7 @@ Every pattern is compared with every place; `patterns/choosing.py` says which ar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -12,43 +13,32 @@ from typing import Any, Protocol
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.ir.signature import input_types, output_types
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.link.constants import shortest
+from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.numbers import constant
-from custom_dispatch.link.operations import cast, create, kind_of
-from custom_dispatch.match.axes import (
-    as_the_kernels,
-    axes_of,
-    dialect_of,
-    inverse,
-    transpose,
-)
-from custom_dispatch.match.bools import as_numbers, number_of_false
+from custom_dispatch.link.operations import kind_of
+from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
 from custom_dispatch.match.choosing import Found, chosen
+from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.fitting import fitting_of
+from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near import NearMisses
-from custom_dispatch.match.pattern import (
-    Pattern,
-    Replaceable,
-    alike,
-    as_list,
-    check_found,
-    fixed_numbers,
-)
+from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.place import place_of
+from custom_dispatch.match.sizes import SHAPES, SYMBOL
 from custom_dispatch.match.state import Match, Miss
 from custom_dispatch.match.text import TextExamples, Texts
-from custom_dispatch.match.whole import comes_before, is_inside, outwards
+from custom_dispatch.match.whole import is_inside, outwards
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
 ByName = Mapping[str, list[ir.Operation]]
+_ALL = Likeness(1.0, sys.maxsize)
+"""Of a place that computes the same."""
 
 
 class Examples(Protocol):
@@ -76,16 +66,12 @@ class Examples(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Placed:
     match: Match
-    operations: tuple[tuple[int, ir.Operation], ...]
+    operations: tuple[tuple[float, ir.Operation], ...]
     """Those that the kernel stands for, in the model's order. Python's hash of an operation follows
     from its operands, so that none is found in a set any more when the model is being changed."""
     place: Place
-
-    @property
-    def last(self) -> ir.Operation:
-        """The last operation that gives a result: there all operands are known."""
-        owners = [ir.OpResult(value).owner.operation for value in self.match.results]
-        return next(op for _, op in reversed(self.operations) if any(op == o for o in owners))
+    point: ir.Operation
+    """Before this one the call is put: all operands are there, and nothing needs a result yet."""
 
 
 def patterns_of(items: Any) -> list[Any]:
@@ -107,7 +93,13 @@ def patterns_of(items: Any) -> list[Any]:
     return found
 
 
-def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
+def replace_places(
+    module: ir.Module,
+    items: Any,
+    callees: Callees | None = None,
+    held: Held | None = None,
+    optional: str = "required=False",
+) -> Replaced:
     """Put calls of kernels into a model.
 
     Parameters
@@ -117,7 +109,12 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
     items
         Patterns.
     callees
-        Where the kernels' functions are declared.
+        Where the kernels' functions are declared; a model in the torch dialect, which calls kernels
+        as operators, needs none.
+    held
+        What the model's weights hold that are outside of it.
+    optional
+        How a pattern is written that need not be found, for errors.
 
     Raises
     ------
@@ -129,7 +126,7 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
     patterns = patterns_of(items)
     normalise(module)
     with module.context, ir.Location.unknown():
-        work = _Work(module, callees)
+        work = _Work(module, callees, held or NOTHING)
         found: list[Found[_Placed]] = []
         for order, pattern in enumerate(patterns):
             for group in alike(pattern):
@@ -148,24 +145,26 @@ def replace_places(module: ir.Module, items: Any, callees: Callees) -> Replaced:
             work.put(placed)
         work.finish()
     report = work.report()
-    check_found(patterns, report, "required=False")
+    check_found(patterns, report, optional)
     return report
 
 
 class _Work:
     """One model into which kernels are put."""
 
-    def __init__(self, module: ir.Module, callees: Callees) -> None:
+    def __init__(self, module: ir.Module, callees: Callees | None, held: Held) -> None:
         self._module = module
         self._callees = callees
-        self._order: dict[ir.Operation, int] = {}
+        self._matcher = Matcher(held)
+        self._order: dict[ir.Operation, float] = {}
+        self._computer = Computer(self._order)
         self._by_name: dict[str, list[ir.Operation]] = {}
         self._new: dict[ir.Value, ir.Value] = {}
-        self._done: list[tuple[int, ir.Operation]] = []
+        self._done: dict[float, ir.Operation] = {}
         self._replacements: list[Replacement] = []
         self._misses = NearMisses()
         self._likenesses = Likenesses()
-        self._gone: dict[int, str] = {}
+        self._gone: dict[float, str] = {}
         self._notes: list[tuple[str, ir.Operation, Miss | None, Example | None]] = []
         self._after: dict[str, list[ir.Operation]] = {}
 
@@ -198,8 +197,13 @@ class _Work:
                     if isinstance(example, tuple):
                         self._notes.append((examples.pattern.item.name, op, *example))
                         continue
-                    result = Matcher().match(example, op, self._by_name)
+                    result = self._matcher.match(example, op, self._by_name)
                     if isinstance(result, Match):
+                        whole = self._computer.computed(result)
+                        if isinstance(whole, str):
+                            self.note(result, whole)
+                            continue
+                        result = whole
                         for pattern in group:
                             match = replace(result, example=replace(example, pattern=pattern))
                             problem = self._problem(match)
@@ -229,45 +233,45 @@ class _Work:
             ((self._order[op], op) for op in match.operations), key=lambda item: item[0]
         )
         return Found(
-            _Placed(match, tuple(operations), place_of(root)),
+            _Placed(match, tuple(operations), place_of(root), self._point(match)),
             match.example.pattern.item.name,
             order,
             self._order[root],
             match.results[match.example.roots[0]],
             len(operations),
-            match.operations,
+            match.own,
         )
 
     def _problem(self, match: Match) -> str:
         """Why the kernel cannot stand in a place that computes the same; empty where it can."""
-        owners = [ir.OpResult(value).owner.operation for value in match.results]
-        last = max(owners, key=lambda op: self._order[op])
-        for user in self._outside(match):
-            if comes_before(user, last):
+        point = self._point(match)
+        for value in (*match.operands.values(), *match.scalars.values()):
+            owner = owner_of(value) if isinstance(value, ir.Value) else None
+            if owner is not None and self._order[owner] >= self._order[point]:
                 return "a result is used before all operands are there"
         try:
             fitting_of(match)
             for item in match.example.pattern.kernel.arguments:
                 if isinstance(item, Scalar):
-                    constant(item, self._scalar(match, item.name))
+                    constant(item, scalar_of(match, item.name))
         except LinkError as error:
             return error.found.removesuffix(".")
         return ""
 
-    def _outside(self, match: Match) -> list[ir.Operation]:
-        """Who uses a result in the place of the kernel's."""
-        return [
-            use.owner.operation
+    def _point(self, match: Match) -> ir.Operation:
+        """The first operation that needs a result; the last one that gives a result at the latest.
+
+        Then it comes after all operands wherever that is possible.
+        """
+        owners = [ir.OpResult(value).owner.operation for value in match.results]
+        last = max(owners, key=lambda op: self._order[op])
+        users = [
+            next((op for op in outwards(use.owner) if op.block == last.block), last)
             for value in match.results
             for use in value.uses
-            if not is_inside(use.owner.operation, match.operations)
+            if use.owner.name != SHAPES and not is_inside(use.owner.operation, match.operations)
         ]
-
-    def _scalar(self, match: Match, name: str) -> Any:
-        fixed = fixed_numbers(match.example.pattern)
-        if name in fixed:
-            return fixed[name]
-        return match.scalars.get(name, match.operands.get(name))
+        return min([last, *users], key=lambda op: self._order[op])
 
     def note(self, match: Match, reason: str) -> None:
         """Note that a place is not replaced although it computes the same."""
@@ -284,8 +288,8 @@ class _Work:
         for name, root, said, like in self._notes:
             if self._order[root] in self._gone:
                 continue
-            alike = self._likenesses.of(like, root) if like else Likeness(1.0)
-            miss = Matcher().match(like, root, self._by_name) if like and not said else said
+            alike = self._likenesses.of(like, root) if like else _ALL
+            miss = self._matcher.match(like, root, self._by_name) if like and not said else said
             assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
             self._note(name, root, miss, alike)
 
@@ -306,80 +310,34 @@ class _Work:
     def put(self, found: _Placed) -> None:
         """Put a call of the kernel in a place."""
         match = found.match
-        kernel = match.example.pattern.kernel
-        last = found.last
-        item = match.example.pattern.item
-        signature = fitting_of(match).signature
-        symbol = self._callees.declare(self._module, item, signature, kernel)
-        types = [ir.Type.parse(kind) for kind in input_types(kernel, signature)]
-        with last.location, ir.InsertionPoint(last):
-            values = [
-                self._tensor(match, item, kind)
-                if isinstance(item, Buffer)
-                else self._number(match, item, kind)
-                for item, kind in zip(kernel.arguments, types, strict=True)
-            ]
-            call = ir.Operation.create(
-                "func.call",
-                results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
-                operands=values,
-                attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
-            )
-            results = []
-            for output, old, new in zip(kernel.outputs, match.results, call.results, strict=True):
-                axes = axes_of(match.example.pattern, output.name)
-                kept = cast(new, as_the_kernels(old.type, axes))
-                results.append(cast(transpose(kept, axes, dialect_of(last)), old.type))
+
+        def current(value: ir.Value) -> ir.Value:
+            return self._new.get(value, value)
+
+        root = owner_of(match.results[match.example.roots[0]]) or found.point
+        with root.location, ir.InsertionPoint(found.point):
+            if self._callees is None:
+                results = call_operator(match, current)
+            else:
+                results = call_function(match, self._module, self._callees, current)
         inside = [op for _, op in found.operations]
         for old, new in zip(match.results, results, strict=True):
             for use in list(old.uses):
                 if not any(op == outer for op in inside for outer in outwards(use.owner)):
                     use.owner.operation.operands[use.operand_number] = new
             self._new[old] = new
-        self._done += found.operations
-        numbers = {
-            item.name: shortest(value)
-            for item in kernel.arguments
-            if isinstance(item, Scalar)
-            and isinstance(value := self._scalar(match, item.name), bool | int | float)
-        }
+        self._done |= dict(found.operations)  # places may share views
         names = tuple(kind_of(op) for op in inside)
-        self._replacements.append(
-            Replacement(match.example.pattern.item.name, found.place, names, numbers)
-        )
-
-    def _tensor(self, match: Match, operand: Buffer, kind: ir.Type) -> ir.Value:
-        value = match.operands.get(operand.name)
-        if value is None:
-            rank = ir.RankedTensorType(kind).rank
-            empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
-            return cast(create("tensor.empty", empty), kind)
-        axes = axes_of(match.example.pattern, operand.name)
-        given = self._new.get(value, value)
-        if axes is not None:
-            given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
-        of_false = number_of_false(match.example.pattern, operand.name)
-        if of_false is not None:
-            given = as_numbers(given, operand, of_false)
-        return cast(given, kind)
-
-    def _number(self, match: Match, scalar: Scalar, kind: ir.Type) -> ir.Value:
-        value = self._scalar(match, scalar.name)
-        attribute = constant(scalar, value)
-        if attribute is not None:
-            return create("arith.constant", kind, value=attribute)
-        value = self._new.get(value, value)
-        if isinstance(value.type, ir.RankedTensorType):
-            value = create("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
-        if value.type == kind:
-            return value
-        if str(value.type) == "index":
-            return create("arith.index_cast", kind, value)
-        return create("arith.extf", kind, value)
+        kernel = match.example.pattern.item.name
+        self._replacements.append(Replacement(kernel, found.place, names, numbers_of(match)))
 
     def finish(self) -> None:
-        """Take away what nobody uses any more."""
-        for _, op in sorted(self._done, key=lambda item: -item[0]):
+        """Take away what nobody uses any more, and what was said for the matcher alone."""
+        for name in (SHAPES, SYMBOL):
+            for op in self._by_name.get(name, ()):
+                if not any(True for result in op.results for _ in result.uses):
+                    op.erase()
+        for _, op in sorted(self._done.items(), key=lambda item: -item[0]):
             if not any(True for result in op.results for _ in result.uses):
                 op.erase()
 

@@ -203,6 +203,8 @@ def _atom_in_terms_of(atom: Atom, value_of: Callable[[Atom], Size]) -> Size:
     match atom.of:
         case ("value" | "extent", *_):
             return value_of(atom)
+        case ("axis" | "element" | "wrapped", *_):
+            return Polynomial.of(atom)
         case (("max" | "min") as kind, sides):
             left, *right = (in_terms_of(side, value_of) for side in sides)
             return extreme(str(kind), left, right[0] if right else left)

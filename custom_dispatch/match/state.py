@@ -9,8 +9,23 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import kind_of, name_in_text
+from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
+
+VIEWS = frozenset(
+    [
+        f"torch.aten.{name}"
+        for name in ("expand", "permute", "reshape", "select.int", "slice.Tensor")
+    ]
+    + ["torch.aten.squeeze.dim", "torch.aten.unsqueeze", "torch.prim.ListConstruct"]
+    + [f"onnx.{name}" for name in ("Expand", "Reshape", "Slice", "Squeeze", "Transpose")]
+    + ["onnx.Unsqueeze", "onnx.Identity"]
+    + [f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "slice", "transpose")]
+    + [f"tensor.{name}" for name in ("cast", "collapse_shape", "expand_shape", "extract_slice")]
+)
+"""They compute nothing, so that it does not matter who else uses what they give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +36,16 @@ class Match:
     results: tuple[ir.Value, ...]
     operations: frozenset[ir.Operation]
     """What it stands for, without what a model may share."""
-    operands: Mapping[str, ir.Value]
+    operands: Mapping[str, Any]
+    """Values; what follows from a condition is a `Solved` until it is computed."""
     scalars: Mapping[str, Any]
     """Numbers, or values of the model."""
+
+    @property
+    def own(self) -> frozenset[ir.Operation]:
+        """The operations that no other place may have: all but views."""
+        owners = [owner_of(value) for value in self.results]
+        return frozenset(op for op in self.operations if kind_of(op) not in VIEWS or op in owners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +87,25 @@ class State:
     arguments: tuple[tuple[ir.Value, ir.Value], ...] = ()
     """Arguments of regions' blocks, which belong together."""
     sizes: tuple[Pair, ...] = ()
+    conditions: tuple[tuple[Condition, Pair], ...] = ()
+    """Bools that are compared by value, when all operands are known."""
 
 
 def shown(value: Any) -> str:
     """A value in a sentence: its name in the model's text, and what it is a result of."""
+    if isinstance(value, ir.Type):
+        return str(builtin_type(value) or value)
     if not isinstance(value, ir.Value):
         return str(value)
     op = owner_of(value)
     element = element_of(value)
     if element is not None:
         return str(shortest(number_of(element)))
-    name = value.get_name()
+    if op is not None and op.name == "torch.constant.none":
+        return "none"
+    if op is not None and op.name == "torch.prim.ListConstruct":
+        return f"[{', '.join(map(shown, op.operands))}]"
+    if op is not None and op.name.startswith("torch.constant."):
+        return str(op.attributes["value"])
+    name = name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"

@@ -12,8 +12,8 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.polynomial import Atom, Polynomial
-from custom_dispatch.match.sizes import ANY, Size, extent_of, in_terms_of, is_same, size_of
-from custom_dispatch.match.state import Pair, State
+from custom_dispatch.match.sizes import ANY, SHAPES, Size, extent_of, in_terms_of, is_same, size_of
+from custom_dispatch.match.state import VIEWS, Pair, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
 """Where it is, and the parts of a sentence on it."""
@@ -23,7 +23,7 @@ def other_size(example: Example, state: State) -> Difference | None:
     """A size that is another one in terms of the operands' sizes."""
     for pair in state.sizes:
         for mine, its in _sizes_of(pair):
-            wanted = in_terms_of(mine, lambda atom: _in_model(example, atom, state))
+            wanted = in_model(example, mine, state)
             if wanted != ANY and not is_same(wanted, its):
                 name = pair.name or "a size"
                 return pair.at, (f"{name} is {_said(its)}, and in the pattern {_said(wanted)}",)
@@ -41,8 +41,12 @@ def _sizes_of(pair: Pair) -> list[tuple[Size, Size]]:
     ]
 
 
-def _in_model(example: Example, atom: Atom, state: State) -> Size:
+def in_model(example: Example, size: Size, state: State) -> Size:
     """A size of the example as it is in the model."""
+    return in_terms_of(size, lambda atom: _in_model(example, atom, state))
+
+
+def _in_model(example: Example, atom: Atom, state: State) -> Size:
     kind, value, *of_axis = atom.of
     if kind == "value" and value in example.symbols:
         value, axis = example.symbols[value]
@@ -87,14 +91,14 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
         for op in state.operations[ir.OpResult(value).owner.operation]
     }
     for mine in example.telling:
-        for op in state.operations.get(mine, ()):
+        for op in state.operations.get(mine, ()) if kind_of(mine) not in VIEWS else ():
             for index, value in enumerate(op.results):
                 if (op, index) in results:
                     continue
                 for use in value.uses:
                     user = use.owner.operation
-                    if not is_inside(user, known):
-                        returned = user.name.endswith(".return")
+                    if user.name != SHAPES and not is_inside(user, known):
+                        returned = user.name.endswith((".return", ".to_builtin_tensor"))
                         what = "a result of the model" if returned else f"used by {kind_of(user)}"
                         return op, ("the intermediate ", value, f" is {what}, too")
     return None

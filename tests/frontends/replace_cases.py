@@ -244,7 +244,7 @@ def with_residual(x: torch.Tensor, y: torch.Tensor) -> Any:
 
 NEAR: dict[str, tuple[str, torch.nn.Module]] = {
     "another_dim": (
-        "`dim` of aten.mean.dim is 0, and in the pattern 1",
+        "torch.aten.rsqrt gives tensor<1x48xf32>, and in the pattern tensor<?x1xf32>",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(2).mean(0, keepdim=True) + 1e-6)),
             "square",
@@ -252,13 +252,13 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "without_keepdim": (
-        "gives torch.float32 of rank 1, and in the pattern torch.float32 of rank 2",
+        "torch.aten.rsqrt gives tensor<48xf32>, and in the pattern tensor<?x1xf32>",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(2).mean(-1) + 1e-6)), "square", weight=weight()
         ),
     ),
     "epsilon_of_the_data": (
-        "where the pattern has its scalar `epsilon`",
+        "it has torch.aten.add.Tensor where the pattern has torch.aten.add.Scalar",
         Case(
             lambda x, w: w * (x * torch.rsqrt(mean_square(x) + x.abs().sum())),
             "rows",
@@ -266,11 +266,11 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "without_epsilon": (
-        "it calls aten.mean.dim where the pattern calls aten.add.Tensor",
+        "it has torch.aten.mean.dim where the pattern has torch.aten.add.Scalar",
         Case(lambda x, w: w * (x * torch.rsqrt(mean_square(x))), "rows", weight=weight()),
     ),
     "sum_for_mean": (
-        "it calls aten.sum.dim_IntList where the pattern calls aten.mean.dim",
+        "it has torch.aten.sum.dim_IntList where the pattern has torch.aten.mean.dim",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 1e-6)),
             "rows",
@@ -278,7 +278,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "another_power": (
-        "`exponent` of aten.pow.Tensor_Scalar is 4, and in the pattern 2",
+        "`exponent` of torch.aten.pow.Tensor_Scalar is 4, and in the pattern 2",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(4).mean(-1, keepdim=True) + 1e-6)),
             "rows",
@@ -286,7 +286,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "epsilon_doubled": (
-        "`alpha` of aten.add.Tensor is 2, and in the pattern 1",
+        "`alpha` of torch.aten.add.Scalar is 2, and in the pattern 1",
         Case(
             lambda x, w: w * (x * torch.rsqrt(torch.add(mean_square(x), 1e-6, alpha=2))),
             "rows",
@@ -303,7 +303,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "intermediate_used_elsewhere": (
-        "(aten.mean.dim) is used by",
+        "(torch.aten.mean.dim) is used by torch.aten.add.Tensor, too",
         Case(
             lambda x, w: (w * (x * torch.rsqrt((m := mean_square(x)) + 1e-6))) + m,
             "rows",
@@ -311,7 +311,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "intermediate_is_a_result": (
-        "(aten.rsqrt.default) is a result of the model, too",
+        "(torch.aten.rsqrt) is a result of the model, too",
         Case(
             lambda x, w: (w * (x * (r := torch.rsqrt(mean_square(x) + 1e-6))), r),
             "rows",
@@ -319,35 +319,35 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "weight_of_another_rank": (
-        "`weight` has rank 0, and in the pattern 1",
+        "`weight` is tensor<f32>, and in the pattern tensor<?xf32>",
         Case(
             lambda x, w: w.sum() * (x * torch.rsqrt(mean_square(x) + 1e-6)), "rows", weight=weight()
         ),
     ),
     "weight_that_broadcasts": (
-        "a size of `x` is 48, and in the pattern 1",
+        "`self` of torch.aten.mul.Tensor is 1, and in the pattern 48",
         Case(
             lambda x, w: w[:1] * (x * torch.rsqrt(mean_square(x) + 1e-6)), "rows", weight=weight()
         ),
     ),
     "another_type": (
-        "gives torch.float64 of rank 2, and in the pattern torch.float32 of rank 2",
+        "gives tensor<6x48xf64>, and in the pattern tensor<?x?xf32>",
         Case(lambda x, w: normalised(x, w, 1e-6), "wide", weight=weight(dtype=torch.float64)),
     ),
     "half_without_casts": (
-        "it calls aten.mul.Tensor where the pattern calls aten.to.dtype",
+        "it has torch.aten.mul.Tensor where the pattern has torch.aten.to.dtype",
         Case(lambda x, w: normalised(x, w, 1e-3), "half", weight=weight(dtype=torch.float16)),
     ),
     "default_epsilon": (
-        "`eps` of aten.rms_norm.default is None, where the pattern has its scalar `epsilon`",
+        "`eps` of torch.aten.rms_norm is none, where the pattern has a number for `epsilon`",
         Own(torch.nn.RMSNorm(WIDTH)),
     ),
     "without_weight": (
-        "`weight` of aten.rms_norm.default is None, where the pattern has its operand `weight`",
+        "`weight` of torch.aten.rms_norm is none, where the pattern has its operand `weight`",
         Case(lambda x: functional.rms_norm(x, (WIDTH,), None, 1e-6), "rows"),
     ),
     "two_dims_normalised": (
-        "`normalized_shape` of aten.rms_norm.default is [6, 48], and in the pattern",
+        "`normalized_shape` of torch.aten.rms_norm is [6, 48], and in the pattern",
         Case(
             lambda x, w: functional.rms_norm(x, (6, WIDTH), w.expand(6, WIDTH), 1e-6),
             "rows",
@@ -355,7 +355,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "mask": (
-        "`attn_mask` of aten.scaled_dot_product_attention.default is",
+        "`attn_mask` of torch.aten.scaled_dot_product_attention is",
         Case(
             lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m, scale=0.3),
             "q",
@@ -365,21 +365,21 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "default_scale": (
-        "`scale` of aten.scaled_dot_product_attention.default is None, where",
+        "`scale` of torch.aten.scaled_dot_product_attention is none, where",
         Case(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v), "q", "k", "v"),
     ),
     "softmax_of_queries": (
-        "`dim` of aten.softmax.int is 2, and in the pattern 3",
+        "`dim` of torch.aten.softmax.int is 2, and in the pattern 3",
         Case(
             lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * 0.3, dim=-2) @ v, "q", "k", "v"
         ),
     ),
     "softmax_in_another_type": (
-        "it calls aten.to.dtype where the pattern calls aten.softmax.int",
+        "",  # it has two operations more
         Case(softmax_in_wide, "q", "k", "v"),
     ),
     "scale_of_the_data": (
-        "where the pattern has its scalar `scale`",
+        "it has torch.aten.mul.Tensor where the pattern has torch.aten.mul.Scalar",
         Case(
             lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * k.mean(), dim=-1) @ v,
             "q",

@@ -130,7 +130,7 @@ def model_of(choice: cd.Choice, rows: int, *open_dims: int) -> bytes:
     x, bias = torch.ones(rows, 3, 8), torch.ones(8)
     dims = {axis: torch.export.Dim(f"d{axis}", min=2) for axis in open_dims}
     program = export_model(Model(choice).eval(), (x, bias), (dims, None))
-    return import_program(program, "main", 1 << 20)[0]
+    return import_program(program, "main", 1 << 20).module
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def library() -> Library:
 
 
 def linked(model: Any, arguments: Any, library: Library, shapes: Any = None) -> str:
-    module, _ = import_program(export_model(model, arguments, shapes), "main")
+    module = import_program(export_model(model, arguments, shapes), "main").module
     return link(module, library, by_path).text
 
 

@@ -12,9 +12,8 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels import attention
 from cuda_kernels.patterns import torch as torch_patterns
-from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.replaced import Replaced
+from tests.places import replaced_in_torch
 
 BATCH, HEADS, KV_HEADS, KEYS, SIZE = 2, 4, 2, 12, 64
 Tensor = torch.Tensor
@@ -94,7 +93,7 @@ class Attended(torch.nn.Module):
 
 
 def replaced(model: torch.nn.Module, arguments: Any, items: Any, shapes: Any = None) -> Replaced:
-    return replace_places(export_model(model.eval(), arguments, shapes), items)[1]
+    return replaced_in_torch(model.eval(), arguments, items, shapes)
 
 
 def test_what_is_there_so_far_is_found_in_each_form_and_computed() -> None:

@@ -19,7 +19,7 @@ from cuda_kernels.patterns import torch as torch_patterns
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.frontends.torch.importer import export_model, import_program
-from custom_dispatch.frontends.torch.replace import replace_places
+from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.runtime.program import Program
 
 multiply = cd.torch.register(simple_mul, namespace="states")
@@ -357,8 +357,9 @@ def test_a_cache_is_written_in_place_by_steps_of_any_size(registered: bool) -> N
     shapes = {"x": {2: torch.export.Dim("count", min=1, max=16)}}
     example = (torch.ones(1, 2, 3, SIZE),)
     program = export_model(model, example, shapes)
-    program, _ = replace_places(program, torch_patterns.write_cache)
-    text = str(import_program(program, "main")[0])
+    imported = import_program(program, "main", for_patterns=True)
+    put_kernels(imported, program, torch_patterns.write_cache, [])
+    text = str(imported.module)
     stores = [line for line in text.splitlines() if "util.global.store" in line]
     assert len(stores) == 2 + 4  # in a call; when it is loaded, and by the reset
     assert text.count("call @") == 4  # of first values, to copy them: in a call nothing is

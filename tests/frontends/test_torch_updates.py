@@ -14,8 +14,8 @@ from cuda_kernels.patterns.torch import rms_norm
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, ModelError
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
 from custom_dispatch.runtime.program import Program
+from tests.places import replaced_in_torch
 
 multiply = cd.torch.register(simple_mul, namespace="updates")
 scaled = cd.torch.register(simple_mul_inplace, namespace="updates")  # (x, y): the new y
@@ -101,7 +101,8 @@ def test_other_operations_stay_as_patterns_look_for_them() -> None:
         return y * state.to(torch.float32)
 
     given = (torch.ones(2, 8), torch.ones(8), torch.ones(2, 8))
-    program, found = replace_places(export_model(Calls(function), given, None), rms_norm[0])
+    program = export_model(Calls(function), given, None)
+    found = replaced_in_torch(program, (), rms_norm[0])
     assert [item.kernel for item in found] == [rms_norm_f32.name]
     assert list(program.graph_signature.user_inputs_to_mutate.values()) == ["arguments_2"]
     y = function(*(each.clone() for each in given))

@@ -14,8 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels.gemm import gated
 from cuda_kernels.gemm.tiles import GatedTile
 from cuda_kernels.patterns import torch as torch_patterns
-from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from tests.places import replaced_in_torch
 
 Random = np.random.Generator
 KINDS = ("f16", "bf16")
@@ -69,7 +68,7 @@ class FeedForward(torch.nn.Module):
 @pytest.mark.parametrize(("rows", "is_gated"), [(1, True), (8, True), (9, False)])
 def test_where_a_model_gets_it(rows: int, is_gated: bool) -> None:
     model, x = FeedForward().eval().to(torch.bfloat16), torch.randn(2, rows, 32).bfloat16()
-    _, report = replace_places(export_model(model, (x,), None), torch_patterns.everything)
+    report = replaced_in_torch(model, (x,), torch_patterns.everything)
     wanted = ["linear_swiglu_bf16"] if is_gated else ["swiglu_bf16", *["linear_bf16"] * 2]
     assert sorted(item.kernel for item in report) == sorted([*wanted, "linear_bf16"])
 

@@ -12,8 +12,7 @@ import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.patterns import torch as torch_patterns
 from cuda_kernels.patterns.torch import everything
-from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from tests.places import replaced_in_torch
 
 WIDTH, HIDDEN = 64, 96
 SKINNY = gemm.Form(gemm.SkinnyTile(1, 4, 2, 2), skinny=True, align1=True)
@@ -64,7 +63,7 @@ def test_every_product_is_found(dtype: torch.dtype) -> None:
         torch.randn(3, 16, 24, dtype=dtype),
         torch.randn(24, dtype=dtype),
     )
-    _, report = replace_places(export_model(Products(), arguments, None), everything)
+    report = replaced_in_torch(Products(), arguments, everything)
     found = sorted(item.kernel.removesuffix(f"_{name}") for item in report)
     assert found == ["batch_matmul"] * 2 + ["batch_matmul_nt"] + [
         "linear", "linear_silu", *["matmul"] * 4
@@ -82,7 +81,7 @@ def test_what_is_no_product_of_theirs_stays() -> None:
             )
 
     arguments = (torch.randn(8, 16), torch.randn(16, 24), torch.randn(24))
-    _, report = replace_places(export_model(Model(), arguments, None), everything)
+    report = replaced_in_torch(Model(), arguments, everything)
     assert [item.kernel for item in report] == ["matmul_f32"]  # the last one's inner product
 
 

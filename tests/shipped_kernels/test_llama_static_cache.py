@@ -16,7 +16,7 @@ import custom_dispatch as cd
 from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from tests.places import replaced_in_torch
 
 KEYS, PROMPT, STEPS = 32, 5, 20
 TOOLS = Path(sysconfig.get_path("scripts"))
@@ -50,7 +50,7 @@ class Generator(torch.nn.Module):
 def test_a_step_of_16_bits_reads_as_much_of_the_cache_as_is_filled() -> None:
     generator = Generator(64, torch.bfloat16, layers=1).eval()
     program = export_model(generator, (torch.tensor([[1]]), torch.tensor([3])), None)
-    report = replace_places(program, [torch_patterns.write_cache, torch_patterns.attention])[1]
+    report = replaced_in_torch(program, (), [torch_patterns.write_cache, torch_patterns.attention])
     assert sorted(item.kernel for item in report) == [
         "cached_attention_bf16_64",
         *["write_cache_bf16"] * 2,

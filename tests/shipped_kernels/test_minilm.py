@@ -32,7 +32,7 @@ from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.replace import patterns_of
 from custom_dispatch.frontends.onnx.replace import replace_places as replace_in_onnx
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from tests.places import replaced_in_torch
 
 COSINE_BAR = 0.9999
 LAYERS = 2
@@ -89,7 +89,7 @@ def sentences() -> Sentences:
 def test_from_pytorch(sentences: Sentences) -> None:
     batch, tokens = torch.export.Dim("batch", min=2), torch.export.Dim("tokens", min=2, max=512)
     program = export_model(sentences.model, sentences.arguments, ({0: batch, 1: tokens},) * 2)
-    report = replace_places(program, [torch_patterns.everything])[1]
+    report = replaced_in_torch(program, (), [torch_patterns.everything])
     products = {"linear_f32": 5 * LAYERS, "linear_gelu_erf_f32": LAYERS}
     assert Counter(item.kernel for item in report) == NORMS_AND_ATTENTION | products
 

@@ -13,9 +13,8 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels.attention import declare
 from cuda_kernels.patterns.torch import everything
-from custom_dispatch.frontends.torch import replace, tracing
-from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from custom_dispatch.frontends.torch import tracing
+from tests.places import replaced_in_torch
 
 HEADS, KV_HEADS, SIZE = 4, 2, 32
 WIDTH = HEADS * SIZE
@@ -114,8 +113,7 @@ class Attention(torch.nn.Module):
 
 
 def kernels(model: torch.nn.Module, arguments: Any, shapes: Any) -> list[str]:
-    program, report = replace_places(export_model(model.eval(), arguments, shapes), [everything])
-    program.graph_module.graph.lint()
+    report = replaced_in_torch(model.eval(), arguments, [everything], shapes)
     return sorted(item.kernel for item in report)
 
 
@@ -236,16 +234,16 @@ def test_what_a_model_cannot_have_is_not_exported(monkeypatch: pytest.MonkeyPatc
             return self.norm(functional.scaled_dot_product_attention(x, x, x, seen))
 
     exported: list[tuple[str, tuple[str, ...], int]] = []
-    export = tracing._export
+    export = tracing._exported
 
     def noted(pattern: Any, function: Any, names: Any, leading: int, which: int) -> Any:
         exported.append((pattern.kernel.name, names, leading))
         return export(pattern, function, names, leading, which)
 
-    monkeypatch.setattr(tracing, "_export", noted)
-    monkeypatch.setattr(replace, "trace", tracing.trace.__wrapped__)  # whatever is known by now
+    monkeypatch.setattr(tracing, "_exported", noted)
+    monkeypatch.setattr(tracing, "_traced", tracing._traced.__wrapped__)  # whatever is known by now
     given = (torch.randn(2, 3, 5, SIZE), torch.ones(2, 1, 5, 5, dtype=torch.bool))
-    found = replace_places(export_model(Model().eval(), given, None), [everything])[1]
+    found = replaced_in_torch(Model().eval(), given, [everything])
     assert sorted(item.kernel for item in found) == [
         "bool_masked_attention_f32_32",
         "layer_norm_f32",

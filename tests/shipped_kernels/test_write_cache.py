@@ -14,7 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels.attention import write_cache
 from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.frontends.torch.replace import replace_places
+from tests.places import replaced_in_torch
 
 Random = np.random.Generator
 BATCH, HEADS, KV_HEADS, KEYS, SIZE = 2, 4, 2, 16, 32
@@ -104,7 +104,7 @@ def test_a_step_with_a_cache_is_made_of_kernels(
     name = "f32" if dtype == torch.float32 else "bf16"
     attention = f"bool_masked_attention_{name}_{SIZE}"
     patterns = [item for item in torch_patterns.attention if item.item.name == attention]
-    found = replace_places(program, [torch_patterns.write_cache, patterns])[1]
+    found = replaced_in_torch(program, (), [torch_patterns.write_cache, patterns])
     assert [item.kernel for item in found] == [*[f"write_cache_{name}"] * 2, attention]
 
 

@@ -2,8 +2,7 @@
 
 StableHLO without symbols has its sizes in types, attributes and constants, so that an example holds
 for one size only. A place is first compared without regard to sizes, which gives its operands; then
-with an example for their sizes. To tell the kernel's scalars from the function's own numbers, it is
-traced twice, with other values: a number that differs has to be the scalar itself.
+with an example for their sizes.
 """
 
 from __future__ import annotations
@@ -22,30 +21,21 @@ from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.kernel.leading import leading_dims
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.link.constants import element_of, number_of
-from custom_dispatch.link.operations import operations_of
-from custom_dispatch.link.symbols import functions_of, is_public
 from custom_dispatch.match.axes import as_the_kernels, axes_of
 from custom_dispatch.match.bools import number_of_false
-from custom_dispatch.match.example import Example, normalise, read_example
+from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.function import Computes
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.state import Match, Miss
-from custom_dispatch.match.text import tensors_of
+from custom_dispatch.match.traced import leading_count, may_be_in, read_traced, scalar_values
 
 _SIZES = (8, 12, 16, 20, 24, 28, 32)
 """What dims are traced with first; even, and none of them 1, which would not be broadcast."""
 _LEADING = (4, 6, 10, 14)
 _MOST_LEADING = 4
-_VALUES = ({"f": 0.4375, "i": 3}, {"f": 0.53125, "i": 5})
-"""A scalar's values: every float holds them exactly."""
-_STEPS = {"f": 1.0, "i": 4}
-_FLOATS = ("f16", "bf16", "f32", "f64")
-"""Types that kernels and MLIR call the same."""
 _MOST_WAYS = 8
 
 ByName = Mapping[str, list[ir.Operation]]
@@ -82,7 +72,7 @@ class TracedExamples:
         start = 1 if self._batched else None
         # Tracing takes long, and of all the kernels that ship most are for other types and sizes.
         self._computes = pattern.computes
-        if not pattern.required and not _may_be_in(pattern, module):
+        if not pattern.required and not may_be_in(pattern, module):
             self._computes = ()
         # The first is to be traceable; of other ranks it need not be.
         self._first = {
@@ -107,7 +97,7 @@ class TracedExamples:
     def _of(
         self, function: Computes, op: ir.Operation, by_name: ByName
     ) -> Iterator[Example | tuple[Miss, Example | None]]:
-        leading = self._count(function, op)
+        leading = leading_count(self._first[function], op)
         probe = None if leading < 0 else self._or_none(function, self._probe(leading or None))
         if probe is None or probe.root.name != op.name:
             return
@@ -125,21 +115,6 @@ class TracedExamples:
             example = self._or_none(function, sizes)
             if example is not None and example.root.name == op.name:
                 yield example
-
-    def _count(self, function: Computes, op: ir.Operation) -> int:
-        """How many leading dims a place has, 0 for a kernel without; -1 where it cannot be one."""
-        example = self._first[function]
-        index = example.roots[0]
-        result = ir.OpResult(example.results[index]).result_number
-        output = self.pattern.kernel.outputs[index]
-        if result >= len(op.results):
-            return -1
-        kind = op.results[result].type
-        if not isinstance(kind, ir.RankedTensorType) or not output.has_rank(kind.rank):
-            return -1
-        if not self._batched:
-            return 0
-        return kind.rank - output.least_rank if output.batched else 1
 
     # -- sizes
 
@@ -195,32 +170,14 @@ class TracedExamples:
         names = self.pattern.parameters(function)
         scalars = [name for name in names if isinstance(self.pattern.arguments[name], Scalar)]
         tensors = [name for name in names if name not in scalars]
-        order = [self.pattern.arguments[name].name for name in tensors]
         modules = [
             self._module(function, tensors, values, sizes)
-            for values in self._values(scalars)[: 2 if scalars else 1]
+            for values in scalar_values(self.pattern, scalars)[: 2 if scalars else 1]
         ]
         with self._context, ir.Location.unknown():
-            example = read_example(self.pattern, modules[0], order)
+            example = read_traced(self.pattern, modules, tensors, scalars)
             self._check_results(example, sizes)
-            if not scalars:
-                return example
-            holes = self._holes(modules, scalars)
-        return Example(self.pattern, modules[0], example.operands, example.results, holes)
-
-    def _values(self, scalars: Sequence[str]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for start in _VALUES:
-            values: dict[str, Any] = {}
-            for index, name in enumerate(scalars):
-                item = self.pattern.arguments[name]
-                if item.dtype.name == "bool":
-                    values[name] = start is _VALUES[0]
-                    continue
-                kind = "f" if item.dtype.is_float else "i"
-                values[name] = start[kind] + index * _STEPS[kind]
-            found.append(values)
-        return found
+        return example
 
     def _module(
         self, function: Computes, tensors: Sequence[str], values: Mapping[str, Any], sizes: _Sizes
@@ -270,72 +227,8 @@ class TracedExamples:
                     f"[{item.declared_shape}], which is {list(wanted)} here",
                 )
 
-    # -- scalars
-
-    def _holes(self, modules: Sequence[ir.Module], scalars: Sequence[str]) -> dict[ir.Value, str]:
-        """The constants of the first module that are scalars of the kernel."""
-        first, second = (_operations(module) for module in modules)
-        if [op.name for op in first] != [op.name for op in second]:
-            raise self._depends(scalars)
-        values = self._values(scalars)
-        pairs = {
-            (values[0][name], values[1][name]): self.pattern.arguments[name].name
-            for name in scalars
-        }
-        holes: dict[ir.Value, str] = {}
-        for one, other in zip(first, second, strict=True):
-            if set(one.attributes) != set(other.attributes):
-                raise self._depends(scalars)
-            if all(one.attributes[name] == other.attributes[name] for name in one.attributes):
-                continue
-            name = None
-            if one.results and other.results:
-                mine, its = element_of(one.results[0]), element_of(other.results[0])
-                if mine is not None and its is not None:
-                    name = pairs.get((number_of(mine), number_of(its)))
-            if name is None:
-                raise self._depends(scalars)
-            holes[one.results[0]] = name
-        missing = [
-            name for name in scalars if self.pattern.arguments[name].name not in holes.values()
-        ]
-        if missing:
-            raise wrong(
-                self.pattern.kernel,
-                f"has a function that does not use `{missing[0]}`",
-                "one whose results depend on all of its parameters",
-                f'fix the scalar: fixed={{"{missing[0]}": ...}}.',
-            )
-        return holes
-
-    def _depends(self, scalars: Sequence[str]) -> DeclarationError:
-        return wrong(
-            self.pattern.kernel,
-            f"has a function that computes with {', '.join(f'`{name}`' for name in scalars)} "
-            "before it uses the number",
-            "scalars that are passed on to operations on arrays as they are",
-            f'fix the scalar: fixed={{"{scalars[0]}": ...}}, one pattern for each value.',
-        )
-
-
-def _may_be_in(pattern: Pattern, module: ir.Module) -> bool:
-    """Whether a model has tensors of the types and sizes of a kernel's operands at all."""
-    tensors = tensors_of(module)
-    elements = {str(kind.element_type) for kind in tensors}
-    sizes = {1, *(size for kind in tensors for size in kind.shape)}
-    return all(
-        (item.dtype.name not in _FLOATS or item.dtype.name in elements)
-        and all(dims_of(size) or evaluate(size, {}) in sizes for size in item.shape)
-        for item in pattern.kernel.inputs
-        if isinstance(item, Buffer) and not item.optional
-    )
-
 
 def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
     shape = item.shape[1:] if item.batched else item.shape
     own = tuple(evaluate(size, dict(sizes.dims)) for size in shape)
     return (*(sizes.leading or ()), *own) if item.batched else own
-
-
-def _operations(module: ir.Module) -> list[ir.Operation]:
-    return operations_of(next(op for op in functions_of(module) if is_public(op)))

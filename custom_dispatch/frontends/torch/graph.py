@@ -32,8 +32,9 @@ _DIMS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim"}
 # One more than its argument's rank is what they count dims in.
 _ONE_MORE = {aten.unsqueeze.default, aten.stack.default}
 # They say how something is computed, and not what.
-_PASSED_OVER = {"cudnn_enable", "cudnn_enabled"}
-_NO_END = 2**62
+_PASSED_OVER: dict[str, Any] = {"cudnn_enable": False, "cudnn_enabled": False}
+NO_END = 2**63 - 1
+"""What PyTorch writes for the end of a slice that goes to the end."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _TORCH = Path(torch.__file__).parent
 
@@ -90,11 +91,11 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
     if not isinstance(node.target, torch._ops.OpOverload):
         return {str(index): value for index, value in enumerate(node.args)}
     declared = node.target._schema.arguments
-    found = {}
+    found: dict[str, Any] = {}
     for index, argument in enumerate(declared):
         if argument.name in _PASSED_OVER:
-            continue
-        if index < len(node.args):
+            value = _PASSED_OVER[argument.name]
+        elif index < len(node.args):
             value = node.args[index]
         elif argument.name in node.kwargs:
             value = node.kwargs[argument.name]
@@ -105,8 +106,8 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
     if rank is not None:
         for name in _DIMS & found.keys():
             found[name] = _from_the_front(found[name], rank)
-        if node.target == aten.slice.Tensor:
-            _whole_slice(found)
+        if node.target == aten.slice.Tensor and found["start"] is None:
+            found["start"] = 0
     return found
 
 
@@ -126,17 +127,6 @@ def _from_the_front(value: Any, rank: int) -> Any:
     if isinstance(value, list | tuple):
         return [_from_the_front(item, rank) for item in value]
     return value
-
-
-def _whole_slice(arguments: dict[str, Any]) -> None:
-    """Say both ends of a slice, as sizes."""
-    tensor = tensor_of(arguments["self"])
-    start, end = arguments["start"], arguments["end"]
-    if start is None:
-        arguments["start"] = 0
-    if end is None or (isinstance(end, int) and end >= _NO_END):
-        assert tensor is not None  # noqa: S101 - its rank was read
-        arguments["end"] = tensor.shape[arguments["dim"]]
 
 
 def place_of(node: torch.fx.Node) -> Place:

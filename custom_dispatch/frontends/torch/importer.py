@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import torch
 from iree.compiler import ir
-from iree.compiler.extras.fx_importer import FxImporter
+from iree.compiler.extras.fx_importer import FxImporterHooks
 
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.exporting import export
+from custom_dispatch.frontends.torch.forms import bring_to_one_form
+from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arguments
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import (
     check_program,
@@ -23,7 +27,8 @@ from custom_dispatch.frontends.torch.refusals import (
 )
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.states import RESET
-from custom_dispatch.frontends.torch.updates import make_updates_values, return_updates
+from custom_dispatch.frontends.torch.tensor_bytes import array_of
+from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.frontends.torch.writes import changes_a_value
 from custom_dispatch.kernel.choice import Choice
@@ -33,6 +38,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
 from custom_dispatch.link.operations import operations_of
+from custom_dispatch.match.held import Held
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
 
@@ -125,14 +131,6 @@ def _use_other_names(program: torch.export.ExportedProgram) -> None:
     program.graph_module.recompile()
 
 
-def _take_any_layout(program: torch.export.ExportedProgram) -> None:
-    """Reshape where the model was seen to view: a kernel in it may give another layout."""
-    for node in program.graph.nodes:
-        if node.target is torch.ops.aten.view.default:
-            node.target = torch.ops.aten.reshape.default
-    program.graph_module.recompile()
-
-
 def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments, with a copy where a tensor is given again.
 
@@ -162,15 +160,34 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
     return Names(kernel for each in called if (kernel := registered_kernel(each))).items
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A model in the torch dialect, with one public function."""
+
+    module: ir.Module
+    parameters: Parameters | None
+    """Its weights; None where they are constants of the module."""
+    updates: Updates
+    """What it writes into."""
+    held: Held
+    """What its constants and weights hold."""
+
+
 def import_program(
-    program: torch.export.ExportedProgram, name: str, inline_bytes: int = INLINE_BYTES
-) -> tuple[ir.Module, Parameters | None]:
-    """A model as a module of the torch dialect, with one public function, and its weights.
+    program: torch.export.ExportedProgram,
+    name: str,
+    inline_bytes: int = INLINE_BYTES,
+    *,
+    for_patterns: bool = False,
+) -> Imported:
+    """A model as a module of the torch dialect, and its weights.
 
     Parameters
     ----------
     inline_bytes
         Up to which size a weight becomes a constant of the module.
+    for_patterns
+        Whether it is written in the form in which patterns are, with what is known of sizes.
 
     Raises
     ------
@@ -183,15 +200,15 @@ def import_program(
         updates = return_updates(program)
         changed = {each: held[each] for each in updates.states.values()}
         weights = Weights(program, inline_bytes, digests, changed)
-        module = _import(updates.program, name, weights)
-        table = _decompositions(module)
+        importer = _import(updates.program, name, weights, for_patterns=for_patterns)
+        table = _decompositions(importer.module)
         if not table:
             break
-        _take_any_layout(program)
         try:
             program = program.run_decompositions(table)
         except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
             break
+    module = importer.module
     results = [
         kind
         for index, kind in enumerate(_result_types(updates.program))
@@ -205,8 +222,44 @@ def import_program(
                 next_step='cd.torch.compile(..., name="main").',
             )
         weights.states.store_results(module, name, updates.states, updates.computed)
-    describe(module, name, results, weights.parameters, updates.arguments)
-    return module, weights.parameters
+    describe(module, name, results, weights.parameters, tuple(updates.arguments))
+    constants = _constants(updates.program, importer.values, set(changed))
+    return Imported(module, weights.parameters, updates, Held(constants))
+
+
+def import_pattern(
+    program: torch.export.ExportedProgram, context: ir.Context
+) -> tuple[ir.Module, dict[ir.Value, Callable[[], Any]]]:
+    """A pattern's function as a model is imported, in a model's context; and what it holds."""
+    _use_other_names(program)
+    for _ in range(_MOST_ROUNDS):
+        importer = _import(
+            program, "pattern", FxImporterHooks(), for_patterns=True, context=context
+        )
+        table = _decompositions(importer.module)
+        if not table:
+            break
+        program = program.run_decompositions(table)
+    return importer.module, _constants(program, importer.values, set())
+
+
+def _constants(
+    program: torch.export.ExportedProgram,
+    values: Mapping[tuple[torch.fx.Node, int], ir.Value],
+    changed: Container[str],
+) -> dict[ir.Value, Callable[[], Any]]:
+    """What reads a program's tensors, by their values in IR."""
+    held = {**program.constants, **program.state_dict}
+    tensors = {
+        spec.arg.name: held[spec.target]
+        for spec in program.graph_signature.input_specs
+        if spec.target in held and spec.target not in changed
+    }
+    return {
+        value: partial(array_of, tensors[node.name])
+        for (node, _), value in values.items()
+        if node.op == "placeholder" and isinstance(tensors.get(node.name), torch.Tensor)
+    }
 
 
 def _result_types(program: torch.export.ExportedProgram) -> list[str]:
@@ -221,18 +274,30 @@ def _result_types(program: torch.export.ExportedProgram) -> list[str]:
     return found
 
 
-def _import(program: torch.export.ExportedProgram, name: str, weights: Weights) -> ir.Module:
-    importer = FxImporter(hooks=weights)
+def _import(
+    program: torch.export.ExportedProgram,
+    name: str,
+    hooks: FxImporterHooks,
+    *,
+    for_patterns: bool,
+    context: ir.Context | None = None,
+) -> Importer:
+    if for_patterns:
+        bring_to_one_form(program)
+    importer = Importer(hooks, context)
     try:
         with importer.module.context:
             importer.import_program(program, func_name=name)
+            if for_patterns:
+                name_arguments(importer.values)
+                bind_sizes(importer.values, program)
     except Exception as error:  # the importer raises whatever its assumptions end in
         raise ModelError(
             "IREE's importer does not take the PyTorch model.",
             next_step="write the model without what it names:",
             log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
-    return importer.module
+    return importer
 
 
 def _decompositions(module: ir.Module) -> dict[Any, Any]:
@@ -246,9 +311,17 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
             if parts[:2] == ["torch", "aten"] and name not in WITH_TENSORS:
                 packet = getattr(torch.ops.aten, parts[2])
                 operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
+    if not operators:
+        return {}
     # What the others' decompositions have in them, and PyTorch would not take apart again.
     inner = [torch.ops.aten._native_batch_norm_legit.default]
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
-    composite = torch.export.default_decompositions()
+    composite = _composite()
     found |= {each: composite[each] for each in composite.keys() & set(operators) - found.keys()}
     return found if any(operator in found for operator in operators) else {}
+
+
+@cache
+def _composite() -> Any:
+    """PyTorch's own decompositions; listing them takes it half a second."""
+    return torch.export.default_decompositions()

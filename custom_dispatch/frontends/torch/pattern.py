@@ -55,6 +55,8 @@ class Pattern(OfFunctions):
     fixed: Mapping[str, Any] = field(hash=False)
     sizes: Mapping[str, int] = field(hash=False)
     required: bool
+    looked_at: Any = field(hash=False, compare=False, repr=False)
+    """The functions that a model may have; None for all of them."""
 
     def __init__(
         self,
@@ -74,9 +76,16 @@ class Pattern(OfFunctions):
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
         object.__setattr__(self, "sizes", check_sizes(kernel, sizes))
         object.__setattr__(self, "required", bool(required))
+        object.__setattr__(self, "looked_at", None)
         if computes is not None:
             for function in functions:
                 self.parameters(function)
+
+    def examples(self, module: Any) -> Any:
+        """What places of a model in the torch dialect are compared with."""
+        from custom_dispatch.frontends.torch.tracing import TracedExamples
+
+        return TracedExamples(self, module, self.looked_at)
 
 
 def as_pattern(item: Any) -> Pattern:

@@ -7,15 +7,17 @@ unsigned give what PyTorch says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Sequence
 
-import torch
+from iree.compiler import ir
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.torch.graph import place_of
+from custom_dispatch.link.operations import kind_of, operations_of
+from custom_dispatch.match.place import place_of
 
-_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_ELEMENT = re.compile(r"!torch\.vtensor<\[[\d?,]*\],(\w+)>")
+_FLOATS = re.compile(r"b?f\d")
 _CASTS = ("_to_copy", "to", "type_as")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _WRONG = (
@@ -24,44 +26,51 @@ _WRONG = (
 )
 
 
-def check_unsigned(program: torch.export.ExportedProgram) -> None:
+def check_unsigned(module: ir.Module) -> None:
     """Refuse operations whose results would be wrong.
+
+    Parameters
+    ----------
+    module
+        The model, in the torch dialect.
 
     Raises
     ------
     ModelError
         The model has such an operation.
     """
-    for node in program.graph.nodes:
-        target = node.target
-        if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
+    for op in operations_of(module):
+        namespace, _, rest = kind_of(op).removeprefix("torch.").partition(".")
+        if namespace != "aten":
             continue
-        name = str(target._schema.name).removeprefix("aten::")
-        given = [value.dtype for item in node.all_input_nodes for value in _tensors(item)]
-        gives = [value.dtype for value in _tensors(node)]
-        if _is_wrong(name, str(target._overloadname), given, gives):
-            kind = next(dtype for dtype in (*given, *gives) if dtype in _UNSIGNED)
+        name, _, overload = rest.partition(".")
+        given = _elements(op.operands)
+        gives = _elements(op.results)
+        if _is_wrong(name, overload, given, gives):
+            kind = next(item for item in (*given, *gives) if _is_unsigned(item))
             raise ModelError(
-                f"{place_of(node)} computes `{name}` with {kind}, which IREE treats as signed "
-                "numbers.",
+                f"{place_of(op)} computes `{name}` with torch.uint{kind[2:]}, which IREE treats as "
+                "signed numbers.",
                 expected="signed integers or floats in what is computed",
                 next_step="convert the tensor first: x.to(torch.int32), or x.float().",
             )
 
 
-def _is_wrong(name: str, overload: str, given: list[Any], gives: list[Any]) -> bool:
-    unsigned = [dtype for dtype in given if dtype in _UNSIGNED]
+def _is_wrong(name: str, overload: str, given: list[str], gives: list[str]) -> bool:
     if name in _CASTS:
-        return any(t in _UNSIGNED for t in gives) and any(t.is_floating_point for t in given[:1])
-    if not unsigned:
+        return any(map(_is_unsigned, gives)) and any(map(_FLOATS.match, given[:1]))
+    if not any(map(_is_unsigned, given)):
         return False
     if name in _COMPARISONS:
         return overload == "Scalar" or len(set(given)) > 1
-    return name in _WRONG or any(dtype.is_floating_point for dtype in gives)
+    return name in _WRONG or any(map(_FLOATS.match, gives))
 
 
-def _tensors(node: torch.fx.Node) -> Iterator[torch.Tensor]:
-    value = node.meta.get("val")
-    for item in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(item, torch.Tensor):
-            yield item
+def _is_unsigned(element: str) -> bool:
+    return element.startswith("ui")
+
+
+def _elements(values: Sequence[ir.Value]) -> list[str]:
+    """The element types of those values that are tensors."""
+    found = (_ELEMENT.fullmatch(str(value.type)) for value in values)
+    return [match[1] for match in found if match]

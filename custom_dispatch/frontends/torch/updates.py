@@ -10,11 +10,11 @@ any new value, since it is the module's own (`states.py`).
 from __future__ import annotations
 
 import copy
-import operator
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
+from iree.compiler import ir
 from torch.export.graph_signature import (
     InputKind,
     OutputKind,
@@ -24,22 +24,24 @@ from torch.export.graph_signature import (
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.buffers import STATES
-from custom_dispatch.frontends.torch.graph import (
-    ASSERTION,
-    arguments_of,
-    is_identity,
-    may_be_identity,
-    place_of,
-)
-from custom_dispatch.frontends.torch.matching import VIEWS
-from custom_dispatch.frontends.torch.operator import registered_kernel
+from custom_dispatch.frontends.torch.forms import PERMUTES, RESHAPES
+from custom_dispatch.frontends.torch.graph import arguments_of, is_identity, may_be_identity
 from custom_dispatch.frontends.torch.writes import CASTS, changes_a_value, may_be_a_view
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.dialects.torch_dialect import OPERATOR, kernel_name
+from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.symbols import functions_of, name_of
+from custom_dispatch.match.place import place_of
 
 aten = torch.ops.aten
-_VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
+_VIEWS = {
+    *(*RESHAPES, *PERMUTES, aten.expand.default, aten.select.int, aten.slice.Tensor),
+    *(aten.squeeze.dim, aten.unsqueeze.default),
+}
+_RESHAPES = ("torch.aten.reshape", "torch.aten.view", "torch.aten._unsafe_view")
 _MUTATIONS = {
     InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
     InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
@@ -181,9 +183,9 @@ class Updates:
     """A model that returns what it would write, and writes into nothing any more."""
 
     program: torch.export.ExportedProgram
-    arguments: tuple[int, ...] = ()
+    arguments: Mapping[int, str] = field(default_factory=dict)
     """Which of its arguments, as a module's function counts them, the results are that come first
-    once those are left out that are states."""
+    once those are left out that are states; and their names."""
     states: Mapping[int, str] = field(default_factory=dict)
     """By position among all results, the buffer that each is the new value of."""
     computed: frozenset[str] = frozenset()
@@ -191,26 +193,18 @@ class Updates:
 
 
 def return_updates(program: torch.export.ExportedProgram) -> Updates:
-    """A model that returns what it would write into its arguments and buffers.
-
-    Raises
-    ------
-    ModelError
-        No kernel writes an argument in place.
-    """
+    """A model that returns what it would write into its arguments and buffers."""
     signature = program.graph_signature
     mutations = set(_MUTATIONS.values())
     if not any(spec.kind in mutations for spec in signature.output_specs):
         return Updates(program)
     _drop_copies(program)
     nodes = {node.name: node for node in program.graph.nodes}
-    changed = {
-        str(spec.target): spec.arg.name
+    changed = [
+        str(spec.target)
         for spec in signature.output_specs
         if spec.kind == OutputKind.USER_INPUT_MUTATION
-    }
-    for name, result in changed.items():
-        _check_in_place(nodes[name], nodes[result])
+    ]
     arguments = [
         spec.arg.name
         for spec in signature.input_specs
@@ -231,7 +225,7 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
     # What a program holds of mutations comes first among what it returns.
     return Updates(
         program._update(program.graph_module, returned),
-        tuple(arguments.index(name) for name in changed),
+        {arguments.index(name): name for name in changed},
         states,
         _computed(
             {name: nodes[signature.output_specs[index].arg.name] for index, name in states.items()}
@@ -257,7 +251,7 @@ def _computed(values: Mapping[str, torch.fx.Node]) -> frozenset[str]:
 def _root(node: torch.fx.Node) -> torch.fx.Node:
     """The value that one is a view or a copy of."""
     while node.op == "call_function" and (
-        node.target in VIEWS or may_be_identity(node.target) or node.target == aten.copy.default
+        node.target in _VIEWS or may_be_identity(node.target) or node.target == aten.copy.default
     ):
         before = node.args[1 if node.target == aten.copy.default else 0]
         if not isinstance(before, torch.fx.Node):
@@ -282,18 +276,48 @@ def _drop_copies(program: torch.export.ExportedProgram) -> None:
     program.graph_module.recompile()
 
 
-def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
-    """Require that kernels make a result of an argument where it stands."""
-    node = result
-    for node, before in _updated_from(result):
-        if len([user for user in before.users if user.target != ASSERTION]) != 1:
-            node = before
+def check_updates(
+    module: ir.Module, name: str, updates: Updates, items: Iterable[Kernel | Choice]
+) -> None:
+    """Require that kernels make the new value of an argument where the argument stands.
+
+    Parameters
+    ----------
+    module
+        The model in the torch dialect, with all kernels in it.
+    name
+        Its function's name.
+    items
+        The kernels that it calls.
+
+    Raises
+    ------
+    ModelError
+        No kernel writes an argument in place.
+    """
+    function = next(op for op in functions_of(module) if name_of(op) == name)
+    block = function.regions[0].blocks[0]
+    end = block.operations[len(block.operations) - 1]
+    by_name = {item.name: kernels_of(item)[0] for item in items}
+    for result, (index, argument) in zip(end.operands, updates.arguments.items(), strict=False):
+        _check_in_place(block.arguments[index], argument, result, by_name)
+
+
+def _check_in_place(
+    argument: ir.Value, name: str, result: ir.Value, kernels: Mapping[str, Kernel]
+) -> None:
+    value = result
+    while (before := _updated_from(value, kernels)) is not None:
+        if len(list(before.uses)) != 1:
+            value = before
             break
-        if before is argument:
+        if before == argument:
             return
-    source = place_of(node).source
+        value = before
+    op = owner_of(value)
+    source = "" if op is None else place_of(op).source
     raise ModelError(
-        f"The model changes its argument `{argument.name}`"
+        f"The model changes its argument `{name}`"
         f"{f' at {source}' if source else ''}, and not by kernels alone that update it in place.",
         expected="a kernel that has the argument as a cd.InOut, and nothing else that reads what "
         "was there before it",
@@ -302,24 +326,17 @@ def _check_in_place(argument: torch.fx.Node, result: torch.fx.Node) -> None:
     )
 
 
-def _updated_from(node: torch.fx.Node) -> Iterator[tuple[torch.fx.Node, torch.fx.Node]]:
-    """A value, and the one whose place it is in; then that one, and so on."""
-    while True:
-        index, call = 0, node
-        if node.target == operator.getitem:
-            call, index = node.args
-        kernel = registered_kernel(call.target) if call.op == "call_function" else None
-        if isinstance(kernel, Kernel | Choice):
-            declared = kernels_of(kernel)[0]
-            output = declared.outputs[index]
-            if not isinstance(output, InOut):
-                return
-            before = arguments_of(call).get(output.name)
-        elif node.target in _VIEWS:
-            before = node.args[0]
-        else:
-            return
-        if not isinstance(before, torch.fx.Node):
-            return
-        yield node, before
-        node = before
+def _updated_from(value: ir.Value, kernels: Mapping[str, Kernel]) -> ir.Value | None:
+    """The value in whose place one is; None where it has a place of its own."""
+    op = owner_of(value)
+    if op is None:
+        return None
+    if op.name in _RESHAPES:
+        return op.operands[0]
+    name = kernel_name(kind_of(op)) if op.name == OPERATOR else ""
+    if name not in kernels:
+        return None
+    output = kernels[name].outputs[ir.OpResult(value).result_number]
+    if not isinstance(output, InOut):
+        return None
+    return op.operands[kernels[name].arguments.index(output)]

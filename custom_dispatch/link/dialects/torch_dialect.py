@@ -33,7 +33,7 @@ from custom_dispatch.link.symbols import (
     type_of,
 )
 
-_OPERATOR = "torch.operator"
+OPERATOR = "torch.operator"
 _FROM = "torch_c.from_"
 _TO = "torch_c.to_"
 # IREE would make each public function one over buffers, without a word on their types (IREE,
@@ -114,7 +114,7 @@ def _call_kernels(
 ) -> dict[str, str]:
     """Call kernels in place of their operators; return the other operators, and where they are."""
     others: dict[str, str] = {}
-    for op in operations_of(module, _OPERATOR):
+    for op in operations_of(module, OPERATOR):
         name = str(ir.StringAttr(op.attributes["name"]).value)
         kernel = _kernel_of(name, kernels)
         if kernel is None:
@@ -126,9 +126,13 @@ def _call_kernels(
 
 def _kernel_of(operator: str, kernels: Mapping[str, Kernel | Choice]) -> Kernel | Choice | None:
     """The kernel of "torch.NAMESPACE.KERNEL" or "torch.NAMESPACE.KERNEL.OVERLOAD"."""
+    return kernels.get(kernel_name(operator))
+
+
+def kernel_name(operator: str) -> str:
+    """The name that a kernel has as an operator; empty for an operator of the dialect's own."""
     parts = operator.split(".")
-    name = parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
-    return kernels.get(name)
+    return parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
 
 
 def _pass_tensors(op: ir.Operation) -> None:

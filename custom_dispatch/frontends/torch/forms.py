@@ -1,0 +1,137 @@
+"""An exported graph in one form, in which models and patterns are compared.
+
+What is the same computation is the same call then: arguments stand in their schema's order with
+their defaults, dims count from the front, and of several operators that only reshape, permute or
+convert there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from custom_dispatch.frontends.torch.graph import (
+    ASSERTION,
+    NO_END,
+    arguments_of,
+    is_identity,
+    tensor_of,
+)
+
+aten = torch.ops.aten
+RESHAPES = (
+    aten.view.default,
+    aten.reshape.default,
+    aten._unsafe_view.default,
+    aten.flatten.using_ints,
+    aten.unflatten.int,
+    aten.view_as.default,
+    aten.reshape_as.default,
+)
+PERMUTES: dict[Any, Callable[[dict[str, Any], int], list[int]]] = {
+    aten.permute.default: lambda given, _: given["dims"],
+    aten.transpose.int: lambda given, rank: _swapped(rank, given["dim0"], given["dim1"]),
+    aten.t.default: lambda _, rank: _swapped(rank, 0, rank - 1),
+    aten.numpy_T.default: lambda _, rank: list(reversed(range(rank))),
+    aten.mT.default: lambda _, rank: _swapped(rank, rank - 2, rank - 1),
+}
+_WHERE = {"device", "layout", "pin_memory"}
+"""They say where a tensor is, and not what it holds."""
+CASTS = (
+    aten.to.device,
+    aten.to.dtype,
+    aten.to.dtype_layout,
+    aten.to.other,
+    aten.type_as.default,
+    aten._to_copy.default,
+)
+
+
+def bring_to_one_form(program: torch.export.ExportedProgram) -> None:
+    """Write the calls of a graph in one form; what it computes stays the same."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if node.op != "call_function":
+            continue
+        if node.target == ASSERTION:
+            graph.erase_node(node)
+        elif is_identity(node):
+            source = node.args[0]
+            if source.op == "placeholder":  # a result stays one, and is no argument itself
+                node.replace_all_uses_with(source, lambda user: user.op != "output")
+            else:
+                node.replace_all_uses_with(source)
+                program.graph_signature.replace_all_uses(node.name, source.name)
+            if not node.users:
+                graph.erase_node(node)
+        elif isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten":
+            _bring(node)
+    graph.eliminate_dead_code()
+    program.graph_module.recompile()
+
+
+def _bring(node: torch.fx.Node) -> None:
+    given = arguments_of(node)
+    source, tensor = tensor_of(given.get("self")), tensor_of(node)
+    if source is not None and tensor is not None:
+        if node.target in RESHAPES:
+            sizes = _sizes(node, tensor)
+            if sizes.count(-1) <= 1:
+                node.target, node.args, node.kwargs = (
+                    aten.reshape.default,
+                    (given["self"], sizes),
+                    {},
+                )
+            return
+        if node.target in PERMUTES:
+            dims = PERMUTES[node.target](given, source.dim())
+            _call(node, aten.permute.default, given["self"], dims)
+            return
+        is_cast = node.target in CASTS and source.device == tensor.device
+        if is_cast and source.dtype != tensor.dtype:
+            _call(node, aten.to.dtype, given["self"], tensor.dtype)
+            return
+        if node.target is aten.square.default:
+            _call(node, aten.pow.Tensor_Scalar, given["self"], 2)
+            return
+        if node.target is aten.slice.Tensor and _ends(given["end"], source, given["dim"]):
+            given["end"] = NO_END
+    given |= dict.fromkeys(_WHERE & given.keys())
+    declared = node.target._schema.arguments
+    if given.keys() == {argument.name for argument in declared}:
+        node.args = tuple(given[each.name] for each in declared if not each.kwarg_only)
+        node.kwargs = {each.name: given[each.name] for each in declared if each.kwarg_only}
+
+
+def _call(node: torch.fx.Node, target: Any, *arguments: Any) -> None:
+    node.target, node.args, node.kwargs = target, arguments, {}
+
+
+def _swapped(rank: int, one: int, other: int) -> list[int]:
+    dims = list(range(rank))
+    if rank:
+        dims[one], dims[other] = dims[other], dims[one]
+    return dims
+
+
+def _sizes(node: torch.fx.Node, tensor: torch.Tensor) -> list[Any]:
+    """The sizes of what a reshape gives: numbers, nodes, and -1 for those that are open."""
+    given = next((arg for arg in node.args[1:] if isinstance(arg, list | tuple)), ())
+    sizes: list[Any] = list(tensor.shape)
+    if len(given) != len(sizes):
+        given = [-1] * len(sizes)
+    pairs = zip(sizes, given, strict=True)
+    return [size if isinstance(size, int) else other for size, other in pairs]
+
+
+def _ends(end: Any, source: torch.Tensor, dim: int) -> bool:
+    """Whether a slice goes to the end of its axis."""
+    if isinstance(end, torch.fx.Node):
+        end = end.meta.get("val")
+    if isinstance(end, torch.SymInt):
+        size = source.shape[dim]
+        return isinstance(size, torch.SymInt) and bool(end.node.expr == size.node.expr)
+    size = source.shape[dim]
+    return end is None or (isinstance(end, int) and isinstance(size, int) and end >= size)

@@ -1,0 +1,149 @@
+"""A call of a kernel in the place of what it computes, in the model's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.ir.signature import input_types, output_types
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.constants import shortest
+from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.numbers import constant
+from custom_dispatch.link.operations import cast, create
+from custom_dispatch.match.axes import as_the_kernels, axes_of, dialect_of, inverse, transpose
+from custom_dispatch.match.bools import as_numbers, number_of_false
+from custom_dispatch.match.fitting import fitting_of
+from custom_dispatch.match.pattern import fixed_numbers
+from custom_dispatch.match.state import Match
+
+NAMESPACE = "custom_dispatch"
+"""Of the operators that stand for kernels in the torch dialect."""
+Values = Callable[[ir.Value], ir.Value]
+"""What stands in the place of a value that another kernel gives by now."""
+
+
+def scalar_of(match: Match, name: str) -> Any:
+    """What a place has for a scalar of the kernel: a number, or a value of the model."""
+    fixed = fixed_numbers(match.example.pattern)
+    if name in fixed:
+        return fixed[name]
+    return match.scalars.get(name, match.operands.get(name))
+
+
+def call_function(
+    match: Match, module: ir.Module, callees: Callees, current: Values
+) -> list[ir.Value]:
+    """Call a kernel's function at the insertion point; return what has the types of the results."""
+    pattern = match.example.pattern
+    signature = fitting_of(match).signature
+    symbol = callees.declare(module, pattern.item, signature, pattern.kernel)
+    types = [ir.Type.parse(kind) for kind in input_types(pattern.kernel, signature)]
+    values = [
+        _tensor(match, item, kind, current)
+        if isinstance(item, Buffer)
+        else _number(match, item, kind, current)
+        for item, kind in zip(pattern.kernel.arguments, types, strict=True)
+    ]
+    call = ir.Operation.create(
+        "func.call",
+        results=[ir.Type.parse(kind) for kind in output_types(pattern.kernel, signature)],
+        operands=values,
+        attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
+    )
+    results = []
+    for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True):
+        axes = axes_of(pattern, item.name)
+        kept = cast(new, as_the_kernels(old.type, axes))
+        results.append(cast(transpose(kept, axes, dialect_of(old.owner)), old.type))
+    return results
+
+
+def _tensor(match: Match, operand: Buffer, kind: ir.Type, current: Values) -> ir.Value:
+    value = match.operands.get(operand.name)
+    if value is None:
+        rank = ir.RankedTensorType(kind).rank
+        empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
+        return cast(create("tensor.empty", empty), kind)
+    axes = axes_of(match.example.pattern, operand.name)
+    given = current(value)
+    if axes is not None:
+        given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
+    of_false = number_of_false(match.example.pattern, operand.name)
+    if of_false is not None:
+        given = as_numbers(given, operand, of_false)
+    return cast(given, kind)
+
+
+def _number(match: Match, scalar: Scalar, kind: ir.Type, current: Values) -> ir.Value:
+    value = scalar_of(match, scalar.name)
+    attribute = constant(scalar, value)
+    if attribute is not None:
+        return create("arith.constant", kind, value=attribute)
+    value = current(value)
+    if isinstance(value.type, ir.RankedTensorType):
+        value = create("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
+    if value.type == kind:
+        return value
+    if str(value.type) == "index":
+        return create("arith.index_cast", kind, value)
+    return create("arith.extf", kind, value)
+
+
+def call_operator(match: Match, current: Values) -> list[ir.Value]:
+    """Call a kernel's operator, in the torch dialect; as `call_function`."""
+    pattern = match.example.pattern
+    values = []
+    for item in pattern.kernel.arguments:
+        value = match.operands.get(item.name)
+        if isinstance(item, Scalar):
+            found = scalar_of(match, item.name)
+            values.append(current(found) if isinstance(found, ir.Value) else _written(found))
+        elif value is None:
+            values.append(create("torch.constant.none", ir.Type.parse("!torch.none")))
+        else:
+            axes = axes_of(pattern, item.name)
+            back = None if axes is None else inverse(axes)
+            values.append(transpose(current(value), back, dialect_of(match.results[0].owner)))
+    kinds = [
+        as_the_kernels(old.type, axes_of(pattern, item.name))
+        for item, old in zip(pattern.kernel.outputs, match.results, strict=True)
+    ]
+    call = ir.Operation.create(
+        "torch.operator",
+        results=kinds,
+        operands=values,
+        attributes={"name": ir.StringAttr.get(f"torch.{NAMESPACE}.{pattern.item.name}")},
+    )
+    return [
+        transpose(new, axes_of(pattern, item.name), dialect_of(old.owner))
+        for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True)
+    ]
+
+
+def _written(number: Any) -> ir.Value:
+    """A number as a constant of the torch dialect."""
+    if isinstance(number, bool):
+        bit = ir.BoolAttr.get(number)
+        return create("torch.constant.bool", ir.Type.parse("!torch.bool"), value=bit)
+    kind = "int" if isinstance(number, int) else "float"
+    i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
+    held = ir.IntegerAttr.get(i64, number) if kind == "int" else ir.FloatAttr.get(f64, number)
+    return create(f"torch.constant.{kind}", ir.Type.parse(f"!torch.{kind}"), value=held)
+
+
+def numbers_of(match: Match) -> dict[str, Any]:
+    """The numbers that a place has for the kernel's scalars."""
+    found = {
+        item.name: scalar_of(match, item.name)
+        for item in match.example.pattern.kernel.arguments
+        if isinstance(item, Scalar)
+    }
+    return {
+        name: shortest(value)
+        for name, value in found.items()
+        if isinstance(value, bool | int | float)
+    }

@@ -1,0 +1,212 @@
+"""Operands that follow from a model's conditions, computed in the torch dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.operations import create
+from custom_dispatch.match.conditions import Solved, said
+from custom_dispatch.match.polynomial import Atom, Polynomial
+from custom_dispatch.match.positions import INTEGERS, element_type
+from custom_dispatch.match.sizes import SHAPES, extents_of
+from custom_dispatch.match.state import Match
+
+_STEP = 1e-6
+"""Between an operation of the model and what is put behind it, in the model's order."""
+_LIMITS = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
+_CODES = {"si32": 3, "si64": 4}
+"""PyTorch's numbers for types (c10/core/ScalarType.h)."""
+
+
+class Computer:
+    """Puts into a model what operands have to be.
+
+    Parameters
+    ----------
+    order
+        Where the model's operations stand in it; gets the new ones.
+    """
+
+    def __init__(self, order: dict[ir.Operation, float]) -> None:
+        self._order = order
+        self._known: dict[Any, ir.Value | None] = {}
+        self._last: ir.Operation | None = None
+
+    def computed(self, match: Match) -> Match | str:
+        """A place whose operands are all there, or why one cannot be computed."""
+        operands = dict(match.operands)
+        for name, solved in match.operands.items():
+            if isinstance(solved, Solved):
+                value = self._operand(match, name, solved)
+                if value is None:
+                    # The words of a condition, without what it compares with.
+                    found = said([solved.value]).removesuffix(" >= 0")
+                    return f"`{name}` would be {found}, which is not known how to compute"
+                operands[name] = value
+        return replace(match, operands=operands)
+
+    def _operand(self, match: Match, name: str, solved: Solved) -> ir.Value | None:
+        kernel = match.example.pattern.kernel
+        operand = next(item for item in kernel.arguments if item.name == name)
+        if not isinstance(operand, Buffer) or len(operand.shape) != 1:
+            return None
+        size = _source_of(match, operand.shape[0])
+        if size is None:
+            return None
+        element = f"s{operand.dtype.mlir}"
+        key = (solved, element, extents_of(size[0])[size[1]])
+        if key not in self._known:
+            self._known[key] = self._one_for_each(solved, element, *size)
+        return self._known[key]
+
+    def _one_for_each(
+        self, solved: Solved, element: str, tensor: ir.Value, axis: int
+    ) -> ir.Value | None:
+        """A value for each index of an axis of a tensor."""
+        size = extents_of(tensor)[axis].number
+        value = self._sum(solved.value, solved.axes)
+        if value is None or element not in _CODES:
+            return None
+        # A number that has no place in fewer bits is behind all others there as well.
+        low, high = _LIMITS[int(element[2:])]
+        value = self._call("clamp", value.type, value, low, high)
+        value = self._cast(value, element)
+        if not extents_of(value):
+            if size is None:
+                return None
+            wide = ir.Type.parse(f"!torch.vtensor<[{size}],{element}>")
+            return self._call("expand", wide, value, [size], False)
+        if size is None:
+            self._bind(value, tensor, axis)
+        return value
+
+    def _bind(self, value: ir.Value, tensor: ir.Value, axis: int) -> None:
+        """Say that a tensor of one axis has the size of another's."""
+        for use in tensor.uses:
+            op = use.owner.operation
+            if op.name == SHAPES:
+                each = ir.AffineMapAttr(op.attributes["shape_expressions"]).value
+                own = ir.AffineMap.get(0, each.n_symbols, [each.results[axis]])
+                ir.Operation.create(
+                    SHAPES,
+                    operands=[value, *list(op.operands)[1:]],
+                    attributes={"shape_expressions": ir.AffineMapAttr.get(own)},
+                    ip=ir.InsertionPoint(op),
+                )
+                return
+
+    def _sum(self, value: Polynomial, axes: Sequence[Polynomial]) -> ir.Value | None:
+        """A number, or one for each index, of i64; None of what follows from no tensor, too."""
+        total: ir.Value | None = None
+        for product, factor in value.terms.items():
+            if not product:
+                continue
+            atom = Polynomial({product: 1}).atom
+            found = None if atom is None else self._atom(atom, axes)
+            if found is None:
+                return None
+            found = self._cast(found, "si64")
+            if factor != 1:
+                found = self._call("mul.Scalar", found.type, found, factor)
+            total = (
+                found if total is None else self._call("add.Tensor", found.type, total, found, 1)
+            )
+        if total is None or not value.constant:
+            return total
+        return self._call("add.Scalar", total.type, total, value.constant, 1)
+
+    def _atom(self, atom: Atom, axes: Sequence[Polynomial]) -> ir.Value | None:
+        match atom.of:
+            case ("element", source, at):
+                return self._element(source, at, axes)
+            case ("wrapped", inner, size):
+                position = self._sum(inner, axes)
+                if position is None or size.number is None:
+                    return None
+                from_end = self._call("add.Scalar", position.type, position, size.number, 1)
+                bits = ir.Type.parse(str(position.type).replace(",si64>", ",i1>"))
+                is_before = self._call("lt.Scalar", bits, position, 0)
+                return self._call("where.self", position.type, is_before, from_end, position)
+        return None
+
+    def _element(
+        self, source: ir.Value, at: Sequence[Polynomial], axes: Sequence[Polynomial]
+    ) -> ir.Value | None:
+        element = element_type(source)
+        if element not in INTEGERS:
+            return None
+        if not all(each.number is not None or each in axes for each in at):
+            return None
+        found, sizes = source, list(extents_of(source))
+        for axis in reversed(range(len(at))):
+            number = at[axis].number
+            if number is not None:
+                del sizes[axis]
+                shape = ",".join("?" if s.number is None else str(s.number) for s in sizes)
+                kind = ir.Type.parse(f"!torch.vtensor<[{shape}],{element}>")
+                found = self._call("select.int", kind, found, axis, number)
+        return found
+
+    # -- operations
+
+    def _cast(self, value: ir.Value, element: str) -> ir.Value:
+        if element_type(value) == element:
+            return value
+        kind = ir.Type.parse(str(value.type).replace(f",{element_type(value)}>", f",{element}>"))
+        return self._call("to.dtype", kind, value, _CODES[element], False, False, None)
+
+    def _call(self, name: str, kind: ir.Type, *given: Any) -> ir.Value:
+        """A call behind those whose values it takes."""
+        tensors = [value for value in given if isinstance(value, ir.Value)]
+        owners = [op for value in tensors if (op := owner_of(value)) is not None]
+        block = tensors[0].owner if not owners else owners[0].block
+        self._last = max(owners, key=lambda op: self._order[op]) if owners else None
+        with ir.InsertionPoint.at_block_begin(block):
+            values = [value if isinstance(value, ir.Value) else self._put(value) for value in given]
+            found: ir.Value = create(f"torch.aten.{name}", kind, *values)
+        self._behind(found)
+        return found
+
+    def _put(self, value: Any) -> ir.Value:
+        """A number, or a list of some, as a constant."""
+        found: ir.Value
+        if isinstance(value, list):
+            items = [self._put(item) for item in value]
+            found = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *items)
+        elif value is None:
+            found = create("torch.constant.none", ir.Type.parse("!torch.none"))
+        elif isinstance(value, bool):
+            bit = ir.BoolAttr.get(value)
+            found = create("torch.constant.bool", ir.Type.parse("!torch.bool"), value=bit)
+        else:
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+            found = create("torch.constant.int", ir.Type.parse("!torch.int"), value=number)
+        self._behind(found)
+        return found
+
+    def _behind(self, value: ir.Value) -> None:
+        """Move a new operation behind the last one; at the block's begin where there is none."""
+        op = ir.OpResult(value).owner.operation
+        if self._last is not None:
+            op.move_after(self._last)
+        self._order[op] = -1.0 if self._last is None else self._order[self._last] + _STEP
+        self._last = op
+
+
+def _source_of(match: Match, expr: Any) -> tuple[ir.Value, int] | None:
+    """An operand, and the axis whose size a kernel's dim is; None where no operand has it."""
+    for item in match.example.pattern.kernel.arguments:
+        value = match.operands.get(item.name)
+        if isinstance(item, Buffer) and isinstance(value, ir.Value) and isinstance(expr, Dim):
+            rank = len(extents_of(value))
+            for axis, other in enumerate(reversed(item.shape)):
+                if isinstance(other, Dim) and other.name == expr.name and axis < rank:
+                    return value, rank - 1 - axis
+    return None

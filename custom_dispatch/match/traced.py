@@ -1,0 +1,176 @@
+"""Functions of a framework as examples: what is the same for every framework.
+
+To tell the kernel's scalars from a function's own numbers, it is traced twice, with other values: a
+number that differs has to be the scalar itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.link.constants import element_of, number_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import kind_of, operations_of
+from custom_dispatch.link.symbols import functions_of, is_public
+from custom_dispatch.match.example import Example, read_example
+from custom_dispatch.match.function import OfFunctions
+from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.text import tensors_of
+
+_VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
+"""A scalar's values: every float holds them exactly; of bools there are no others."""
+_STEPS = {"f": 1.0, "i": 4}
+_FLOATS = ("f16", "bf16", "f32", "f64")
+"""Types that kernels and MLIR call the same."""
+
+
+def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Two values for each scalar among a function's parameters, which no other scalar has.
+
+    Parameters
+    ----------
+    names
+        The parameters that are scalars.
+
+    Raises
+    ------
+    DeclarationError
+        Two are bools, which cannot be told apart.
+    """
+    first, second = dict[str, Any](), dict[str, Any]()
+    seen: list[str] = []
+    for name in names:
+        dtype = pattern.arguments[name].dtype
+        kind = "b" if dtype.name == "bool" else "f" if dtype.is_float else "i"
+        count = seen.count(kind)
+        if kind == "b" and count:
+            raise wrong(
+                pattern.kernel,
+                "has a function with several bools",
+                "at most one that is not fixed, since bools cannot be told apart",
+                "give a pattern for each value of the others, with fixed={...}.",
+            )
+        for values, start in zip((first, second), _VALUES, strict=True):
+            values[name] = start[kind] + count * _STEPS[kind] if kind != "b" else start[kind]
+        seen.append(kind)
+    return [first, second]
+
+
+def read_traced(
+    pattern: Any,
+    modules: Sequence[ir.Module],
+    tensors: Sequence[str],
+    scalars: Sequence[str],
+    **more: Any,
+) -> Example:
+    """The example that a traced function is.
+
+    Parameters
+    ----------
+    modules
+        The function, traced with the first and, if it takes scalars, with the second values of
+        `scalar_values`; in the model's context.
+    tensors, scalars
+        Its parameters.
+    **more
+        `words` and `held` of `Example`.
+
+    Raises
+    ------
+    DeclarationError
+        It cannot serve as a pattern, or computes with a scalar before it uses the number.
+    """
+    order = [pattern.arguments[name].name for name in tensors]
+    example = replace(read_example(pattern, modules[0], order), **more)
+    return replace(example, holes=_holes(pattern, modules, scalars)) if scalars else example
+
+
+def _holes(
+    pattern: Any, modules: Sequence[ir.Module], scalars: Sequence[str]
+) -> dict[ir.Value, str]:
+    """The constants of the first module that are scalars of the kernel."""
+    first, second = map(_operations, modules)
+    if list(map(kind_of, first)) != list(map(kind_of, second)):
+        raise _depends(pattern, scalars)
+    one_of, other_of = scalar_values(pattern, scalars)
+    pairs = {(one_of[name], other_of[name]): pattern.arguments[name].name for name in scalars}
+    holes: dict[ir.Value, str] = {}
+    for one, other in zip(first, second, strict=True):
+        if set(one.attributes) != set(other.attributes):
+            raise _depends(pattern, scalars)
+        if all(one.attributes[name] == other.attributes[name] for name in one.attributes):
+            continue
+        name = None
+        if one.results and other.results:
+            mine, its = element_of(one.results[0]), element_of(other.results[0])
+            if mine is not None and its is not None:
+                name = pairs.get((number_of(mine), number_of(its)))
+        if name is None:
+            raise _depends(pattern, scalars)
+        holes[one.results[0]] = name
+    missing = [name for name in scalars if pattern.arguments[name].name not in holes.values()]
+    if missing:
+        raise wrong(
+            pattern.kernel,
+            f"has a function that does not use `{missing[0]}`",
+            "one whose results depend on all of its parameters",
+            f'fix the scalar: fixed={{"{missing[0]}": ...}}.',
+        )
+    return holes
+
+
+def _operations(module: ir.Module) -> list[ir.Operation]:
+    return operations_of(next(op for op in functions_of(module) if is_public(op)))
+
+
+def _depends(pattern: Any, scalars: Sequence[str]) -> DeclarationError:
+    return wrong(
+        pattern.kernel,
+        f"has a function that computes with {', '.join(f'`{name}`' for name in scalars)} "
+        "before it uses the number",
+        "scalars that are passed on to operations on arrays as they are",
+        f'fix the scalar: fixed={{"{scalars[0]}": ...}}, one pattern for each value.',
+    )
+
+
+def leading_count(example: Example, op: ir.Operation) -> int:
+    """How many leading dims a place has, 0 for a kernel without; -1 where it cannot be one.
+
+    Parameters
+    ----------
+    op
+        The last operation of the place.
+    """
+    index = example.roots[0]
+    result = ir.OpResult(example.results[index]).result_number
+    output = example.pattern.kernel.outputs[index]
+    if result >= len(op.results):
+        return -1
+    kind = builtin_type(op.results[result].type)
+    if not isinstance(kind, ir.RankedTensorType) or not output.has_rank(kind.rank):
+        return -1
+    if not example.pattern.kernel.has_leading_dims:
+        return 0
+    return int(kind.rank) - output.least_rank if output.batched else 1
+
+
+def may_be_in(pattern: Any, module: ir.Module) -> bool:
+    """Whether a model has tensors of the types and sizes of a kernel's operands at all."""
+    tensors = tensors_of(module)
+    elements = {str(kind.element_type) for kind in tensors}
+    is_open = any(not kind.has_static_shape for kind in tensors)
+    sizes = {1, *(size for kind in tensors for size in kind.shape)}
+    return all(
+        (item.dtype.name not in _FLOATS or item.dtype.name in elements)
+        and all(is_open or dims_of(size) or evaluate(size, {}) in sizes for size in item.shape)
+        for item in pattern.kernel.inputs
+        if isinstance(item, Buffer) and not item.optional
+    )
