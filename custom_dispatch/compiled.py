@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +72,7 @@ def is_module(content: bytes) -> bool:
     return any(content.startswith(mark, at) for at, mark in _MODULES)
 
 
-def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
+def check_module_output(path: Path) -> None:
     """Refuse names for a module under which there is something else; see `check_output`.
 
     Raises
@@ -81,7 +80,7 @@ def check_module_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     OutputError
         Something other than a module has that name; see `check_output`.
     """
-    check_output(path, inputs)
+    check_output(path)
     if path.suffix == ".vmfb" or not is_file(path):
         return
     try:

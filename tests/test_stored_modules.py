@@ -13,7 +13,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.ir import compiler_tool, cpu_target
+from custom_dispatch.ir import compiler_tool, cpu_target, installed_compiler
 from custom_dispatch.ir import stored as stored_modules
 from custom_dispatch.link.model import parse_model, refers_to_files
 
@@ -102,13 +102,13 @@ def test_another_compiler_or_package_compiles_again(
 
 
 def test_the_host_is_part_of_what_is_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = compiler_tool.compiler_identity("host")
-    assert here not in (None, compiler_tool.compiler_identity("generic"))
-    assert compiler_tool.compiler_identity("generic") is not None
-    monkeypatch.setattr(compiler_tool, "host_identity", lambda: b"another CPU")
-    assert compiler_tool.compiler_identity("host") not in (None, here)
-    monkeypatch.setattr(compiler_tool, "host_identity", lambda: None)
-    assert compiler_tool.compiler_identity("host") is None
+    here = installed_compiler.compiler_identity("host")
+    assert here not in (None, installed_compiler.compiler_identity("generic"))
+    assert installed_compiler.compiler_identity("generic") is not None
+    monkeypatch.setattr(installed_compiler, "host_identity", lambda: b"another CPU")
+    assert installed_compiler.compiler_identity("host") not in (None, here)
+    monkeypatch.setattr(installed_compiler, "host_identity", lambda: None)
+    assert installed_compiler.compiler_identity("host") is None
 
 
 def test_flags_may_name_files_and_are_not_kept(runs: list[list[str]]) -> None:

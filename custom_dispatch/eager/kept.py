@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from custom_dispatch.compiled import CompiledModule
-from custom_dispatch.ir.compiler_tool import compiler_identity
+from custom_dispatch.ir.installed_compiler import compiler_identity
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.store import (

@@ -6,9 +6,6 @@ crash of the compiler is an error here and not the end of the user's Python.
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,17 +14,11 @@ from custom_dispatch.errors import (
     DeclarationError,
     ModelError,
     OutputError,
-    ToolNotFoundError,
     excerpt,
 )
 from custom_dispatch.files import no_room
+from custom_dispatch.ir.installed_compiler import find_compiler_tool
 from custom_dispatch.process import Completed, run
-from custom_dispatch.store import file_identity, host_identity, key_of
-
-TOOL = "iree-compile"
-# The program only calls the library; CPU code passes through the linker.
-_LIBRARY = "libIREECompiler.so"
-LINKER = "iree-lld"
 
 _SUBSTITUTED = "NOTE: hal.executable"
 # What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
@@ -37,47 +28,6 @@ _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--
 # Where no GPU is, nothing runs a kernel of constants alone (see `link/barriers.py`).
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
 _EVALUATE_NOTHING = "--iree-opt-const-eval=false"
-
-
-@functools.cache
-def find_compiler_tool(name: str = TOOL) -> Path:
-    """A program inside the iree-base-compiler package, such as `iree-compile`.
-
-    Raises
-    ------
-    ToolNotFoundError
-        The package is not installed.
-    """
-    try:
-        package = importlib.util.find_spec("iree.compiler")
-    except ModuleNotFoundError:
-        package = None
-    for location in (package.submodule_search_locations or ()) if package else ():
-        tool = Path(location) / "_mlir_libs" / name
-        if tool.is_file():
-            return tool.absolute()
-    raise ToolNotFoundError(
-        "The IREE compiler is not installed in this Python environment.",
-        expected="the package iree-base-compiler 3.13",
-        next_step="pip install 'iree-base-compiler>=3.13.0,<3.14'.",
-    )
-
-
-def compiler_identity(cpu: str) -> bytes | None:
-    """What tells this compiler, and what it compiles for, from any other; None where it cannot.
-
-    Parameters
-    ----------
-    cpu
-        The CPU that it is told to compile for: "host" is whatever this machine has.
-    """
-    tool = find_compiler_tool()
-    try:
-        parts = [file_identity(tool.parent / name) for name in (TOOL, _LIBRARY, LINKER)]
-    except OSError:
-        return None
-    host = host_identity() if cpu == "host" else os.uname().machine
-    return None if host is None else key_of("iree", parts, cpu, host)
 
 
 _MOST_SECONDS = 3600.0

@@ -8,13 +8,8 @@ import shlex
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.processor import Processor
-from custom_dispatch.ir.compiler_tool import (
-    LINKER,
-    compiler_identity,
-    find_compiler_tool,
-    refusal_of,
-    run_compiler,
-)
+from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
+from custom_dispatch.ir.installed_compiler import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
 from custom_dispatch.store import key_of, open_store, package_identity
 

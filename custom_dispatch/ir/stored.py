@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from custom_dispatch.ir.compiler_tool import compiler_identity
+from custom_dispatch.ir.installed_compiler import compiler_identity
 from custom_dispatch.store import key_of, open_store, package_identity
 
 

@@ -59,24 +59,17 @@ class CheckResult:
         return not self.problem
 
 
-def check_kernel(
-    kernel: Kernel, device: str, *, compiler: str = "auto", seed: int = 0
-) -> Iterator[CheckResult]:
+def check_kernel(kernel: Kernel, device: str) -> Iterator[CheckResult]:
     """Run a kernel on a device for several sizes and compare it with its reference.
-
-    Parameters
-    ----------
-    compiler
-        What compiles the kernel, as for `cd.build`.
 
     Raises
     ------
     DeclarationError
         As for `checked_sizes`.
     """
-    generator = numpy.random.default_rng(seed)
+    generator = numpy.random.default_rng(0)
     for dims in checked_sizes(kernel):
-        yield check_once(kernel, device, dims, generator, compiler=compiler)
+        yield check_once(kernel, device, dims, generator)
 
 
 def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
@@ -152,12 +145,7 @@ def _elements(kernel: Kernel, dims: dict[str, int]) -> int:
 
 
 def check_once(
-    kernel: Kernel,
-    device: str,
-    dims: dict[str, int],
-    generator: numpy.random.Generator,
-    *,
-    compiler: str = "auto",
+    kernel: Kernel, device: str, dims: dict[str, int], generator: numpy.random.Generator
 ) -> CheckResult:
     """Run a kernel for some sizes and compare it with its reference; see `check_kernel`."""
     problem, difference = "", 0.0
@@ -165,9 +153,7 @@ def check_once(
         arguments = [random_value(operand, dims, generator) for operand in kernel.inputs]
         copies = [copy.deepcopy(value) for value in arguments]
         wanted = reference_results(kernel, copies)
-        found = _several(
-            call(kernel, device, tuple(arguments), {}, compiler=compiler, fallback=False)
-        )
+        found = _several(call(kernel, device, tuple(arguments), {}, fallback=False))
         shapes = output_shapes(kernel, dims)
         for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
             if got.shape != shapes[operand.name] or want.shape != got.shape:

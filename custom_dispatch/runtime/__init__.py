@@ -5,7 +5,6 @@ from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.device_choice import why_not
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.program import Program, load
-from custom_dispatch.runtime.report import ProgramReport
 from custom_dispatch.runtime.submission import Submission
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "DeviceArray",
     "Function",
     "Program",
-    "ProgramReport",
     "Submission",
     "devices",
     "load",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from iree import runtime as rt
 
@@ -31,7 +31,9 @@ from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.open_device import OpenModule, open_device
 from custom_dispatch.runtime.parameters import open_parameters
-from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
+
+if TYPE_CHECKING:
+    from custom_dispatch.runtime.report import ProgramReport
 
 
 class Program:
@@ -103,6 +105,9 @@ class Program:
 
         For a module that another tool made it reports what is known, without an error.
         """
+        # Loaded here: what is deployed rarely asks.
+        from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
+
         types = {name: function.type for name, function in self._functions.items()}
         return ProgramReport(
             self.label,

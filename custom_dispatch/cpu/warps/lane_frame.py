@@ -128,7 +128,7 @@ class LaneFrame(Frame):
             valid = self._variable("i1", lasts=lasts)
             shadow = self._lasting(f"shadow {name}", 8)
         if form.factors:
-            stride = self._variable(self.stride_type(name), lasts=lasts)
+            stride = self._variable(self.type_of(name), lasts=lasts)
         if form.rank in (UNIFORM, DISTANT):
             if form.known is None:
                 place = self._variable(scalar, lasts=lasts)
@@ -167,10 +167,6 @@ class LaneFrame(Frame):
         """The type of one lane of a register."""
         return int_type(self._bits[name])
 
-    def stride_type(self, name: str) -> str:
-        """The type of what its lanes are apart."""
-        return int_type(self._bits[name])
-
     def width(self, name: str) -> int:
         return self._bits[name]
 
@@ -205,7 +201,7 @@ class LaneFrame(Frame):
             if form.rank in (UNIFORM, DISTANT):
                 base = self._load(place, scalar) if place else ""
                 is_valid = self._load(valid, "i1") if valid else ""
-                by = self._load(stride, self.stride_type(name)) if stride else ""
+                by = self._load(stride, self.type_of(name)) if stride else ""
                 return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
             lanes = self._load(place, vector_of(scalar))
         return b.name(Value(lanes, varying=True))
@@ -307,7 +303,7 @@ class LaneFrame(Frame):
                     b.scalar(b.name(Value(held.base, known=held.known)), scalar), place, scalar
                 )
             if stride:
-                self._put(held.stride, stride, self.stride_type(name))
+                self._put(held.stride, stride, self.type_of(name))
             if valid:
                 self._store_check(held, (valid, shadow), scalar)
 

@@ -152,7 +152,7 @@ class WarpWaits(Waits):
                 if place:
                     parts.append((place, scalar, size))
                 if stride:
-                    parts.append((stride, frame.stride_type(name), size))
+                    parts.append((stride, frame.type_of(name), size))
                 if valid:
                     parts.append((valid, "i1", 1))
             else:
