@@ -36,16 +36,14 @@ from custom_dispatch.frontends.onnx.importer import (
     import_graph,
     infer_types,
     kernel_of,
-    with_those_put,
 )
 from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
-from custom_dispatch.frontends.onnx.replace import DOMAIN, patterns_of, replace_places
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.match.pattern import nothing_replaced, with_own_names
+from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
 
@@ -119,7 +117,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         lambda domain, operator: kernel_of(domain, operator, given) is not None,
     )
     nodes = find_kernels(graph, given)
-    patterns = with_own_names(patterns, nodes.values())
+    called = list(dict.fromkeys(nodes.values()))
     if not nodes and not patterns:
         raise LinkError(
             "The model has no node of a kernel.",
@@ -129,17 +127,12 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
 
     def compiled(graph: Graph) -> CompiledModule:
         typed = infer_types(graph, nodes)
-        say("looking for the places of patterns, and importing the model")
-        replaced = replace_places(typed.model, patterns) if patterns else None
-        put = {item.kernel for item in replaced or ()}
-        items = [pattern.item for pattern in patterns if pattern.item.name in put]
-        every = with_those_put(nodes, items, DOMAIN)
-        module, parameters = import_graph(typed, every, name)
-        called = list(dict.fromkeys(every.values()))
-        if replaced is not None and not called:
-            raise nothing_replaced(replaced)
-        done = compile_module(module, called, targets, flags=flags, store=store, **options)
-        return dataclasses.replace(done, parameters=parameters, replaced=replaced)
+        say("importing the model")
+        module, parameters = import_graph(typed, nodes, name)
+        done = compile_module(
+            module, called, targets, replace=patterns, flags=flags, store=store, **options
+        )
+        return dataclasses.replace(done, parameters=parameters)
 
     try:
         return compiled(graph)

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_dispatch.frontends.torch.importer import export_model, import_program
-from custom_dispatch.frontends.torch.replacing import put_kernels
+from iree.compiler import ir
+
+from custom_dispatch.match.replace import replace_places
 from custom_dispatch.replaced import Replaced
 
 
 def replaced_in_torch(model: Any, arguments: Any, items: Any, shapes: Any = None) -> Replaced:
     """What `cd.torch.compile` says it replaced."""
+    from custom_dispatch.frontends.torch.importer import export_model, import_program
+    from custom_dispatch.frontends.torch.replacing import put_kernels
+
     program = export_model(model, arguments, shapes)
     imported = import_program(program, "main", for_patterns=True)
     report, _ = put_kernels(imported, program, items, [])
     assert imported.module.operation.verify()
+    return report
+
+
+def imported_from_onnx(model: Any) -> ir.Module:
+    """A model of ONNX, or the path of one, as `cd.onnx.compile` imports it."""
+    from custom_dispatch.frontends.onnx.importer import find_kernels, import_graph, infer_types
+    from custom_dispatch.frontends.onnx.model import read_model
+
+    graph = read_model(model, "main", 4096, lambda *_: False)
+    module, _ = import_graph(infer_types(graph, find_kernels(graph, {})), {}, "main")
+    return module
+
+
+def replaced_in_onnx(model: Any, items: Any) -> Replaced:
+    """What `cd.onnx.compile` says it replaced."""
+    module = imported_from_onnx(model)
+    report = replace_places(module, items)
+    assert module.operation.verify()
     return report

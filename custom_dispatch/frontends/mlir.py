@@ -138,31 +138,32 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     calls: Mapping[str, Kernel | Choice] = {}
     by_name = {item.name: item for item in given}
     from_torch, from_onnx = is_torch(module), is_from_onnx(module)
+    from_stablehlo = is_stablehlo(module)
     patterns = patterns_of(replace)
+    # Patterns are in the model's own words: they come before its conversion. Those in the words
+    # that it is converted to come after it.
+    later = [item for item in patterns if (from_torch or from_stablehlo) and is_of_linalg(item)]
+    patterns = [item for item in patterns if item not in later]
+    replaced = None
     if from_torch:
-        converted, calls = convert_torch(module, by_name, has_patterns=bool(patterns))
+        replaced = replace_places(module, patterns) if patterns else None
+        converted, calls = convert_torch(module, by_name, has_patterns=bool(later))
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
-    from_stablehlo = is_stablehlo(module)
-    replaced = None
-    if patterns or from_stablehlo:
+    elif patterns or from_stablehlo:
         callees = Callees(name_of(op) for op in symbols_of(module))
         others = call_kernels(module, by_name, callees) if from_stablehlo else {}
-        # Patterns are in the model's own words: they come before its conversion. Those in the words
-        # that it is converted to come after it.
-        later = [item for item in patterns if from_stablehlo and is_of_linalg(item)]
-        patterns = [item for item in patterns if item not in later]
         replaced = replace_places(module, patterns, callees) if patterns else None
-        calls = {**calls, **callees.kernels}
+        calls = callees.kernels
         if from_stablehlo:
             converted = convert_stablehlo(module, others, by_name)
             module = parse_content(converted, "The converted model")
             tidy_converted(module)
-        if later:
-            callees = Callees(name_of(op) for op in symbols_of(module))
-            found = replace_places(module, later, callees)
-            replaced = found if replaced is None else replaced.and_those(found)
-            calls = {**calls, **callees.kernels}
+    if later:
+        callees = Callees(name_of(op) for op in symbols_of(module))
+        found = replace_places(module, later, callees)
+        replaced = found if replaced is None else replaced.and_those(found)
+        calls = {**calls, **callees.kernels}
     if from_onnx:
         with module.context:
             compare_open_sizes(module)

@@ -7,8 +7,15 @@ import math
 import numpy
 from iree.compiler import ir
 
-_CONSTANTS = ("arith.constant", "stablehlo.constant", "torch.vtensor.literal")
+from custom_dispatch.link.operations import kind_of
+
+_CONSTANTS = {
+    **dict.fromkeys(("arith.constant", "stablehlo.constant", "torch.vtensor.literal"), "value"),
+    "onnx.Constant": "torch.onnx.value",
+}
+"""Operations that hold tensors and numbers, and the attribute that they are in."""
 _NUMBERS = ("torch.constant.float", "torch.constant.int", "torch.constant.bool")
+_NOTHING = "torch.constant.none"
 _SPREADING = (
     "stablehlo.broadcast_in_dim",
     "stablehlo.broadcast",
@@ -60,19 +67,23 @@ def element_of(value: ir.Value) -> ir.Attribute | None:
         if given is None or isinstance(op.result.type, ir.RankedTensorType):
             return None
         return ir.FloatAttr.get(op.result.type, ir.FloatAttr(given).value)
-    if op.name not in _CONSTANTS:
-        return None
-    attribute = op.attributes["value"]
+    attribute = constant_value(op)
     if isinstance(attribute, ir.DenseElementsAttr):
         return attribute.get_splat_value() if attribute.is_splat else None
     return attribute if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr) else None
+
+
+def constant_value(op: ir.Operation) -> ir.Attribute | None:
+    """What an operation that only holds a constant holds; None for another one."""
+    name = _CONSTANTS.get(kind_of(op))
+    return None if name is None else op.attributes.get(name)
 
 
 def is_constant(op: ir.Operation) -> bool:
     """Whether an operation only holds a value."""
     if op.name in _OF_ANOTHER_WIDTH:
         return element_of(op.result) is not None
-    return op.name in (*_CONSTANTS, *_NUMBERS, "torch.constant.none")
+    return kind_of(op) in _CONSTANTS or op.name in _NUMBERS or op.name == _NOTHING
 
 
 def as_written(value: ir.Value) -> float | int | bool | None:

@@ -20,6 +20,7 @@ from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.match.positions import Positions
 from custom_dispatch.match.sizes import SHAPES, SYMBOL, extents_of
+from custom_dispatch.match.types import is_of_any_rank
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.
@@ -57,6 +58,10 @@ class Example:
     """What a framework calls the operands of an operation, by its kind; for messages."""
     held: Held = NOTHING
     """What its own constants hold."""
+    captured: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that do, by name, of each operation that may have one and does not say it."""
+    defaults: Mapping[str, Mapping[str, ir.Attribute | None]] = field(default_factory=dict)
+    """What attributes are that an operation does not say, by its name; None for nothing."""
 
     @cached_property
     def operations(self) -> frozenset[ir.Operation]:
@@ -179,6 +184,15 @@ class Example:
         """The names of its operations."""
         names = {kind_of(op) for op in self.telling | self._inner}
         return frozenset(names - {"linalg.yield", "stablehlo.return"})  # what a region ends with
+
+    def captured_by(self, op: ir.Operation) -> dict[str, str]:
+        """The attributes of one of its operations that stand for scalars, which these are."""
+        known = self.defaults.get(kind_of(op), {}) if self.captured else {}
+        return {
+            name: scalar
+            for name, scalar in self.captured.items()
+            if name in known and name not in op.attributes
+        }
 
     @cached_property
     def scalars(self) -> frozenset[str]:
@@ -322,6 +336,8 @@ def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> N
     if isinstance(item, Buffer):
         is_bool = number_of_false(pattern, item.name) is not None
         wanted = "i1" if is_bool else item.dtype.mlir
+        if is_of_any_rank(kind):
+            return
         if (
             not isinstance(found, ir.RankedTensorType)
             or not item.has_rank(found.rank)
@@ -344,7 +360,9 @@ def _check_operations(example: Example, block: ir.Block) -> None:
     """Refuse what has to happen but leads to no result."""
     known = example.operations
     for op in list(block.operations)[:-1]:
-        if op.operation not in known and op.operation.name not in (SHAPES, SYMBOL):
+        if op.operation in known or is_constant(op.operation):
+            continue
+        if op.operation.name not in (SHAPES, SYMBOL):
             raise wrong(
                 example.pattern.kernel,
                 f"has an operation {kind_of(op.operation)}, which no result is computed with",

@@ -38,7 +38,7 @@ def fitting_of(match: Match) -> Fitting:
     operands = [
         None
         if (value := match.operands.get(item.name)) is None
-        else type_of_operand(pattern, item, value)
+        else builtin_type(type_of_operand(pattern, item, value))
         for item in kernel.arguments
     ]
     results = [

@@ -27,7 +27,12 @@ from custom_dispatch.link.constants import (
 )
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
-from custom_dispatch.match.attributes import other_attribute, other_slice
+from custom_dispatch.match.attributes import (
+    attribute_of,
+    other_attribute,
+    other_slice,
+    shown_attribute,
+)
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.held import NOTHING, Held
@@ -35,7 +40,7 @@ from custom_dispatch.match.orders import orders_of
 from custom_dispatch.match.positions import Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
-from custom_dispatch.match.types import fits
+from custom_dispatch.match.types import fits, fits_number, is_of_any_rank
 from custom_dispatch.match.whole import (
     Difference,
     in_model,
@@ -289,15 +294,19 @@ class Matcher:
                 f"`{name}` is ",
                 pair.found.type,
                 ", and in the pattern ",
-                pair.wanted.type,
+                "one number" if is_of_any_rank(pair.wanted.type) else pair.wanted.type,
             )
         value = pair.found if element is None else as_written(pair.found)
+        bound = self._bound(name, value, pair.at, state)
+        return [] if bound is None else [((), bound)]
+
+    def _bound(self, name: str, value: Any, at: ir.Operation, state: State) -> State | None:
+        """What is known once a scalar is a number; None where it is another one."""
         known = state.operands.get(name, state.scalars.get(name, value))
         if known != value:
-            return self._differs(
-                pair.at, state, f"`{name}` would be ", known, " here and ", pair.found, " there"
-            )
-        return [((), replace(state, scalars={**state.scalars, name: value}))]
+            self._differs(at, state, f"`{name}` would be ", known, " here and ", value, " there")
+            return None
+        return replace(state, scalars={**state.scalars, name: value})
 
     def _number(self, pair: Pair, element: ir.Attribute, state: State) -> _Ways:
         found = element_of(pair.found)
@@ -305,10 +314,12 @@ class Matcher:
             return self._differs(
                 pair.at, state, pair.found, " has another type than ", pair.wanted.type
             )
-        is_same = found == element or (
-            found is not None
-            and str(pair.wanted.type).startswith("!torch.")
-            and number_of(found) == number_of(element)
+        is_same = found is not None and (
+            found == element
+            or (
+                str(pair.wanted.type).startswith("!torch.")
+                and number_of(found) == number_of(element)
+            )
         )
         if found is None or not (is_same or self._loose):
             joined = ", and in the pattern" if pair.name else ", where the pattern has"
@@ -319,7 +330,7 @@ class Matcher:
     def _fits(self, pair: Pair) -> bool:
         """Whether types agree; of PyTorch's numbers, 2 and 2.0 are the same."""
         kinds = {str(pair.wanted.type), str(pair.found.type)}
-        return kinds == {"!torch.int", "!torch.float"} or fits(
+        return kinds == {"!torch.int", "!torch.float"} or fits_number(
             pair.wanted.type, pair.found.type, any_sizes=self._loose
         )
 
@@ -338,6 +349,10 @@ class Matcher:
         different = self._other_form(mine, its)
         if different:
             return self._differs(its, state, *different)
+        bound = self._captured(mine, its, state)
+        if bound is None:
+            return []
+        state = bound
         known = state.operations.get(mine, frozenset())
         following = replace(state, operations={**state.operations, mine: known | {its}})
         if mine.name in _SIZED:
@@ -388,10 +403,28 @@ class Matcher:
                 return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
         if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
             return place
-        if not sized and (name := other_attribute(mine, its, loose=self._loose)):
-            one, other = (op.attributes.get(name, "none") for op in (mine, its))
-            return (f"`{name}` of {kind_of(its)} is ", other, ", and in the pattern ", one)
+        defaults = self._example.defaults.get(kind_of(mine), {})
+        besides = self._example.captured_by(mine)
+        name = ""
+        if not sized:
+            name = other_attribute(mine, its, defaults, besides=besides, loose=self._loose)
+        if name:
+            one, other = (shown_attribute(attribute_of(op, name, defaults)) for op in (mine, its))
+            what = name.removeprefix("torch.onnx.")
+            return (f"`{what}` of {kind_of(its)} is {other}, and in the pattern {one}",)
         return ()
+
+    def _captured(self, mine: ir.Operation, its: ir.Operation, state: State) -> State | None:
+        """What is known with the scalars that are attributes; None where one is another number."""
+        defaults = self._example.defaults.get(kind_of(mine), {})
+        following: State | None = state
+        for name, scalar in self._example.captured_by(mine).items():
+            value = attribute_of(its, name, defaults)
+            if following is None or not isinstance(value, ir.FloatAttr | ir.IntegerAttr):
+                self._differs(its, state, f"{kind_of(its)} does not say `{scalar}`")
+                return None
+            following = self._bound(scalar, number_of(value), its, following)
+        return following
 
     def _sized(
         self, mine: ir.Operation, its: ir.Operation, state: State

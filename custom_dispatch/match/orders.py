@@ -21,7 +21,8 @@ _COMMUTATIVE = {
     *(f"torch.aten.{name}.Tensor" for name in ("eq", "ne", "bitwise_and", "bitwise_or")),
     *(f"torch.aten.{name}" for name in ("bitwise_xor.Tensor", "logical_and", "logical_or")),
     "torch.aten.logical_xor",
-    *(f"onnx.{name}" for name in ("Add", "And", "Equal", "Max", "Min", "Mul", "Or", "Sum", "Xor")),
+    *(f"onnx.{name}" for name in ("Add", "Mul", "Equal", "Max", "Mean", "Min", "Sum")),
+    *(f"onnx.{kind}{name}" for kind in ("", "Bitwise") for name in ("And", "Or", "Xor")),
 }
 _MOST_PERMUTED = 4
 
@@ -33,8 +34,12 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
     """
     count = len(mine.operands)
     plain = tuple(range(count))
-    if kind_of(mine) in _COMMUTATIVE and all(map(_is_one, list(its.operands)[2:])):
-        return [plain, (1, 0, *plain[2:])]
+    kind = kind_of(mine)
+    if kind in _COMMUTATIVE:
+        # A third operand of PyTorch's is what the second is multiplied with.
+        moved = 2 if kind.startswith("torch.") else count
+        if moved <= _MOST_PERMUTED and all(map(_is_one, list(its.operands)[moved:])):
+            return [(*order, *plain[moved:]) for order in itertools.permutations(range(moved))]
     if mine.name == "linalg.generic":
         inputs = count - len(mine.results)
         orders = [plain]

@@ -11,6 +11,8 @@ from custom_dispatch.replaced import Place
 
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+)":(\d+)')
 _NAMES = re.compile(r'^loc\("([^"]*)"\(')
+_NAME = re.compile(r'loc\("([^"]*)"\)')
+"""What ONNX calls a node."""
 _WRAPPER = re.compile(r"^\w+\(.*\)$|^$")
 """What JAX puts around functions that it transforms: "jit(model)"."""
 _OWN = str(Path(__file__).parents[1])
@@ -24,6 +26,9 @@ def place_of(op: ir.Operation) -> Place:
     any, else the functions.
     """
     text = str(op.location)
+    plain = _NAME.fullmatch(text)
+    if plain is not None:
+        return Place(plain[1], "")
     names = _NAMES.search(text)
     scopes = names[1].split("/")[:-1] if names else []
     path = [scope for scope in scopes if not _WRAPPER.match(scope)]

@@ -17,6 +17,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.numbers import constant
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
@@ -30,12 +31,15 @@ from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.place import place_of
+from custom_dispatch.match.searched import Searched
 from custom_dispatch.match.sizes import SHAPES, SYMBOL
 from custom_dispatch.match.state import Match, Miss
-from custom_dispatch.match.text import TextExamples, Texts
+from custom_dispatch.match.text import Texts, text_examples
 from custom_dispatch.match.whole import is_inside, outwards
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
+_LARGEST = 2**63 - 1
+"""Of the torch dialect's integers."""
 ByName = Mapping[str, list[ir.Operation]]
 _ALL = Likeness(1.0, sys.maxsize)
 """Of a place that computes the same."""
@@ -87,7 +91,7 @@ def patterns_of(items: Any) -> list[Any]:
         if not isinstance(item, Pattern) and not callable(getattr(item, "examples", None)):
             raise DeclarationError(
                 f"replace has {shown(item)} in it.",
-                expected="a cd.Pattern, or a cd.jax.Pattern for models of JAX",
+                expected="a pattern: a cd.Pattern, or that of a framework, such as cd.onnx.Pattern",
                 next_step="write replace=[cd.Pattern(kernel, computes=...)].",
             )
     return found
@@ -134,12 +138,12 @@ def replace_places(
                 found += work.find(
                     order,
                     group,
-                    TextExamples(first, work.texts)
+                    text_examples(first, work.texts)
                     if isinstance(first, Pattern)
-                    else first.examples(module),
+                    else first.examples(work.model),
                 )
         taken = chosen(found, lambda placed, why: work.note(placed.match, why))
-        places = [item.match for item in taken]
+        places = [item.match for item in sorted(taken, key=lambda item: item.position)]
         work.settle(places)
         for placed in places:
             work.put(placed)
@@ -169,6 +173,8 @@ class _Work:
         self._after: dict[str, list[ir.Operation]] = {}
 
         def visit(op: ir.Operation) -> ir.WalkResult:
+            if DEFINITION in op.attributes:
+                return ir.WalkResult.SKIP
             self._order[op] = len(self._order)
             self._by_name.setdefault(kind_of(op), []).append(op)
             for name in {kind_of(item) for item in before(op)}:
@@ -176,7 +182,8 @@ class _Work:
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-        self.texts = Texts(module, self._by_name)
+        self.model = Searched(module, self._by_name)
+        self.texts = Texts(self.model)
 
     # -- finding
 
@@ -208,7 +215,7 @@ class _Work:
                             match = replace(result, example=replace(example, pattern=pattern))
                             problem = self._problem(match)
                             if problem:
-                                self.note(match, problem)
+                                self.note(match, problem, example)
                             else:
                                 found.append(self._found(order, op, match))
                     else:
@@ -253,7 +260,10 @@ class _Work:
             fitting_of(match)
             for item in match.example.pattern.kernel.arguments:
                 if isinstance(item, Scalar):
-                    constant(item, scalar_of(match, item.name))
+                    value = scalar_of(match, item.name)
+                    constant(item, value)
+                    if self._callees is None and isinstance(value, int) and value > _LARGEST:
+                        return f"the number for `{item.name}` is {value}, more than 2^63 - 1"
         except LinkError as error:
             return error.found.removesuffix(".")
         return ""
@@ -273,12 +283,15 @@ class _Work:
         ]
         return min([last, *users], key=lambda op: self._order[op])
 
-    def note(self, match: Match, reason: str) -> None:
-        """Note that a place is not replaced although it computes the same."""
+    def note(self, match: Match, reason: str, like: Example | None = None) -> None:
+        """Note that a place is not replaced although it computes the same.
+
+        With the example, other places that have part of it in common are not told of.
+        """
         result = ir.OpResult(match.results[match.example.roots[0]])
         op = result.owner.operation
         name = match.example.pattern.item.name
-        self._notes.append((name, op, Miss(op, (reason,), 1.0), None))
+        self._notes.append((name, op, Miss(op, (reason,), 1.0), like))
 
     def settle(self, places: Sequence[_Placed]) -> None:
         """Say which places kernels take; how much others look like patterns takes long to say."""
@@ -289,6 +302,8 @@ class _Work:
             if self._order[root] in self._gone:
                 continue
             alike = self._likenesses.of(like, root) if like else _ALL
+            if said and said.share == 1.0:  # it computes the same
+                alike = replace(alike, share=1.0)
             miss = self._matcher.match(like, root, self._by_name) if like and not said else said
             assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
             self._note(name, root, miss, alike)

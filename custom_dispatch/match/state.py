@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
-from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of, name_in_text
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.types import as_text
+
+_NAME = re.compile(r'loc\("([^"]+)"\)')
 
 VIEWS = frozenset(
     [
@@ -92,9 +95,15 @@ class State:
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence: its name in the model's text, and what it is a result of."""
+    """A value in a sentence: its name in the model's text, and what it is a result of.
+
+    What the model's source has a name for, as ONNX has for nodes, is called that.
+    """
     if isinstance(value, ir.Type):
-        return str(builtin_type(value) or value)
+        return as_text(value)
+    if isinstance(value, ir.Operation):
+        named = _NAME.fullmatch(str(value.location))
+        return f"`{named[1]}` ({kind_of(value)})" if named else kind_of(value)
     if not isinstance(value, ir.Value):
         return str(value)
     op = owner_of(value)
@@ -107,5 +116,6 @@ def shown(value: Any) -> str:
         return f"[{', '.join(map(shown, op.operands))}]"
     if op is not None and op.name.startswith("torch.constant."):
         return str(op.attributes["value"])
-    name = name_in_text(value)
+    named = _NAME.fullmatch(str(value.location))
+    name = named[1] if named else name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"

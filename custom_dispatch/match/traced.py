@@ -13,9 +13,6 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.expr import dims_of
 from custom_dispatch.link.constants import element_of, number_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of, operations_of
@@ -23,13 +20,10 @@ from custom_dispatch.link.symbols import functions_of, is_public
 from custom_dispatch.match.example import Example, read_example
 from custom_dispatch.match.function import OfFunctions
 from custom_dispatch.match.pattern import wrong
-from custom_dispatch.match.text import tensors_of
 
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
 """A scalar's values: every float holds them exactly; of bools there are no others."""
 _STEPS = {"f": 1.0, "i": 4}
-_FLOATS = ("f16", "bf16", "f32", "f64")
-"""Types that kernels and MLIR call the same."""
 
 
 def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -160,17 +154,3 @@ def leading_count(example: Example, op: ir.Operation) -> int:
     if not example.pattern.kernel.has_leading_dims:
         return 0
     return int(kind.rank) - output.least_rank if output.batched else 1
-
-
-def may_be_in(pattern: Any, module: ir.Module) -> bool:
-    """Whether a model has tensors of the types and sizes of a kernel's operands at all."""
-    tensors = tensors_of(module)
-    elements = {str(kind.element_type) for kind in tensors}
-    is_open = any(not kind.has_static_shape for kind in tensors)
-    sizes = {1, *(size for kind in tensors for size in kind.shape)}
-    return all(
-        (item.dtype.name not in _FLOATS or item.dtype.name in elements)
-        and all(is_open or dims_of(size) or evaluate(size, {}) in sizes for size in item.shape)
-        for item in pattern.kernel.inputs
-        if isinstance(item, Buffer) and not item.optional
-    )

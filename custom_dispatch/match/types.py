@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from iree.compiler import ir
 
 from custom_dispatch.link.dialects.torch_types import builtin_type
+
+_ANY_RANK = re.compile(r"!torch\.vtensor(?:<\*,(?P<element>\w+)>)?")
+_TENSOR = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w+)>")
 
 
 def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
@@ -17,6 +23,10 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
     """
     if wanted == found:
         return True
+    open_ = _ANY_RANK.fullmatch(str(wanted))
+    if open_ is not None:
+        tensor = _TENSOR.fullmatch(str(found))
+        return tensor is not None and open_["element"] in (None, tensor["element"])
     mine, its = _plain(wanted), _plain(found)
     if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
         return False
@@ -29,6 +39,44 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
         or (not its.is_dynamic_dim(axis) and mine.get_dim_size(axis) == its.get_dim_size(axis))
         for axis in range(mine.rank)
     )
+
+
+def is_of_any_rank(kind: ir.Type) -> bool:
+    """Whether a type of the torch dialect stands for tensors of every rank."""
+    return _ANY_RANK.fullmatch(str(kind)) is not None
+
+
+def as_text(kind: ir.Type) -> str:
+    """A type in a sentence: those of torch's tensors as MLIR's own are written."""
+    any_rank = _ANY_RANK.fullmatch(str(kind))
+    if any_rank is not None:
+        return f"tensor<*x{any_rank['element'] or 'any'}>"
+    return str(builtin_type(kind) or kind)
+
+
+def fits_number(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
+    """Whether a constant of equal elements has a type that the one of a pattern stands for.
+
+    In the torch dialect numbers are broadcast: one of one element is as good as one without dims.
+    """
+    if is_of_any_rank(wanted):
+        return _count(found) == 1
+    if fits(wanted, found, any_sizes=any_sizes):
+        return True
+    mine, its = (_TENSOR.fullmatch(str(kind)) for kind in (wanted, found))
+    if mine is None or its is None or mine["element"] != its["element"]:
+        return False
+    # One of more dims would give what it is combined with more dims.
+    ranks = [len(kind["sizes"].split(",")) for kind in (mine, its)]
+    return _count(wanted) == _count(found) == 1 and ranks[1] <= ranks[0]
+
+
+def _count(kind: ir.Type) -> int | None:
+    """How many elements a tensor has; None where it does not say so."""
+    plain = _plain(kind)
+    if not isinstance(plain, ir.RankedTensorType) or not plain.has_static_shape:
+        return None
+    return math.prod(int(size) for size in plain.shape)
 
 
 def _plain(kind: ir.Type) -> ir.Type | None:

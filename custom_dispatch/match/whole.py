@@ -99,8 +99,8 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
                     user = use.owner.operation
                     if user.name != SHAPES and not is_inside(user, known):
                         returned = user.name.endswith((".return", ".to_builtin_tensor"))
-                        what = "a result of the model" if returned else f"used by {kind_of(user)}"
-                        return op, ("the intermediate ", value, f" is {what}, too")
+                        what = ["a result of the model"] if returned else ["used by ", user]
+                        return op, ("the intermediate ", value, " is ", *what, ", too")
     return None
 
 

@@ -27,12 +27,8 @@ from cuda_kernels.elementwise import gelu
 from cuda_kernels.norms import layer_norm
 from cuda_kernels.patterns import onnx as onnx_patterns
 from cuda_kernels.patterns import torch as torch_patterns
-from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
-from custom_dispatch.frontends.onnx.model import read_model
-from custom_dispatch.frontends.onnx.replace import patterns_of
-from custom_dispatch.frontends.onnx.replace import replace_places as replace_in_onnx
 from custom_dispatch.frontends.torch.importer import export_model
-from tests.places import replaced_in_torch
+from tests.places import replaced_in_onnx, replaced_in_torch
 
 COSINE_BAR = 0.9999
 LAYERS = 2
@@ -127,9 +123,7 @@ def test_from_onnx(sentences: Sentences, tmp_path: Path) -> None:
     )
     assert program is not None
     program.save(path, external_data=True)
-    graph = read_model(path, "main", 4096, lambda *_: False)
-    typed = infer_types(graph, find_kernels(graph, {}))
-    report = replace_in_onnx(typed.model, patterns_of(onnx_patterns.everything))
+    report = replaced_in_onnx(path, onnx_patterns.everything)
     products = {"matmul_f32": 5 * LAYERS, "matmul_gelu_erf_f32": LAYERS}
     assert Counter(item.kernel for item in report) == NORMS_AND_ATTENTION | products
 

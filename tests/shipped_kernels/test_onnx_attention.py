@@ -117,10 +117,10 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"axis": -2}, "has axis=-2, not -1"),
-        ({"zero": 1.0}, "`zero` is 1, not 0"),
-        ({"mask": (2, 2, 6, 6)}, "operand `mask` has size 2 in dimension 1"),
-        ({"mask": (6, 6)}, "`mask`"),
+        ({"axis": -2}, "`axis` of onnx.Softmax is -2, and in the pattern -1"),
+        ({"zero": 1.0}, "1.0, where the pattern has 0.0"),
+        ({"mask": (2, 2, 6, 6)}, "`mask`.shape[1] differs from 1: 1 and 2"),
+        ({"mask": (6, 6)}, "the place has tensor<6x6xf32> for `mask`"),
     ],
 )
 def test_what_only_looks_like_it_is_left(options: Any, reason: str) -> None:
@@ -129,9 +129,9 @@ def test_what_only_looks_like_it_is_left(options: Any, reason: str) -> None:
     assert reason in str(caught.value)
 
 
-def test_axes_are_those_of_operands() -> None:
+def test_axes_are_those_of_operands_and_results() -> None:
     for axes, said in (
-        ({"out": (0, 2, 1, 3)}, "has axes of its result `out`"),
+        ({"out": (0, 2, 1, 2)}, "has `out` with the axes (0, 2, 1, 2)"),
         ({"k": (0, 1, 1, 3)}, "has `k` with the axes (0, 1, 1, 3)"),
         ({"x": (0,)}, "has axes of `x`"),
     ):

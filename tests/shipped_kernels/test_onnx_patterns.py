@@ -14,12 +14,10 @@ from onnx.reference import ReferenceEvaluator
 import custom_dispatch as cd
 from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.frontends.onnx.dtypes import onnx_type
-from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
-from custom_dispatch.frontends.onnx.model import read_model
-from custom_dispatch.frontends.onnx.pattern import Example
-from custom_dispatch.frontends.onnx.replace import patterns_of, replace_places
+from custom_dispatch.frontends.onnx.pattern import Computed
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.replaced import Replaced
+from tests.places import replaced_in_onnx
 
 LATEST = 24
 SIZES = {"columns": 16, "heads": 4, "kv_heads": 2, "queries": 5, "keys": 5, "batch": 2}
@@ -44,7 +42,11 @@ def model_of(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
-def arrays_of(pattern: cd.onnx.Pattern, example: Example) -> dict[str, numpy.ndarray[Any, Any]]:
+def inputs_of(example: Computed) -> list[str]:
+    return [item.name for item in example.graph.input]
+
+
+def arrays_of(pattern: cd.onnx.Pattern, example: Computed) -> dict[str, numpy.ndarray[Any, Any]]:
     """Random arrays for the operands that an example has."""
     found = {}
     known = dict(SIZES)
@@ -53,7 +55,7 @@ def arrays_of(pattern: cd.onnx.Pattern, example: Example) -> dict[str, numpy.nda
     if pattern.kernel.name.startswith("rotary"):  # they are for one size of heads
         known["dim"] = int(pattern.kernel.name.rpartition("_")[2])
     for item in pattern.kernel.inputs:
-        if isinstance(item, Buffer) and item.name in example.inputs:
+        if isinstance(item, Buffer) and item.name in inputs_of(example):
             sizes = [2 if str(size) == "..." else known.get(str(size)) for size in item.shape]
             shape = [
                 int(str(dim)) if size is None else size
@@ -67,27 +69,30 @@ def arrays_of(pattern: cd.onnx.Pattern, example: Example) -> dict[str, numpy.nda
 
 
 def computed(
-    pattern: cd.onnx.Pattern, example: Example, arrays: Any, scalars: Any
+    pattern: cd.onnx.Pattern, example: Computed, arrays: Any, scalars: Any
 ) -> list[numpy.ndarray[Any, Any]]:
     """What ONNX itself computes of an example."""
     nodes = []
-    for original in example.nodes:
+    for original in example.graph.node:
         node = onnx.NodeProto()
         node.CopyFrom(original)
         for name in example.captured:
             node.attribute.append(helper.make_attribute(name, scalars[name]))
         nodes.append(node)
     kind = next(iter(arrays.values())).dtype.type
-    numbers = {name: kind(scalars[name]) for name in example.inputs - arrays.keys()}
+    numbers = {name: kind(scalars[name]) for name in set(inputs_of(example)) - arrays.keys()}
     opset = 17 if any(item.op_type == "ReduceMean" and item.attribute for item in nodes) else LATEST
     model = model_of(
         nodes,
         [value(n, a.shape, helper.np_dtype_to_tensor_dtype(a.dtype)) for n, a in arrays.items()],
         [
-            value(name, None, onnx_type(item.dtype))
-            for name, item in zip(example.outputs, pattern.kernel.outputs, strict=True)
+            value(output.name, None, onnx_type(item.dtype))
+            for output, item in zip(example.graph.output, pattern.kernel.outputs, strict=True)
         ],
-        {n: numpy.asarray(a) for n, a in {**example.constants, **numbers}.items()},
+        {
+            **{item.name: numpy_helper.to_array(item) for item in example.graph.initializer},
+            **{name: numpy.asarray(number) for name, number in numbers.items()},
+        },
         opset,
     )
     return list(ReferenceEvaluator(model).run(None, arrays))
@@ -104,7 +109,7 @@ SOME = [
 @pytest.mark.parametrize("pattern", SOME, ids=lambda item: item.kernel.name)
 def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.onnx.Pattern) -> None:
     assert pattern.kernel.reference is not None
-    for example in pattern.examples:
+    for example in pattern.computes:
         arrays = arrays_of(pattern, example)
         if pattern.axes:  # scores of 16 bits are rounded there: small ones by less
             arrays["q"] *= arrays["q"].dtype.type(0.125)
@@ -133,9 +138,7 @@ def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.No
 
 
 def replaced(model: onnx.ModelProto) -> Replaced:
-    graph = read_model(model, "main", 4096, lambda *_: False)
-    typed = infer_types(graph, find_kernels(graph, {}))
-    return replace_places(typed.model, patterns_of(onnx_patterns.everything))
+    return replaced_in_onnx(model, onnx_patterns.everything)
 
 
 ROWS = ["batch", "rows", 64]

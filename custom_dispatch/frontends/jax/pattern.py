@@ -18,9 +18,8 @@ from custom_dispatch.match.function import (
 from custom_dispatch.match.pattern import check_axes, check_fixed, check_kernel
 
 if TYPE_CHECKING:
-    from iree.compiler import ir
-
     from custom_dispatch.match.replace import Examples
+    from custom_dispatch.match.searched import Searched
 
 
 @dataclass(frozen=True, init=False)
@@ -92,8 +91,8 @@ class Pattern(OfFunctions):
         for function in functions:
             self.parameters(function)
 
-    def examples(self, module: ir.Module) -> Examples:
+    def examples(self, model: Searched) -> Examples:
         """What traces its functions for the places of a model."""
         from custom_dispatch.frontends.jax.tracing import TracedExamples
 
-        return TracedExamples(self, module)
+        return TracedExamples(self, model)

@@ -29,8 +29,9 @@ from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.function import Computes
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.searched import Searched
 from custom_dispatch.match.state import Match, Miss
-from custom_dispatch.match.traced import leading_count, may_be_in, read_traced, scalar_values
+from custom_dispatch.match.traced import leading_count, read_traced, scalar_values
 
 _SIZES = (8, 12, 16, 20, 24, 28, 32)
 """What dims are traced with first; even, and none of them 1, which would not be broadcast."""
@@ -55,7 +56,7 @@ class TracedExamples:
 
     Parameters
     ----------
-    module
+    model
         The model, in whose context they are.
 
     Raises
@@ -64,15 +65,15 @@ class TracedExamples:
         JAX cannot trace a function, or it computes something the kernel cannot stand for.
     """
 
-    def __init__(self, pattern: Pattern, module: ir.Module) -> None:
+    def __init__(self, pattern: Pattern, model: Searched) -> None:
         self.pattern = pattern
-        self._context = module.context
+        self._context = model.module.context
         self._known: dict[tuple[Computes, _Sizes], Example | DeclarationError] = {}
         self._batched = pattern.kernel.has_leading_dims
         start = 1 if self._batched else None
         # Tracing takes long, and of all the kernels that ship most are for other types and sizes.
         self._computes = pattern.computes
-        if not pattern.required and not may_be_in(pattern, module):
+        if not pattern.required and not model.may_hold(pattern.kernel):
             self._computes = ()
         # The first is to be traceable; of other ranks it need not be.
         self._first = {

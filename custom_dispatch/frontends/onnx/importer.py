@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import onnx
 from iree.compiler import ir
-from iree.compiler.extras import onnx_importer
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
+from custom_dispatch.frontends.onnx.importing import import_function
 from custom_dispatch.frontends.onnx.model import Graph, Weight
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
@@ -22,7 +21,9 @@ from custom_dispatch.frontends.onnx.node import (
     nodes_of,
     tensor_type,
 )
+from custom_dispatch.frontends.onnx.one_form import bring_into_one_form
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
+from custom_dispatch.frontends.onnx.symbols import bind_sizes
 from custom_dispatch.frontends.onnx.unsigned import check_unsigned
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
@@ -54,19 +55,6 @@ def kernel_of(
     if domain in OWN_DOMAINS:
         return None
     return registered_kernel(domain, operator) if given is None else given.get(operator)
-
-
-def with_those_put(nodes: Nodes, kernels: Iterable[Kernel | Choice], domain: str) -> Nodes:
-    """The nodes, and those of kernels that patterns put into the model, in a domain of their own.
-
-    Raises
-    ------
-    LinkError, DeclarationError
-        As of `find_kernels`, for names.
-    """
-    found = {**nodes, **{(domain, kernel.name): kernel for kernel in kernels}}
-    _check_names(found)
-    return found
 
 
 def find_kernels(graph: Graph, given: Mapping[str, Kernel | Choice] | None) -> Nodes:
@@ -125,8 +113,6 @@ def _check_foreign(node: onnx.NodeProto, given: Mapping[str, Kernel | Choice] | 
         )
 
 
-_WRITTEN_OUT = [("", "Attention")]
-"""ONNX's functions that IREE does not know, and whose other operators it does."""
 _IMPORTED_DOMAINS = ("com.microsoft",)
 """IREE's conversion of ONNX knows some of its operators."""
 
@@ -154,6 +140,8 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
     ----------
     graph
         The model, with all types; it is changed.
+    nodes
+        The nodes that stand for kernels.
 
     Raises
     ------
@@ -161,11 +149,7 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
         The importer does not know something in it.
     """
     model = graph.model
-    if any((node.domain, node.op_type) in _WRITTEN_OUT for node in nodes_of(model.graph)):
-        functions = onnx.inliner.inline_selected_functions(
-            model, _WRITTEN_OUT, inline_schema_functions=True
-        )
-        model = _inferred(functions, nodes)
+    bring_into_one_form(model.graph)
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
@@ -287,15 +271,12 @@ def _result_types(graph: onnx.GraphProto) -> Iterator[str]:
 
 def _import(model: onnx.ModelProto) -> ir.Module:
     try:
-        info = onnx_importer.ModelInfo(model)
-        module = info.create_module(context=ir.Context())
-        with warnings.catch_warnings():
-            # Of results that nobody uses, as `_check_types` has made sure.
-            warnings.filterwarnings("ignore", "Found a node without a valid type")
-            onnx_importer.NodeImporter.define_function(
-                info.main_graph, module.operation
-            ).import_all()
+        with ir.Context(), ir.Location.unknown():
+            module = ir.Module.create()
+            bind_sizes(model.graph, import_function(model, module))
         module.operation.verify()
+    except CustomDispatchError:
+        raise
     except Exception as error:  # the importer raises whatever its assumptions end in
         raise ModelError(
             "IREE's importer does not take the ONNX model.",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy
 import onnx
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.frontends.onnx.one_form import MAIN_DOMAINS, bring_into_one_form
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
@@ -23,29 +21,23 @@ from custom_dispatch.match.pattern import (
     wrong,
 )
 
+if TYPE_CHECKING:
+    from custom_dispatch.match.replace import Examples
+    from custom_dispatch.match.searched import Searched
+
 Computes: TypeAlias = str | onnx.NodeProto | onnx.GraphProto | onnx.ModelProto
-Array = numpy.ndarray[Any, numpy.dtype[Any]]
-OWN = ("", "ai.onnx")
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One graph that computes what the kernel does."""
+class Computed:
+    """A graph that computes what the kernel does."""
 
-    nodes: tuple[onnx.NodeProto, ...]
-    constants: Mapping[str, Array]
-    inputs: frozenset[str]
-    """Operands and scalars of the kernel, by name."""
-    outputs: tuple[str, ...]
-    """In the order of the kernel's results."""
+    graph: onnx.GraphProto = field(hash=False)
+    """Its inputs are named after the kernel's arguments, and have no types."""
     captured: frozenset[str]
     """Scalars of the kernel that are attributes of a node, of the same name."""
     version: int | None
     """ONNX's version that it is written for; None for that of the model."""
-
-    def producer(self, name: str) -> onnx.NodeProto | None:
-        """The node that gives a value."""
-        return next((node for node in self.nodes if name in node.output), None)
 
 
 @dataclass(frozen=True, init=False)
@@ -67,8 +59,8 @@ class Pattern:
     fixed
         Scalars with a value that the graph holds for: {"causal": True}.
     axes
-        Of operands that the graph has with their axes in another order, that order in terms of the
-        kernel's, as `numpy.transpose` takes it: {"k": (0, 1, 3, 2)}. They are transposed for it.
+        Of operands and results that the graph has with their axes in another order, that order as
+        of `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is put.
     required
         Whether it is an error that no place is found.
 
@@ -80,7 +72,7 @@ class Pattern:
 
     item: Kernel | Choice
     kernel: Kernel
-    examples: tuple[Example, ...]
+    computes: tuple[Computed, ...]
     fixed: Mapping[str, Any] = field(hash=False)
     axes: Mapping[str, tuple[int, ...]] = field(hash=False)
     required: bool
@@ -98,34 +90,27 @@ class Pattern:
         object.__setattr__(self, "item", item)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
-        object.__setattr__(self, "axes", _axes(kernel, axes))
+        object.__setattr__(self, "axes", check_axes(kernel, axes))
         object.__setattr__(self, "required", bool(required))
         several: Iterable[Any] = computes if is_list(computes) else (computes,)
-        examples = tuple(_example(kernel, one, self.fixed) for one in several)
-        if not examples:
+        found = tuple(_computed(kernel, one, self.fixed) for one in several)
+        if not found:
             raise wrong(kernel, "has nothing that the kernel computes", "a node or a graph of ONNX")
-        object.__setattr__(self, "examples", examples)
+        object.__setattr__(self, "computes", found)
+
+    def examples(self, model: Searched) -> Examples:
+        """What imports its graphs into the context of a model."""
+        from custom_dispatch.frontends.onnx.example import graph_examples
+
+        return graph_examples(self, model)
 
 
-def _axes(kernel: Kernel, axes: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
-    found = check_axes(kernel, axes)
-    for operand in kernel.outputs:
-        if operand.name in found:
-            raise wrong(
-                kernel,
-                f"has axes of its result `{operand.name}`",
-                "those of operands",
-                "put a Transpose behind the graph's result.",
-            )
-    return found
-
-
-def _example(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Example:
+def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
     if isinstance(item, str):
         item = _node(kernel, item)
     version = None
     if isinstance(item, onnx.ModelProto):
-        version = next((v.version for v in item.opset_import if v.domain in OWN), None)
+        version = next((v.version for v in item.opset_import if v.domain in MAIN_DOMAINS), None)
         item = item.graph
     if isinstance(item, onnx.NodeProto):
         graph = onnx.GraphProto(node=[item])
@@ -142,28 +127,36 @@ def _example(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Example:
             expected="the name of an operator of ONNX, or a NodeProto, GraphProto or ModelProto",
             next_step='write cd.onnx.Pattern(kernel, "LayerNormalization").',
         )
-    nodes = tuple(node for node in graph.node if constant_of(node) is None)
+    made = onnx.GraphProto(
+        name="pattern",
+        node=graph.node,
+        initializer=graph.initializer,
+        input=map(onnx.helper.make_empty_tensor_value_info, inputs),
+        output=map(onnx.helper.make_empty_tensor_value_info, outputs),
+    )
+    bring_into_one_form(made)
+    nodes = [node for node in made.node if node.op_type != "Constant"]
     if any(True for node in nodes for _ in graphs_of(node)):
         raise wrong(kernel, "has a node with a graph in it", "nodes without branches and loops")
+    for node in nodes:
+        if node.domain not in MAIN_DOMAINS and onnx.defs.has(node.op_type):
+            raise wrong(
+                kernel,
+                f"has the operator {node.op_type} of the domain {node.domain}",
+                f"one with another name: IREE's importer drops domains, and ONNX has a "
+                f"{node.op_type} of its own",
+            )
     captured = {
         name
         for name in scalars_of(kernel)
         if name not in inputs
         and name not in fixed
-        and any(name in defaults_of(node, None) and not _gives(node, name) for node in nodes)
+        and any(_may_capture(node, name) for node in nodes)
     }
     _check(kernel, fixed, inputs, outputs, captured)
-    made = {name for node in nodes for name in node.output}
-    if not nodes or not set(outputs) <= made:
+    if not set(outputs) <= {name for node in nodes for name in node.output}:
         raise wrong(kernel, "has a result that no node of it gives", "a graph that computes all")
-    return Example(
-        nodes,
-        constants_of(graph),
-        frozenset(inputs),
-        tuple(outputs),
-        frozenset(captured),
-        version,
-    )
+    return Computed(made, frozenset(captured), version)
 
 
 def _node(kernel: Kernel, operator: str) -> onnx.NodeProto:
@@ -217,74 +210,9 @@ def _check(
         )
 
 
-def _gives(node: onnx.NodeProto, name: str) -> bool:
-    return any(item.name == name for item in node.attribute)
-
-
-# -- nodes as data
-
-
-def defaults_of(node: onnx.NodeProto, version: int | None) -> dict[str, Any]:
-    """The attributes of a node's operator, with ONNX's defaults; None for those without one.
-
-    Parameters
-    ----------
-    version
-        ONNX's version; None for the latest.
-    """
-    if node.domain not in OWN or not onnx.defs.has(node.op_type):
-        return {}
-    try:
-        schema = (
-            onnx.defs.get_schema(node.op_type)
-            if version is None
-            else onnx.defs.get_schema(node.op_type, version)
-        )
-    except onnx.defs.SchemaError:
-        return {}
-    return {
-        name: onnx.helper.get_attribute_value(attribute.default_value)
-        if attribute.default_value.name
-        else None
-        for name, attribute in schema.attributes.items()
-    }
-
-
-def attributes_of(node: onnx.NodeProto, version: int | None) -> dict[str, Any]:
-    """A node's attributes, with ONNX's defaults for those that it does not give."""
-    found = defaults_of(node, version)
-    for item in node.attribute:
-        value = onnx.helper.get_attribute_value(item)
-        if isinstance(value, onnx.TensorProto):
-            value = array_of(value).tolist()
-        found[item.name] = list(value) if isinstance(value, list | tuple) else value
-    return found
-
-
-def constants_of(graph: onnx.GraphProto) -> dict[str, Array]:
-    """A graph's constants, by name."""
-    found = {item.name: array_of(item) for item in graph.initializer}
-    for node in graph.node:
-        value = constant_of(node)
-        if value is not None:
-            found[node.output[0]] = value
-    return found
-
-
-def constant_of(node: onnx.NodeProto) -> Array | None:
-    """What a node that is a constant holds; None for any other."""
-    if node.op_type != "Constant" or node.domain not in OWN or not node.attribute:
-        return None
-    value = onnx.helper.get_attribute_value(node.attribute[0])
-    if isinstance(value, onnx.TensorProto):
-        return array_of(value)
-    if node.attribute[0].name in ("value_float", "value_floats"):
-        return numpy.asarray(value, numpy.float32)
-    if node.attribute[0].name in ("value_int", "value_ints"):
-        return numpy.asarray(value, numpy.int64)
-    return None
-
-
-def is_buffer(kernel: Kernel, name: str) -> bool:
-    """Whether a name is that of an operand, and not of a scalar."""
-    return any(isinstance(item, Buffer) and item.name == name for item in kernel.arguments)
+def _may_capture(node: onnx.NodeProto, name: str) -> bool:
+    """Whether a node may have an attribute, and does not give it."""
+    if node.domain not in MAIN_DOMAINS or not onnx.defs.has(node.op_type):
+        return False
+    gives = any(item.name == name for item in node.attribute)
+    return not gives and name in onnx.defs.get_schema(node.op_type).attributes

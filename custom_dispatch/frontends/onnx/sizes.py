@@ -14,7 +14,7 @@ from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.arithmetic import compared, computed
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import for_values
-from custom_dispatch.kernel.expr import Binary, Constant, Where
+from custom_dispatch.kernel.expr import Binary, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes, result_shapes
@@ -39,48 +39,20 @@ def inferred_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dic
     return result_shapes(kernel, shapes, lambda: _InferredShapes(kernel, shapes))
 
 
-def certain_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> dict[str, Shape]:
-    """As `inferred_shapes`, for a place where the kernel is to stand in for others.
-
-    Sizes that the kernel compares have to be known to be equal: where they are not, the others may
-    broadcast, and compute something else.
-
-    Raises
-    ------
-    CallError
-        The shapes do not fit the declaration, or it is not known whether they do.
-    """
-    found = inferred_shapes(kernel, shapes)
-    _InferredShapes(kernel, shapes, certain=True)
-    return found
-
-
 class _InferredShapes(SymbolicShapes[Size]):
-    """What is known of a kernel's dims.
+    """What is known of a kernel's dims."""
 
-    Parameters
-    ----------
-    certain
-        Whether what is compared has to be known.
-    """
-
-    def __init__(
-        self, kernel: Kernel, shapes: Mapping[str, Sequence[Size]], *, certain: bool = False
-    ) -> None:
+    def __init__(self, kernel: Kernel, shapes: Mapping[str, Sequence[Size]]) -> None:
         super().__init__(kernel)
         self.dims: dict[str, Size] = defaultdict(lambda: None)
-        self._certain = certain
         self.bind(shapes)
         for condition in kernel.requires:
             self._require(condition)
 
     def same(self, known: Size, found: Size, problem: str) -> Size:
         """Numbers say more than names, and names more than nothing."""
-        both = f"{known or 'unknown'} and {found or 'unknown'}"
         if isinstance(known, int) and isinstance(found, int) and known != found:
             raise self._refusal(f"{problem}: {known} and {found}")
-        if self._certain and (known is None or known != found):
-            raise self._refusal(f"it is not known whether {problem}: {both}")
         if isinstance(known, int) or found is None:
             return known
         return found if isinstance(found, int) or known is None else known
@@ -115,10 +87,6 @@ class _InferredShapes(SymbolicShapes[Size]):
 
     def _require(self, condition: Condition) -> None:
         holds = self._holds(condition)
-        if holds is None and self._certain and not self._is_multiple_of_itself(condition):
-            raise CallError(
-                f"it is not known whether {condition}, which the kernel requires, holds"
-            )
         if holds is False:
             numbers = {name: size for name, size in self.dims.items() if isinstance(size, int)}
             raise CallError(
@@ -126,13 +94,3 @@ class _InferredShapes(SymbolicShapes[Size]):
                 f"{for_values(condition, numbers)}.",
                 expected=str(condition),
             )
-
-    def _is_multiple_of_itself(self, condition: Condition) -> bool:
-        """Whether it asks if a size is a multiple of 1, or of another that has the same name."""
-        left, right = condition.left, condition.right
-        if condition.operator != "==" or not isinstance(left, Binary) or left.operator != "%":
-            return False
-        if not isinstance(right, Constant) or right.value != 0:
-            return False
-        whole, part = self.value(left.left), self.value(left.right)
-        return part == 1 or (part is not None and part == whole)

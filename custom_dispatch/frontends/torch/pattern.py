@@ -81,11 +81,11 @@ class Pattern(OfFunctions):
             for function in functions:
                 self.parameters(function)
 
-    def examples(self, module: Any) -> Any:
+    def examples(self, model: Any) -> Any:
         """What places of a model in the torch dialect are compared with."""
         from custom_dispatch.frontends.torch.tracing import TracedExamples
 
-        return TracedExamples(self, module, self.looked_at)
+        return TracedExamples(self, model, self.looked_at)
 
 
 def as_pattern(item: Any) -> Pattern:

@@ -25,8 +25,8 @@ from custom_dispatch.match.example import Example
 from custom_dispatch.match.function import Computes, OfFunctions
 from custom_dispatch.match.held import Held
 from custom_dispatch.match.pattern import wrong
-from custom_dispatch.match.text import tensors_of
-from custom_dispatch.match.traced import leading_count, may_be_in, read_traced, scalar_values
+from custom_dispatch.match.searched import Searched
+from custom_dispatch.match.traced import leading_count, read_traced, scalar_values
 
 _LEADING = (4, 8, 12, 16)
 """Sizes of leading dims to trace with; even, and none of them 1, which would broadcast."""
@@ -42,7 +42,7 @@ class TracedExamples:
 
     Parameters
     ----------
-    module
+    model
         The model, in whose context they are.
     looked_at
         The functions that the model may have; None for all of the pattern's.
@@ -54,13 +54,14 @@ class TracedExamples:
     """
 
     def __init__(
-        self, pattern: OfFunctions, module: ir.Module, looked_at: Sequence[Variant] | None
+        self, pattern: OfFunctions, model: Searched, looked_at: Sequence[Variant] | None
     ) -> None:
         self.pattern = pattern
-        self._module = module
+        self._model = model
+        self._context = model.module.context
         self._known: dict[tuple[Variant, int], Example | DeclarationError] = {}
         self._first: dict[Variant, Example] = {}
-        if not self.pattern.required and not may_be_in(pattern, module):
+        if not self.pattern.required and not model.may_hold(pattern.kernel):
             return
         start = self._usual_leading()
         for variant in variants(pattern) if looked_at is None else looked_at:
@@ -92,7 +93,7 @@ class TracedExamples:
         if not self.pattern.kernel.has_leading_dims:
             return 0
         wanted = outputs[0].dtype.mlir
-        kinds = (kind for kind in tensors_of(self._module) if str(kind.element_type) == wanted)
+        kinds = (kind for kind in self._model.tensors if str(kind.element_type) == wanted)
         ranks = Counter(kind.rank - outputs[0].least_rank for kind in kinds)
         # Weights have few dims, and what is computed with them more.
         likely = sorted(ranks, key=lambda count: (ranks[count], count), reverse=True)
@@ -128,13 +129,13 @@ class TracedExamples:
         for which in range(2 if scalars else 1):
             traced = _traced(self.pattern, function, names, leading, which)
             if isinstance(traced, str):
-                with self._module.context, ir.Location.unknown():
+                with self._context, ir.Location.unknown():
                     modules.append(ir.Module.parse(traced))
                 continue
-            module, held = import_pattern(traced, self._module.context)
+            module, held = import_pattern(traced, self._context)
             modules.append(module)
             constants |= held
-        with self._module.context, ir.Location.unknown():
+        with self._context, ir.Location.unknown():
             return read_traced(
                 self.pattern, modules, tensors, scalars, words=words_of, held=Held(constants)
             )

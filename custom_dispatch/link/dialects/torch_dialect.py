@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from iree.compiler import ir
+from iree.compiler import ir, passmanager
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.kernel.choice import Choice
@@ -40,6 +40,9 @@ _TO = "torch_c.to_"
 # compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
 _KEEP = "iree.abi.stub"
 _ONNX = "onnx."
+_NONE = "!torch.none"
+DEFINITION = "custom_dispatch.definition"
+"""Marks functions that compute what operators do which IREE does not know; those name them."""
 _VERSION = "torch.onnx_meta.opset_version"
 
 
@@ -71,6 +74,7 @@ def convert_torch(
         IREE cannot convert the model.
     """
     with module.context, ir.Location.unknown():
+        _call_definitions(module)
         callees = Callees(name_of(op) for op in symbols_of(module))
         others = _call_kernels(module, kernels, callees)
         for op in functions_of(module):
@@ -122,6 +126,26 @@ def _call_kernels(
             continue
         replace_operator(op, name, kernel, module, callees)
     return others
+
+
+def _call_definitions(module: ir.Module) -> None:
+    """Call what defines an operator in its place, where the model has a function for that."""
+    for op in operations_of(module, OPERATOR):
+        name = op.attributes.get(f"torch.onnx.{DEFINITION}")
+        if name is None:
+            continue
+        with op.location, ir.InsertionPoint(op):
+            call = ir.Operation.create(
+                "func.call",
+                results=[item.type for item in op.results],
+                operands=list(op.operands),
+                attributes={"callee": ir.FlatSymbolRefAttr.get(ir.StringAttr(name).value)},
+            )
+        for before, after in zip(op.results, call.results, strict=True):
+            before.replace_all_uses_with(after)
+        op.erase()
+    if any(DEFINITION in op.attributes for op in functions_of(module)):
+        passmanager.PassManager.parse("builtin.module(inline,symbol-dce)").run(module.operation)
 
 
 def _kernel_of(operator: str, kernels: Mapping[str, Kernel | Choice]) -> Kernel | Choice | None:

@@ -1,0 +1,104 @@
+"""ONNX graphs as functions of the torch dialect, by the importer that comes with IREE.
+
+Each node becomes one `torch.operator`, of a model as of a pattern's graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import onnx
+from iree.compiler import ir
+from iree.compiler.extras import onnx_importer
+
+from custom_dispatch.frontends.onnx.damage import array_of
+from custom_dispatch.frontends.onnx.dtypes import numpy_type
+from custom_dispatch.link.dialects.names import end_searches
+from custom_dispatch.link.dialects.torch_dialect import DEFINITION
+
+_DEFINED = {"": {"Attention", "MeanVarianceNormalization"}}
+"""Operators that IREE does not know, and with what ONNX defines them it does."""
+_MOST_COMPARED = 2**20
+"""Bytes of a constant that IREE compares by value; those of larger ones it knows by a name."""
+
+
+def import_function(
+    model: onnx.ModelProto, module: ir.Module, *, any_rank: bool = False
+) -> Mapping[str, ir.Value]:
+    """Put a function for a model's graph into a module; return its values by their names.
+
+    Parameters
+    ----------
+    any_rank
+        Whether tensors are to be of any rank, of what types of elements the model says.
+    """
+    end_searches()
+    config = onnx_importer.Config(
+        function_expansion_allowlists_by_domain={} if any_rank else _DEFINED
+    )
+    info = onnx_importer.ModelInfo(model, config=config)
+    types = (_OfAnyRank if any_rank else Types)(module.context)
+    importer = onnx_importer.NodeImporter.define_function(
+        info.main_graph, module.operation, types, _Definitions(module.operation, types)
+    )
+    with warnings.catch_warnings():
+        # Of results that nobody uses, as the importer of models makes sure.
+        warnings.filterwarnings("ignore", "Found a node without a valid type")
+        importer.import_all()
+    values: Mapping[str, ir.Value] = importer._nv_map
+    return values
+
+
+def attribute_of(attribute: onnx.AttributeProto) -> ir.Attribute:
+    """A node's attribute as the importer makes it."""
+    make = onnx_importer.ATTRIBUTE_TYPE_HANDLERS[attribute.type]
+    found: ir.Attribute = make(attribute, Types(ir.Context.current))
+    return found
+
+
+class Types(onnx_importer.ContextCache):  # type: ignore[misc] # IREE's has no types
+    """Types and constants as the importer makes them, but for constants: these have values."""
+
+    def tensor_proto_to_attr(self, tensor: onnx.TensorProto) -> ir.Attribute:
+        """A constant's attribute."""
+        dtype = numpy_type(tensor.data_type)
+        if dtype is None or dtype.kind == "c":
+            return super().tensor_proto_to_attr(tensor)
+        array = numpy.ascontiguousarray(array_of(tensor)).reshape(tuple(tensor.dims))
+        if array.nbytes > _MOST_COMPARED:
+            return super().tensor_proto_to_attr(tensor)
+        bits = array if dtype.kind == "b" else array.view(f"u{dtype.itemsize}")
+        return ir.DenseElementsAttr.get(bits, type=self.tensor_proto_to_builtin_type(tensor))
+
+
+class _OfAnyRank(Types):
+    """Types of tensors of any rank, and of any elements where the model does not say them."""
+
+    def type_proto_to_type(self, kind: onnx.TypeProto) -> ir.Type:
+        """A value's type."""
+        element = kind.tensor_type.elem_type if kind else 0
+        text = f"<*,{self.tensor_element_type(element)}>" if element else ""
+        return ir.Type.parse(f"!torch.vtensor{text}", context=self._c)
+
+
+class _Definitions(onnx_importer.ModuleCache):  # type: ignore[misc] # IREE's has no types
+    """ONNX's own definitions of operators that IREE does not know, for the nodes no kernel takes.
+
+    Such a node stays one operation, which patterns may look for, and names the function that
+    defines it. A call of that takes its place when the model is converted.
+    """
+
+    def get_operator_function(self, *arguments: Any) -> None:
+        """Write the definition of a node's operator, if it is needed."""
+        *of, node, config = arguments
+        plain = onnx.NodeProto(op_type=node.op_type, attribute=node.attribute)
+        plain.input.extend(f"input{i}" if name else "" for i, name in enumerate(node.input))
+        plain.output.extend(f"output{i}" if name else "" for i, name in enumerate(node.output))
+        function = super().get_operator_function(*of, plain, config)
+        if function is not None:
+            function.attributes[DEFINITION] = ir.UnitAttr.get()
+            name = str(function.attributes["sym_name"].value)
+            node.attribute.append(onnx.helper.make_attribute(DEFINITION, name))
