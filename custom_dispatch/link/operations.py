@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-_NAMED = re.compile(r'loc\("([^"/]+)"\)')
+_NAMED = re.compile(r'loc\("([\w.]+)"\)')
 _OPERATOR = "torch.operator"
 
 

@@ -314,6 +314,7 @@ class Matcher:
             return self._differs(
                 pair.at, state, pair.found, " has another type than ", pair.wanted.type
             )
+        # An attribute cannot be compared with None.
         is_same = found is not None and (
             found == element
             or (

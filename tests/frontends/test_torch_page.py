@@ -41,8 +41,8 @@ def test_the_page_on_pytorch_runs_as_a_script(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "rms_norm_f32  {'epsilon': 1e-05}",
         "rms_norm_f32 first {'epsilon': 1e-06}",
-        "rms_norm_f32 last `eps` of aten.rms_norm.default is None, where the pattern has its "
-        "scalar `epsilon`",
+        "rms_norm_f32 last `eps` of torch.aten.rms_norm is none, where the pattern has a number "
+        "for `epsilon`",
         "['gelu_erf_f32', 'layer_norm_f32', 'softmax_f32']",
         "(5, 6) True",
         "[3 3]",
