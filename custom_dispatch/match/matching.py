@@ -29,13 +29,11 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.attributes import (
     attribute_of,
-    other_attribute,
-    other_slice,
-    shown_attribute,
 )
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.held import NOTHING, Held
+from custom_dispatch.match.operations import SIZED, is_overwritten, other_form, regions_of, sized
 from custom_dispatch.match.orders import orders_of
 from custom_dispatch.match.positions import Positions
 from custom_dispatch.match.sizes import is_size
@@ -49,11 +47,6 @@ from custom_dispatch.match.whole import (
     used_elsewhere,
 )
 
-_SIZED = {
-    *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
-    *("torch.aten.reshape", "torch.aten.expand", "torch.aten.broadcast_to"),
-}
-"""Their operands and attributes say the sizes that are in the result's type, too."""
 _INDICES = ("index", "!torch.int", "!torch.float")
 """Types of sizes, and of what is computed of them."""
 _MOST_STEPS = 20_000
@@ -234,11 +227,11 @@ class Matcher:
         if is_constant(mine) and (array := self._example.held.array(wanted)) is not None:
             if wanted.type == found.type and self._held.is_equal(found, array):
                 return [((), state)]
-            return self._differs(pair.at, state, *_said(pair), " is not the pattern's constant")
+            return self._differs(pair.at, state, *pair.said, " is not the pattern's constant")
         its = owner_of(found)
         if its is None:
             wanted = "none" if mine.name == "torch.constant.none" else kind_of(mine)
-            return self._differs(pair.at, state, *_said(pair), f", where the pattern has {wanted}")
+            return self._differs(pair.at, state, *pair.said, f", where the pattern has {wanted}")
         if its in state.operations.get(mine, ()):
             same = ir.OpResult(wanted).result_number == ir.OpResult(found).result_number
             return [((), state)] if same else self._differs(its, state, "it is another result")
@@ -259,7 +252,7 @@ class Matcher:
         if not fits(pair.wanted.type, found.type, any_sizes=self._loose):
             wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
             if builtin_type(found.type) is None:
-                what = (*_said(pair), f", where the pattern has its operand `{name}`")
+                what = (*pair.said, f", where the pattern has its operand `{name}`")
                 return self._differs(pair.at, state, *what)
             return self._differs(
                 pair.at, state, f"`{name}` is ", found.type, f", and in the pattern {wanted}"
@@ -286,7 +279,7 @@ class Matcher:
         is_index = str(pair.found.type) == str(pair.wanted.type) == "!torch.int"
         if element is None and not is_index:
             what = f", where the pattern has a number for `{name}`"
-            return self._differs(pair.at, state, *_said(pair), what)
+            return self._differs(pair.at, state, *pair.said, what)
         if not self._fits(pair):
             return self._differs(
                 pair.at,
@@ -325,7 +318,7 @@ class Matcher:
         if found is None or not (is_same or self._loose):
             joined = ", and in the pattern" if pair.name else ", where the pattern has"
             what = f"{joined} {shortest(number_of(element))}"
-            return self._differs(pair.at, state, *_said(pair), what)
+            return self._differs(pair.at, state, *pair.said, what)
         return [((), state)]
 
     def _fits(self, pair: Pair) -> bool:
@@ -341,13 +334,13 @@ class Matcher:
         kind, other = kind_of(mine), kind_of(its)
         if kind != other:
             if "torch.constant." in mine.name + its.name:
-                what = (*_said(pair), ", and in the pattern ", mine.result)
+                what = (*pair.said, ", and in the pattern ", mine.result)
                 return self._differs(pair.at, state, *what)
             return self._differs(its, state, f"it has {other} where the pattern has {kind}")
         if mine.name == "torch.prim.ListConstruct" and len(mine.operands) != len(its.operands):
-            what = (*_said(pair), ", and in the pattern ", mine.result)
+            what = (*pair.said, ", and in the pattern ", mine.result)
             return self._differs(pair.at, state, *what)
-        different = self._other_form(mine, its)
+        different = other_form(self._example, mine, its, loose=self._loose)
         if different:
             return self._differs(its, state, *different)
         bound = self._captured(mine, its, state)
@@ -356,8 +349,8 @@ class Matcher:
         state = bound
         known = state.operations.get(mine, frozenset())
         following = replace(state, operations={**state.operations, mine: known | {its}})
-        if mine.name in _SIZED:
-            return [self._sized(mine, its, following)]
+        if mine.name in SIZED:
+            return [sized(mine, its, following)]
         ways: _Ways = []
         orders = orders_of(mine, its)
         if not orders:
@@ -366,8 +359,9 @@ class Matcher:
                 its, following, f"{kind_of(its)} has the maps ", other, ", and in the pattern ", one
             )
         for order in orders:
-            inner = self._regions(mine, its, order, following)
-            if inner is None:
+            inner = regions_of(mine, its, order, following, loose=self._loose)
+            if isinstance(inner, str):
+                self._differs(its, state, inner)
                 continue
             more, bound = inner
             words = self._example.words(kind)
@@ -384,36 +378,10 @@ class Matcher:
                 for index, other in enumerate(order)
             )
             # Of what is overwritten, only the sizes matter.
-            kept = tuple(p for i, p in enumerate(pairs) if not _is_overwritten(mine, i))
-            sizes = tuple(p for i, p in enumerate(pairs) if _is_overwritten(mine, i))
+            kept = tuple(p for i, p in enumerate(pairs) if not is_overwritten(mine, i))
+            sizes = tuple(p for i, p in enumerate(pairs) if is_overwritten(mine, i))
             ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
         return ways
-
-    def _other_form(self, mine: ir.Operation, its: ir.Operation) -> tuple[Any, ...]:
-        """What tells two operations of one name apart, but for what they read; () if nothing."""
-        sized = mine.name in _SIZED
-        if not sized and len(mine.operands) != len(its.operands):
-            return (
-                f"{kind_of(its)} has {len(its.operands)} operands, and in the pattern "
-                f"{len(mine.operands)}",
-            )
-        if len(mine.results) != len(its.results):
-            return (f"{kind_of(its)} has other results",)
-        for one, other in zip(mine.results, its.results, strict=True):
-            if not fits(one.type, other.type, any_sizes=self._loose):
-                return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
-        if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
-            return place
-        defaults = self._example.defaults.get(kind_of(mine), {})
-        besides = self._example.captured_by(mine)
-        name = ""
-        if not sized:
-            name = other_attribute(mine, its, defaults, besides=besides, loose=self._loose)
-        if name:
-            one, other = (shown_attribute(attribute_of(op, name, defaults)) for op in (mine, its))
-            what = name.removeprefix("torch.onnx.")
-            return (f"`{what}` of {kind_of(its)} is {other}, and in the pattern {one}",)
-        return ()
 
     def _captured(self, mine: ir.Operation, its: ir.Operation, state: State) -> State | None:
         """What is known with the scalars that are attributes; None where one is another number."""
@@ -426,68 +394,3 @@ class Matcher:
                 return None
             following = self._bound(scalar, number_of(value), its, following)
         return following
-
-    def _sized(
-        self, mine: ir.Operation, its: ir.Operation, state: State
-    ) -> tuple[tuple[Pair, ...], State]:
-        """An operation whose result's type says its sizes, as far as they are known."""
-        pair = Pair(mine.results[0], its.results[0], its)
-        following = replace(state, sizes=(*state.sizes, pair))
-        if mine.name == "tensor.empty":
-            return (), following
-        return (Pair(mine.operands[0], its.operands[0], its),), following
-
-    def _regions(
-        self, mine: ir.Operation, its: ir.Operation, order: tuple[int, ...], state: State
-    ) -> tuple[tuple[Pair, ...], State] | None:
-        """What has to agree for the regions of two operations to do so."""
-        pairs: tuple[Pair, ...] = ()
-        if len(mine.regions) != len(its.regions):
-            return None
-        for one, other in zip(mine.regions, its.regions, strict=True):
-            if len(one.blocks) != len(other.blocks) or len(one.blocks) > 1:
-                self._differs(its, state, f"{kind_of(its)} has a region with branches")
-                return None
-            if not len(one.blocks):
-                continue
-            first, second = one.blocks[0], other.blocks[0]
-            arguments = list(second.arguments)
-            if len(first.arguments) != len(arguments):
-                self._differs(its, state, f"{kind_of(its)} has a region of other arguments")
-                return None
-            if mine.name.startswith("linalg.") and len(arguments) == len(order):
-                arguments = [arguments[index] for index in order]
-            for a, b in zip(first.arguments, arguments, strict=True):
-                if not fits(a.type, b.type, any_sizes=self._loose):
-                    self._differs(its, state, f"{kind_of(its)} has a region of other arguments")
-                    return None
-            ends = [
-                block.operations[len(block.operations) - 1].operation for block in (first, second)
-            ]
-            if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
-                self._differs(its, state, f"{kind_of(its)} has a region that ends in another way")
-                return None
-            state = replace(
-                state,
-                arguments=(*state.arguments, *zip(first.arguments, arguments, strict=True)),
-                operations={**state.operations, ends[0]: frozenset({ends[1]})},
-            )
-            pairs += tuple(
-                Pair(a, b, its) for a, b in zip(ends[0].operands, ends[1].operands, strict=True)
-            )
-        return pairs, state
-
-
-def _said(pair: Pair) -> tuple[Any, ...]:
-    """What the model has, and where: parts of a sentence."""
-    return (f"{pair.name} is ", pair.found) if pair.name else (pair.found,)
-
-
-def _is_overwritten(op: ir.Operation, index: int) -> bool:
-    """Whether an operand only gives a result its type: `outs` whose content is not read."""
-    if not op.name.startswith("linalg.") or not op.regions or not len(op.regions[0].blocks):
-        return False
-    if index < len(op.operands) - len(op.results):
-        return False
-    arguments = op.regions[0].blocks[0].arguments
-    return index < len(arguments) and not any(True for _ in arguments[index].uses)

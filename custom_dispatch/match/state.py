@@ -79,6 +79,11 @@ class Pair:
     name: str = ""
     """What that calls it: "`dim` of torch.aten.mean.dim"; empty where it has no word for it."""
 
+    @property
+    def said(self) -> tuple[Any, ...]:
+        """What the model has, and where: parts of a sentence."""
+        return (f"{self.name} is ", self.found) if self.name else (self.found,)
+
 
 @dataclass(frozen=True, slots=True)
 class State:

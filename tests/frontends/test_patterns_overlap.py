@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 import custom_dispatch as cd
 from custom_dispatch.frontends.mlir import place
 from custom_dispatch.replaced import Replaced
-from tests.places import replaced_in_onnx
+from tests.places import replaced_in_onnx, replaced_in_torch
 
 N = cd.dim("n")
 
@@ -76,14 +76,10 @@ def in_linalg(model: str, patterns: Sequence[tuple[str, str]]) -> Replaced | Non
 # -- JAX
 
 
-def function(steps: str, inputs: str) -> Callable[..., Any]:
-    """The same as a function of JAX."""
-    jax = pytest.importorskip("jax")
-    operators = {
-        "mul": lambda x, y: x * y,
-        "add": lambda x, y: x + y,
-        "relu": lambda x: jax.numpy.maximum(x, 0.0),
-    }
+def function(
+    steps: str, inputs: str, operators: dict[str, Callable[..., Any]]
+) -> Callable[..., Any]:
+    """The same as a function of a framework."""
 
     def called(**values: Any) -> Any:
         for step in steps.split(";"):
@@ -101,13 +97,37 @@ def function(steps: str, inputs: str) -> Callable[..., Any]:
 
 def in_jax(model: str, patterns: Sequence[tuple[str, str]]) -> Replaced | None:
     jax = pytest.importorskip("jax")
+    operators = {
+        "mul": lambda x, y: x * y,
+        "add": lambda x, y: x + y,
+        "relu": lambda x: jax.numpy.maximum(x, 0.0),
+    }
     items = [
-        cd.jax.Pattern(kernel, function(steps, inputs), required=False)
+        cd.jax.Pattern(kernel, function(steps, inputs, operators), required=False)
         for kernel, (steps, inputs) in zip(KERNELS, patterns, strict=True)
     ]
     specs = [jax.ShapeDtypeStruct((8,), numpy.float32)] * 3
-    exported = jax.export.export(jax.jit(function(model, "abc")))(*specs)
+    exported = jax.export.export(jax.jit(function(model, "abc", operators)))(*specs)
     return place(exported.mlir_module(), KERNELS, items).replaced
+
+
+# -- PyTorch
+
+
+def in_torch(model: str, patterns: Sequence[tuple[str, str]]) -> Replaced | None:
+    torch = pytest.importorskip("torch")
+    operators = {"mul": torch.mul, "add": torch.add, "relu": torch.relu}
+    items = [
+        cd.torch.Pattern(kernel, function(steps, inputs, operators), required=False)
+        for kernel, (steps, inputs) in zip(KERNELS, patterns, strict=True)
+    ]
+    computes = function(model, "abc", operators)
+
+    class Model(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, a: Any, b: Any, c: Any) -> Any:
+            return computes(a, b, c)
+
+    return replaced_in_torch(Model(), (torch.ones(8),) * 3, items)
 
 
 # -- ONNX
@@ -142,7 +162,7 @@ def in_onnx(model: str, patterns: Sequence[tuple[str, str]]) -> Replaced | None:
 PATTERNS = [("p=mul a b;r=add p c", "abc"), ("p=add a b;r=relu p", "ab"), ("r=relu a", "a")]
 
 
-@pytest.mark.parametrize("words", [in_linalg, in_jax, in_onnx])
+@pytest.mark.parametrize("words", [in_linalg, in_jax, in_torch, in_onnx])
 @pytest.mark.parametrize(
     ("model", "found"),
     [

@@ -1,0 +1,108 @@
+"""Two operations of one kind: what tells them apart, besides the values that they read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.link.operations import kind_of
+from custom_dispatch.match.attributes import (
+    attribute_of,
+    other_attribute,
+    other_slice,
+    shown_attribute,
+)
+from custom_dispatch.match.example import Example
+from custom_dispatch.match.state import Pair, State
+from custom_dispatch.match.types import fits
+
+SIZED = {
+    *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
+    *("torch.aten.reshape", "torch.aten.expand", "torch.aten.broadcast_to"),
+}
+"""Their operands and attributes say the sizes that are in the result's type, too."""
+
+
+def other_form(
+    example: Example, mine: ir.Operation, its: ir.Operation, *, loose: bool
+) -> tuple[Any, ...]:
+    """What tells two operations of one name apart, but for what they read; () if nothing."""
+    sized = mine.name in SIZED
+    if not sized and len(mine.operands) != len(its.operands):
+        return (
+            f"{kind_of(its)} has {len(its.operands)} operands, and in the pattern "
+            f"{len(mine.operands)}",
+        )
+    if len(mine.results) != len(its.results):
+        return (f"{kind_of(its)} has other results",)
+    for one, other in zip(mine.results, its.results, strict=True):
+        if not fits(one.type, other.type, any_sizes=loose):
+            return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
+    if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
+        return place
+    defaults = example.defaults.get(kind_of(mine), {})
+    besides = example.captured_by(mine)
+    name = ""
+    if not sized:
+        name = other_attribute(mine, its, defaults, besides=besides, loose=loose)
+    if name:
+        one, other = (shown_attribute(attribute_of(op, name, defaults)) for op in (mine, its))
+        what = name.removeprefix("torch.onnx.")
+        return (f"`{what}` of {kind_of(its)} is {other}, and in the pattern {one}",)
+    return ()
+
+
+def sized(mine: ir.Operation, its: ir.Operation, state: State) -> tuple[tuple[Pair, ...], State]:
+    """An operation whose result's type says its sizes, as far as they are known."""
+    pair = Pair(mine.results[0], its.results[0], its)
+    following = replace(state, sizes=(*state.sizes, pair))
+    if mine.name == "tensor.empty":
+        return (), following
+    return (Pair(mine.operands[0], its.operands[0], its),), following
+
+
+def regions_of(
+    mine: ir.Operation, its: ir.Operation, order: tuple[int, ...], state: State, *, loose: bool
+) -> tuple[tuple[Pair, ...], State] | str:
+    """What has to agree for the regions of two operations to do so; or what differs."""
+    pairs: tuple[Pair, ...] = ()
+    if len(mine.regions) != len(its.regions):
+        return f"{kind_of(its)} has other regions"
+    for one, other in zip(mine.regions, its.regions, strict=True):
+        if len(one.blocks) != len(other.blocks) or len(one.blocks) > 1:
+            return f"{kind_of(its)} has a region with branches"
+        if not len(one.blocks):
+            continue
+        first, second = one.blocks[0], other.blocks[0]
+        arguments = list(second.arguments)
+        if len(first.arguments) != len(arguments):
+            return f"{kind_of(its)} has a region of other arguments"
+        if mine.name.startswith("linalg.") and len(arguments) == len(order):
+            arguments = [arguments[index] for index in order]
+        for a, b in zip(first.arguments, arguments, strict=True):
+            if not fits(a.type, b.type, any_sizes=loose):
+                return f"{kind_of(its)} has a region of other arguments"
+        ends = [block.operations[len(block.operations) - 1].operation for block in (first, second)]
+        if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
+            return f"{kind_of(its)} has a region that ends in another way"
+        state = replace(
+            state,
+            arguments=(*state.arguments, *zip(first.arguments, arguments, strict=True)),
+            operations={**state.operations, ends[0]: frozenset({ends[1]})},
+        )
+        pairs += tuple(
+            Pair(a, b, its) for a, b in zip(ends[0].operands, ends[1].operands, strict=True)
+        )
+    return pairs, state
+
+
+def is_overwritten(op: ir.Operation, index: int) -> bool:
+    """Whether an operand only gives a result its type: `outs` whose content is not read."""
+    if not op.name.startswith("linalg.") or not op.regions or not len(op.regions[0].blocks):
+        return False
+    if index < len(op.operands) - len(op.results):
+        return False
+    arguments = op.regions[0].blocks[0].arguments
+    return index < len(arguments) and not any(True for _ in arguments[index].uses)
