@@ -278,7 +278,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "another_power": (
-        "`exponent` of torch.aten.pow.Tensor_Scalar is 4, and in the pattern 2",
+        "it has torch.aten.pow.Tensor_Scalar where the pattern has torch.aten.square",
         Case(
             lambda x, w: w * (x * torch.rsqrt(x.pow(4).mean(-1, keepdim=True) + 1e-6)),
             "rows",

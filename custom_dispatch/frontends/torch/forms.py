@@ -7,6 +7,7 @@ convert there is one.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -49,9 +50,11 @@ CASTS = (
 )
 
 
-def bring_to_one_form(program: torch.export.ExportedProgram) -> None:
-    """Write the calls of a graph in one form; what it computes stays the same."""
-    graph = program.graph_module.graph
+def in_one_form(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """A program that computes the same, whose calls are written in one form."""
+    graph, signature = copy.deepcopy(program.graph), copy.deepcopy(program.graph_signature)
+    for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
+        new.name = old.name  # a copy renames what is called like a function of Python: `input`
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
@@ -63,13 +66,13 @@ def bring_to_one_form(program: torch.export.ExportedProgram) -> None:
                 node.replace_all_uses_with(source, lambda user: user.op != "output")
             else:
                 node.replace_all_uses_with(source)
-                program.graph_signature.replace_all_uses(node.name, source.name)
+                signature.replace_all_uses(node.name, source.name)
             if not node.users:
                 graph.erase_node(node)
         elif isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten":
             _bring(node)
     graph.eliminate_dead_code()
-    program.graph_module.recompile()
+    return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
 
 
 def _bring(node: torch.fx.Node) -> None:
@@ -93,13 +96,16 @@ def _bring(node: torch.fx.Node) -> None:
         if is_cast and source.dtype != tensor.dtype:
             _call(node, aten.to.dtype, given["self"], tensor.dtype)
             return
-        if node.target is aten.square.default:
-            _call(node, aten.pow.Tensor_Scalar, given["self"], 2)
+        is_square = node.target is aten.pow.Tensor_Scalar and given["exponent"] == 2
+        if is_square and source.dtype == tensor.dtype:
+            _call(node, aten.square.default, given["self"])
             return
         if node.target is aten.slice.Tensor and _ends(given["end"], source, given["dim"]):
             given["end"] = NO_END
-    given |= dict.fromkeys(_WHERE & given.keys())
     declared = node.target._schema.arguments
+    for argument in declared:
+        if argument.name in _WHERE and "Optional" in str(argument.type):
+            given[argument.name] = None
     if given.keys() == {argument.name for argument in declared}:
         node.args = tuple(given[each.name] for each in declared if not each.kwarg_only)
         node.kwargs = {each.name: given[each.name] for each in declared if each.kwarg_only}

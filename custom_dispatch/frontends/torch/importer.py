@@ -17,7 +17,7 @@ from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.exporting import export
-from custom_dispatch.frontends.torch.forms import bring_to_one_form
+from custom_dispatch.frontends.torch.forms import in_one_form
 from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arguments
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import (
@@ -283,7 +283,7 @@ def _import(
     context: ir.Context | None = None,
 ) -> Importer:
     if for_patterns:
-        bring_to_one_form(program)
+        program = in_one_form(program)
     importer = Importer(hooks, context)
     try:
         with importer.module.context:
