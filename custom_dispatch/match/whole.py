@@ -104,12 +104,6 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
     return None
 
 
-def comes_before(user: ir.Operation, last: ir.Operation) -> bool:
-    """Whether an operation, or what it is in, comes before another one of that block."""
-    found = next((op for op in outwards(user) if op.block == last.block), None)
-    return found is not None and found != last and bool(found.is_before_in_block(last))
-
-
 def outwards(op: Any) -> Iterator[ir.Operation]:
     """An operation, the one that it is in, and so on, without the module."""
     while op is not None and op.parent is not None:

@@ -42,29 +42,6 @@ class Graph:
 
     blocks: tuple[Block, ...]
 
-    @property
-    def has_cycle(self) -> bool:
-        """Whether a thread can come back to a block it has left."""
-        finished: set[int] = set()
-        active: set[int] = set()
-        stack: list[tuple[int, int]] = [(0, 0)]
-        active.add(0)
-        while stack:
-            index, child = stack.pop()
-            successors = self.blocks[index].successors
-            if child == len(successors):
-                active.discard(index)
-                finished.add(index)
-                continue
-            stack.append((index, child + 1))
-            following = successors[child]
-            if following in active:
-                return True
-            if following not in finished:
-                active.add(following)
-                stack.append((following, 0))
-        return False
-
 
 def opcode_base(instruction: Instruction) -> str:
     """An opcode without its modifiers: ``"ld"`` of ``"ld.global.f32"``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,6 @@ def tensor_of(value: Any) -> torch.Tensor | None:
     return found if isinstance(found, torch.Tensor) else None
 
 
-def resolved(value: Any) -> Any:
-    """The value without what passes it on unchanged: casts to its own dtype, copies, dropout."""
-    while isinstance(value, torch.fx.Node) and is_identity(value):
-        value = value.args[0]
-    return value
-
-
 def may_be_identity(target: Any) -> bool:
     """Whether some of an operation's results are their first arguments."""
     return target == aten.dropout.default or target in _IDENTITIES
@@ -73,17 +66,6 @@ def is_identity(node: torch.fx.Node) -> bool:
         and before.device == after.device
         and before.dim() == after.dim()
     )
-
-
-def users_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
-    """Who uses a node's value, also through what passes it on unchanged."""
-    for user in node.users:
-        if user.target == ASSERTION:
-            continue
-        if is_identity(user):
-            yield from users_of(user)
-        else:
-            yield user
 
 
 def arguments_of(node: torch.fx.Node) -> dict[str, Any]:

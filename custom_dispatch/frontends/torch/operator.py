@@ -7,7 +7,6 @@ and by its name, in what these make of a model.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -170,21 +169,6 @@ def registered_kernel(operator: Any) -> Kernel | Choice | None:
         return None
     known = _registered.get(operator.name())
     return None if known is None else known.item
-
-
-def operator_of(item: Kernel | Choice) -> Any:
-    """The operator of a kernel that a pattern puts into a model.
-
-    Another kernel of its name may be registered, as of another package: then it is in another
-    namespace.
-    """
-    namespace = "custom_dispatch"
-    for count in itertools.count(2):
-        known = _registered.get(f"{namespace}::{item.name}")
-        if known is None or are_same(known.item, item):
-            break
-        namespace = f"custom_dispatch_{count}"
-    return register(item, namespace)
 
 
 def _taken(name: str, what: str) -> DeclarationError:
