@@ -126,7 +126,8 @@ def _value(value: ir.Value) -> Polynomial:
     op = owner_of(value)
     if op is not None and op.name == SYMBOL:
         name = str(ir.StringAttr(op.attributes["symbol_name"]).value)
-        return Polynomial.of(Atom(("value", value), name, 0))
+        least = int(ir.IntegerAttr(op.attributes["min_val"]).value)
+        return Polynomial.of(Atom(("value", value), name, max(least, 0)))
     is_size = str(value.type) in ("index", "!torch.int")
     return Polynomial.of(Atom(("value", value), "another", 0 if is_size else None))
 
