@@ -121,6 +121,6 @@ def shown(value: Any) -> str:
         return f"[{', '.join(map(shown, op.operands))}]"
     if op is not None and op.name.startswith("torch.constant."):
         return str(op.attributes["value"])
-    named = _NAME.fullmatch(str(value.location))
+    named = None if op is None else _NAME.fullmatch(str(value.location))
     name = named[1] if named else name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"

@@ -22,6 +22,7 @@ from custom_dispatch.errors import (
     ToolNotFoundError,
 )
 from custom_dispatch.toolchain import compiler as compilers
+from custom_dispatch.toolchain.choose_compiler import find_compiler
 
 Declare = Callable[..., cd.Kernel]
 n = cd.dim("n")
@@ -104,7 +105,7 @@ def test_next_steps_are_the_same_for_the_cpu(declare: Declare, write: Write) -> 
 
 
 def count_compilations(monkeypatch: pytest.MonkeyPatch) -> list[compilers.CompileRequest]:
-    real = compilers.find_compiler()
+    real = find_compiler()
     seen: list[compilers.CompileRequest] = []
 
     class Counting:
