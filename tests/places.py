@@ -19,6 +19,7 @@ def replaced_in_torch(model: Any, arguments: Any, items: Any, shapes: Any = None
     imported = import_program(program, "main", for_patterns=True)
     report, _ = put_kernels(imported, program, items, [])
     assert imported.module.operation.verify()
+    assert "torch.bind_symbolic_shape" not in str(imported.module)
     return report
 
 
@@ -37,4 +38,5 @@ def replaced_in_onnx(model: Any, items: Any) -> Replaced:
     module = imported_from_onnx(model)
     report = replace_places(module, items)
     assert module.operation.verify()
+    assert "torch.bind_symbolic_shape" not in str(module)
     return report

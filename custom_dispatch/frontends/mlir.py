@@ -65,6 +65,7 @@ from custom_dispatch.link.updates import keep_arguments, separate_updates, updat
 from custom_dispatch.link.usage import kernel_uses
 from custom_dispatch.match.pattern import nothing_replaced
 from custom_dispatch.match.replace import patterns_of, replace_places
+from custom_dispatch.match.sizes import drop_sizes
 from custom_dispatch.match.text import is_of_linalg
 from custom_dispatch.replaced import Replaced
 from custom_dispatch.toolchain.library import Library
@@ -147,6 +148,8 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     replaced = None
     if from_torch:
         replaced = replace_places(module, patterns) if patterns else None
+        if from_onnx:
+            drop_sizes(module)
         converted, calls = convert_torch(module, by_name, has_patterns=bool(later))
         module = parse_content(converted, "The converted model")
         tidy_converted(module)

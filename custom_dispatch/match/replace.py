@@ -32,7 +32,7 @@ from custom_dispatch.match.near import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.place import place_of
 from custom_dispatch.match.searched import Searched
-from custom_dispatch.match.sizes import SHAPES, SYMBOL
+from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss
 from custom_dispatch.match.text import Texts, text_examples
 from custom_dispatch.match.whole import is_inside, outwards
@@ -348,10 +348,7 @@ class _Work:
 
     def finish(self) -> None:
         """Take away what nobody uses any more, and what was said for the matcher alone."""
-        for name in (SHAPES, SYMBOL):
-            for op in self._by_name.get(name, ()):
-                if not any(True for result in op.results for _ in result.uses):
-                    op.erase()
+        drop_sizes(self._module)
         for _, op in sorted(self._done.items(), key=lambda item: -item[0]):
             if not any(True for result in op.results for _ in result.uses):
                 op.erase()

@@ -14,6 +14,7 @@ from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, is_splat, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import operations_of
 from custom_dispatch.match.polynomial import Atom, Polynomial
 
 Size = Any
@@ -26,6 +27,14 @@ _SIGNED_LESS = 2
 """The predicate `slt` of `arith.cmpi`."""
 SHAPES = "torch.bind_symbolic_shape"
 SYMBOL = "torch.symbolic_int"
+
+
+def drop_sizes(module: ir.Module) -> None:
+    """Take out what importers say of sizes for the matcher: IREE would take it for certain."""
+    for name in (SHAPES, SYMBOL):
+        for op in operations_of(module, name):
+            if not any(True for result in op.results for _ in result.uses):
+                op.erase()
 
 
 def quotient(left: Polynomial, right: Polynomial) -> Polynomial:

@@ -15,7 +15,9 @@ import custom_dispatch as cd
 from cuda_kernels.norms import layer_norm_f16
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, LinkError, ModelError
+from custom_dispatch.frontends import mlir
 from custom_dispatch.frontends.onnx.model import read_model
+from tests.places import imported_from_onnx
 from tests.sample_kernels.rows import row_layer_norm
 from tests.sample_kernels.samples import scale, sum_and_difference
 
@@ -52,6 +54,25 @@ def model_of(
 
 def node(operator: str, inputs: Any, outputs: Any, name: str = "", **attributes: Any) -> Any:
     return helper.make_node(operator, inputs, outputs, name, domain="mine", **attributes)
+
+
+def test_iree_takes_no_open_sizes_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of them for patterns is taken out, also where there are none."""
+    found: list[str] = []
+    convert = mlir.convert_torch
+
+    def noted(module: Any, *given: Any, **named: Any) -> Any:
+        found.append(str(module))
+        return convert(module, *given, **named)
+
+    monkeypatch.setattr(mlir, "convert_torch", noted)
+    negated = helper.make_node("Neg", ["x"], ["y"])
+    module = imported_from_onnx(model_of([negated], {"x": ["n", 3]}, {"y": ["n", 3]}))
+    assert "torch.bind_symbolic_shape" in str(module)
+    mlir.place(module, [])
+    assert "torch.operator" in found[0]
+    assert "torch.bind_symbolic_shape" not in found[0]
+    assert "torch.symbolic_int" not in found[0]
 
 
 def norm_model() -> onnx.ModelProto:
