@@ -9,6 +9,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
+from custom_dispatch.link.dialects.torch_constants import constant
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import create, size_of
 
@@ -46,13 +47,7 @@ def transpose(value: ir.Value, axes: Axes | None, dialect: str) -> ir.Value:
         return value
     kind = _transposed(value.type, axes)
     if dialect == "torch":
-        i64, integer = ir.IntegerType.get_signless(64), ir.Type.parse("!torch.int")
-        dims = [
-            create("torch.constant.int", integer, value=ir.IntegerAttr.get(i64, axis))
-            for axis in axes
-        ]
-        listed = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *dims)
-        permuted: ir.Value = create("torch.aten.permute", kind, value, listed)
+        permuted: ir.Value = create("torch.aten.permute", kind, value, constant(axes))
         return permuted
     if dialect == "stablehlo":
         order = ir.DenseI64ArrayAttr.get(list(axes))

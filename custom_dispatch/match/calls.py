@@ -12,6 +12,7 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import shortest
 from custom_dispatch.link.declarations import Callees
+from custom_dispatch.link.dialects import torch_constants
 from custom_dispatch.link.numbers import constant
 from custom_dispatch.link.operations import cast, create
 from custom_dispatch.match.axes import as_the_kernels, axes_of, dialect_of, inverse, transpose
@@ -101,9 +102,11 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
         value = match.operands.get(item.name)
         if isinstance(item, Scalar):
             found = scalar_of(match, item.name)
-            values.append(current(found) if isinstance(found, ir.Value) else _written(found))
+            values.append(
+                current(found) if isinstance(found, ir.Value) else torch_constants.constant(found)
+            )
         elif value is None:
-            values.append(create("torch.constant.none", ir.Type.parse("!torch.none")))
+            values.append(torch_constants.constant(None))
         else:
             axes = axes_of(pattern, item.name)
             back = None if axes is None else inverse(axes)
@@ -122,17 +125,6 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
         transpose(new, axes_of(pattern, item.name), dialect_of(old.owner))
         for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True)
     ]
-
-
-def _written(number: Any) -> ir.Value:
-    """A number as a constant of the torch dialect."""
-    if isinstance(number, bool):
-        bit = ir.BoolAttr.get(number)
-        return create("torch.constant.bool", ir.Type.parse("!torch.bool"), value=bit)
-    kind = "int" if isinstance(number, int) else "float"
-    i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
-    held = ir.IntegerAttr.get(i64, number) if kind == "int" else ir.FloatAttr.get(f64, number)
-    return create(f"torch.constant.{kind}", ir.Type.parse(f"!torch.{kind}"), value=held)
 
 
 def numbers_of(match: Match) -> dict[str, Any]:

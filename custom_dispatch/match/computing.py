@@ -11,11 +11,13 @@ from iree.compiler import ir
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.dialects.torch_constants import constant
+from custom_dispatch.link.dialects.torch_types import element_type
 from custom_dispatch.link.operations import create
 from custom_dispatch.match.conditions import Solved, said
 from custom_dispatch.match.polynomial import Atom, Polynomial
-from custom_dispatch.match.positions import INTEGERS, element_type
-from custom_dispatch.match.sizes import SHAPES, extents_of
+from custom_dispatch.match.positions import INTEGERS
+from custom_dispatch.match.sizes import SHAPES, bind_shape, extents_of
 from custom_dispatch.match.state import Match
 
 _STEP = 1e-6
@@ -37,7 +39,6 @@ class Computer:
     def __init__(self, order: dict[ir.Operation, float]) -> None:
         self._order = order
         self._known: dict[Any, ir.Value | None] = {}
-        self._last: ir.Operation | None = None
 
     def computed(self, match: Match) -> Match | str:
         """A place whose operands are all there, or why one cannot be computed."""
@@ -93,13 +94,8 @@ class Computer:
             op = use.owner.operation
             if op.name == SHAPES:
                 each = ir.AffineMapAttr(op.attributes["shape_expressions"]).value
-                own = ir.AffineMap.get(0, each.n_symbols, [each.results[axis]])
-                ir.Operation.create(
-                    SHAPES,
-                    operands=[value, *list(op.operands)[1:]],
-                    attributes={"shape_expressions": ir.AffineMapAttr.get(own)},
-                    ip=ir.InsertionPoint(op),
-                )
+                sizes = [each.results[axis]]
+                bind_shape(value, list(op.operands)[1:], sizes, ir.InsertionPoint(op))
                 return
 
     def _sum(self, value: Polynomial, axes: Sequence[Polynomial]) -> ir.Value | None:
@@ -165,39 +161,19 @@ class Computer:
     def _call(self, name: str, kind: ir.Type, *given: Any) -> ir.Value:
         """A call behind those whose values it takes."""
         tensors = [value for value in given if isinstance(value, ir.Value)]
-        owners = [op for value in tensors if (op := owner_of(value)) is not None]
-        block = tensors[0].owner if not owners else owners[0].block
-        self._last = max(owners, key=lambda op: self._order[op]) if owners else None
-        with ir.InsertionPoint.at_block_begin(block):
-            values = [value if isinstance(value, ir.Value) else self._put(value) for value in given]
-            found: ir.Value = create(f"torch.aten.{name}", kind, *values)
-        self._behind(found)
-        return found
-
-    def _put(self, value: Any) -> ir.Value:
-        """A number, or a list of some, as a constant."""
-        found: ir.Value
-        if isinstance(value, list):
-            items = [self._put(item) for item in value]
-            found = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *items)
-        elif value is None:
-            found = create("torch.constant.none", ir.Type.parse("!torch.none"))
-        elif isinstance(value, bool):
-            bit = ir.BoolAttr.get(value)
-            found = create("torch.constant.bool", ir.Type.parse("!torch.bool"), value=bit)
+        last: ir.Operation | None = None
+        for op in filter(None, map(owner_of, tensors)):
+            if last is None or last.is_before_in_block(op):
+                last = op
+        if last is None:
+            point, order = ir.InsertionPoint.at_block_begin(tensors[0].owner), -1.0
         else:
-            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-            found = create("torch.constant.int", ir.Type.parse("!torch.int"), value=number)
-        self._behind(found)
+            point, order = ir.InsertionPoint.after(last), self._order[last] + _STEP
+        with point:
+            values = [value if isinstance(value, ir.Value) else constant(value) for value in given]
+            found: ir.Value = create(f"torch.aten.{name}", kind, *values)
+        self._order[ir.OpResult(found).owner.operation] = order
         return found
-
-    def _behind(self, value: ir.Value) -> None:
-        """Move a new operation behind the last one; at the block's begin where there is none."""
-        op = ir.OpResult(value).owner.operation
-        if self._last is not None:
-            op.move_after(self._last)
-        self._order[op] = -1.0 if self._last is None else self._order[self._last] + _STEP
-        self._last = op
 
 
 def _source_of(match: Match, expr: Any) -> tuple[ir.Value, int] | None:

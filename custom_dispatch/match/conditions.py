@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.dialects.torch_types import builtin_type, element_type
 from custom_dispatch.link.operations import name_in_text
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import (
@@ -23,7 +23,6 @@ from custom_dispatch.match.positions import (
     Positions,
     Truth,
     axes_of,
-    element_type,
 )
 from custom_dispatch.match.sizes import Size, extents_of
 

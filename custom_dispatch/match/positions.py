@@ -9,7 +9,6 @@ an element of which nothing is known, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of
+from custom_dispatch.link.dialects.torch_types import element_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.held import Array, Held
 from custom_dispatch.match.polynomial import Atom, Polynomial
@@ -30,7 +30,6 @@ INTEGERS = ("si32", "si64")
 BOOL = "i1"
 _MOST_AXES = 16
 AXES = tuple(Polynomial.of(Atom(("axis", n), f"i{n}", 0)) for n in range(_MOST_AXES))
-_ELEMENT = re.compile(r"!torch\.vtensor<\[[\d?,]*\],(\w+)>")
 _ATEN = "torch.aten."
 _ORDERS = {
     f"{_ATEN}{name}.{kind}": (name[0] == "g", int(name[1] == "t"))
@@ -57,12 +56,6 @@ _FILLED: dict[str, Callable[[ir.Operation], Any]] = {
 }
 _SQUEEZES = (f"{_ATEN}squeeze", f"{_ATEN}squeeze.dim", "torch.prims.squeeze")
 _RESHAPES = (f"{_ATEN}reshape", *_SQUEEZES)
-
-
-def element_type(value: ir.Value) -> str:
-    """The element type of a tensor of the torch dialect, "si64"; empty for what is no tensor."""
-    found = _ELEMENT.fullmatch(str(value.type))
-    return found[1] if found else ""
 
 
 def axes_of(sizes: Sequence[Any]) -> tuple[Polynomial, ...]:

@@ -7,7 +7,7 @@ number is as it was. In the torch dialect, `torch.bind_symbolic_shape` says what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -27,6 +27,39 @@ _SIGNED_LESS = 2
 """The predicate `slt` of `arith.cmpi`."""
 SHAPES = "torch.bind_symbolic_shape"
 SYMBOL = "torch.symbolic_int"
+_LARGEST = 2**63 - 1
+
+
+def name_size(name: str, least: int, ip: ir.InsertionPoint) -> ir.Value:
+    """A size that has a name, and is not less than a number."""
+    i64 = ir.IntegerType.get_signless(64)
+    found: ir.Value = ir.Operation.create(
+        SYMBOL,
+        results=[ir.Type.parse("!torch.int")],
+        attributes={
+            "symbol_name": ir.StringAttr.get(name),
+            "min_val": ir.IntegerAttr.get(i64, least),
+            "max_val": ir.IntegerAttr.get(i64, _LARGEST),
+        },
+        ip=ip,
+    ).result
+    return found
+
+
+def bind_shape(
+    value: ir.Value,
+    symbols: Sequence[ir.Value],
+    sizes: Sequence[ir.AffineExpr],
+    ip: ir.InsertionPoint,
+) -> None:
+    """Say a tensor's sizes, as expressions of named ones."""
+    each = ir.AffineMap.get(0, len(symbols), list(sizes))
+    ir.Operation.create(
+        SHAPES,
+        operands=[value, *symbols],
+        attributes={"shape_expressions": ir.AffineMapAttr.get(each)},
+        ip=ip,
+    )
 
 
 def drop_sizes(module: ir.Module) -> None:

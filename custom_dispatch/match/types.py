@@ -7,10 +7,9 @@ import re
 
 from iree.compiler import ir
 
-from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.dialects.torch_types import TENSOR, builtin_type
 
 _ANY_RANK = re.compile(r"!torch\.vtensor(?:<\*,(?P<element>\w+)>)?")
-_TENSOR = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w+)>")
 
 
 def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
@@ -25,7 +24,7 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
         return True
     open_ = _ANY_RANK.fullmatch(str(wanted))
     if open_ is not None:
-        tensor = _TENSOR.fullmatch(str(found))
+        tensor = TENSOR.fullmatch(str(found))
         return tensor is not None and open_["element"] in (None, tensor["element"])
     mine, its = _plain(wanted), _plain(found)
     if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
@@ -63,7 +62,7 @@ def fits_number(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> 
         return _count(found) == 1
     if fits(wanted, found, any_sizes=any_sizes):
         return True
-    mine, its = (_TENSOR.fullmatch(str(kind)) for kind in (wanted, found))
+    mine, its = (TENSOR.fullmatch(str(kind)) for kind in (wanted, found))
     if mine is None or its is None or mine["element"] != its["element"]:
         return False
     # One of more dims would give what it is combined with more dims.

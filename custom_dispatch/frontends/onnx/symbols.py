@@ -13,8 +13,7 @@ from iree.compiler import ir
 
 from custom_dispatch.frontends.onnx.node import tensor_type
 from custom_dispatch.link.constants import owner_of
-
-_LARGEST = 2**63 - 1
+from custom_dispatch.match.sizes import bind_shape, name_size
 
 
 def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
@@ -47,36 +46,14 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
                 continue
             name = size or f"{of}.shape[{axis}]"
             if name not in symbols:
-                symbols[name] = _symbol(name, start)
+                symbols[name] = name_size(name, 0, start)
             if symbols[name] not in own:
                 own.append(symbols[name])
             sizes.append(ir.AffineSymbolExpr.get(own.index(symbols[name])))
         owner = owner_of(value)
-        ir.Operation.create(
-            "torch.bind_symbolic_shape",
-            operands=[value, *own],
-            attributes={
-                "shape_expressions": ir.AffineMapAttr.get(ir.AffineMap.get(0, len(own), sizes))
-            },
-            ip=start if owner is None else ir.InsertionPoint.after(owner),
-        )
+        bind_shape(value, own, sizes, start if owner is None else ir.InsertionPoint.after(owner))
 
 
 def _is_open(value: ir.Value) -> bool:
     kind = str(value.type)
     return kind.startswith("!torch.vtensor<[") and "?" in kind
-
-
-def _symbol(name: str, start: ir.InsertionPoint) -> ir.Value:
-    i64 = ir.IntegerType.get_signless(64)
-    found: ir.Value = ir.Operation.create(
-        "torch.symbolic_int",
-        results=[ir.Type.parse("!torch.int")],
-        attributes={
-            "symbol_name": ir.StringAttr.get(name),
-            "min_val": ir.IntegerAttr.get(i64, 0),
-            "max_val": ir.IntegerAttr.get(i64, _LARGEST),
-        },
-        ip=start,
-    ).result
-    return found

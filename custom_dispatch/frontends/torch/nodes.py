@@ -22,9 +22,7 @@ from iree.compiler.extras.fx_importer import (
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
 from custom_dispatch.frontends.torch.graph import place_of
-from custom_dispatch.match.sizes import SHAPES, SYMBOL
-
-_LARGEST = 2**63 - 1
+from custom_dispatch.match.sizes import bind_shape, name_size
 
 
 class _Places(ContextCache):  # type: ignore[misc]
@@ -88,7 +86,8 @@ def bind_sizes(
             continue
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         end = ends.setdefault(block, ir.InsertionPoint(block.operations[len(block.operations) - 1]))
-        _bind(value, held.shape, symbols, program, ir.InsertionPoint.at_block_begin(block), end)
+        with ir.Location.unknown(value.context):
+            _bind(value, held.shape, symbols, program, ir.InsertionPoint.at_block_begin(block), end)
 
 
 def _bind(
@@ -99,7 +98,6 @@ def _bind(
     begin: ir.InsertionPoint,
     end: ir.InsertionPoint,
 ) -> None:
-    context = value.context
     used: dict[str, ir.AffineExpr] = {}
 
     def symbol(expr: sympy.Expr) -> ir.AffineExpr:
@@ -107,24 +105,13 @@ def _bind(
         if name not in symbols:
             bounds = program.range_constraints.get(expr)
             least = getattr(bounds, "lower", 0)
-            i64 = ir.IntegerType.get_signless(64, context)
-            limits = (int(least) if getattr(least, "is_Integer", False) else 0, _LARGEST)
-            symbols[name] = ir.Operation.create(
-                SYMBOL,
-                results=[ir.Type.parse("!torch.int", context)],
-                attributes={
-                    "symbol_name": ir.StringAttr.get(name, context),
-                    "min_val": ir.IntegerAttr.get(i64, limits[0]),
-                    "max_val": ir.IntegerAttr.get(i64, limits[1]),
-                },
-                loc=ir.Location.unknown(context),
-                ip=begin,
-            ).result
-        return used.setdefault(name, ir.AffineExpr.get_symbol(len(used), context))
+            number = int(least) if getattr(least, "is_Integer", False) else 0
+            symbols[name] = name_size(name, number, begin)
+        return used.setdefault(name, ir.AffineExpr.get_symbol(len(used)))
 
     def affine(expr: Any) -> ir.AffineExpr:
         if isinstance(expr, int | sympy.Integer):
-            return ir.AffineExpr.get_constant(int(expr), context)
+            return ir.AffineExpr.get_constant(int(expr))
         match expr:
             case sympy.Add():
                 return sum(map(affine, expr.args[1:]), affine(expr.args[0]))
@@ -142,11 +129,4 @@ def _bind(
         return symbol(expr)
 
     sizes = [affine(size if isinstance(size, int) else size.node.expr) for size in shape]
-    each = ir.AffineMap.get(0, len(used), sizes, context)
-    ir.Operation.create(
-        SHAPES,
-        operands=[value, *(symbols[name] for name in used)],
-        attributes={"shape_expressions": ir.AffineMapAttr.get(each)},
-        loc=ir.Location.unknown(context),
-        ip=end,
-    )
+    bind_shape(value, [symbols[name] for name in used], sizes, end)

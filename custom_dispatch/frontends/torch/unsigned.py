@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from custom_dispatch.errors import ModelError
+from custom_dispatch.link.dialects.torch_types import element_type
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.place import place_of
 
-_ELEMENT = re.compile(r"!torch\.vtensor<\[[\d?,]*\],(\w+)>")
 _FLOATS = re.compile(r"b?f\d")
 _CASTS = ("_to_copy", "to", "type_as")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -72,5 +72,4 @@ def _is_unsigned(element: str) -> bool:
 
 def _elements(values: Sequence[ir.Value]) -> list[str]:
     """The element types of those values that are tensors."""
-    found = (_ELEMENT.fullmatch(str(value.type)) for value in values)
-    return [match[1] for match in found if match]
+    return [element for value in values if (element := element_type(value))]

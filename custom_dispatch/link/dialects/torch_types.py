@@ -6,7 +6,8 @@ import re
 
 from iree.compiler import ir
 
-_TENSOR = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w+)>")
+TENSOR = re.compile(r"!torch\.vtensor<\[(?P<sizes>[\d?,]*)\],(?P<element>\w+)>")
+"""A tensor of a known rank."""
 _SIGNED = re.compile(r"[su](i\d+)")
 
 NUMBERS = {
@@ -15,6 +16,12 @@ NUMBERS = {
     "!torch.bool": ("i1", "i1"),
 }
 """For each type of numbers, how torch_c's casts call it, and what it is in MLIR."""
+
+
+def element_type(value: ir.Value) -> str:
+    """The element type of a tensor of the torch dialect, "si64"; empty for what is no tensor."""
+    found = TENSOR.fullmatch(str(value.type))
+    return found["element"] if found else ""
 
 
 def builtin_type(kind: ir.Type) -> ir.Type | None:
@@ -27,7 +34,7 @@ def builtin_type(kind: ir.Type) -> ir.Type | None:
         return kind
     if text in NUMBERS:
         return ir.Type.parse(NUMBERS[text][1])
-    match = _TENSOR.fullmatch(text)
+    match = TENSOR.fullmatch(text)
     if match is None:
         return None
     sizes = "".join(f"{size}x" for size in match["sizes"].split(",") if size)
