@@ -134,7 +134,7 @@ def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, 
 
 def _decide(choice: Choice, target: Target | str | None, dims: dict[str, int]) -> Taken:
     """Load what tells which kernel of a choice a call takes."""
-    from custom_dispatch.eager.which import which
+    from custom_dispatch.eager.call_choice import which
 
     return which(choice, target, dims)
 

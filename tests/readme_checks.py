@@ -17,7 +17,7 @@ import torch
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli.inputs import parse_input
-from custom_dispatch.cli.results import check_result_files
+from custom_dispatch.cli.run import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.match.pattern import with_own_names

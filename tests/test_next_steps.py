@@ -15,7 +15,7 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch import installation
-from custom_dispatch.cli import group
+from custom_dispatch.cli import command_of, group
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -87,10 +87,8 @@ def options_of(command: click.Command) -> set[str]:
 
 
 def commands() -> dict[str, click.Command]:
-    return {
-        **group.commands,
-        **{f"store {k}": v for k, v in group.commands["store"].commands.items()},
-    }
+    found = {name: command_of(name) for name in group.commands}
+    return found | {f"store {k}": v for k, v in found["store"].commands.items()}
 
 
 ALL_OPTIONS = {name for command in commands().values() for name in options_of(command)}
@@ -153,7 +151,7 @@ def test_every_option_in_a_next_step_exists() -> None:
     for path, line, text in STEPS:
         if "toolchain/options.py" in str(path):
             continue
-        own = group.commands.get(path.stem) if path.parent.name == "cli" else None
+        own = commands().get(path.stem) if path.parent.name == "cli" else None
         for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", text):
             seen += 1
             allowed = OTHERS | (ALL_OPTIONS if own is None else options_of(own))

@@ -20,8 +20,7 @@ from typing import Any
 
 from benchmarks.pages import limits as limits_page
 from custom_dispatch.kernel.tuning_table import read_table
-from custom_dispatch.measure.landscape import landscape
-from custom_dispatch.measure.plot import picture
+from custom_dispatch.measure.plot import landscape, picture
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES, RESULTS = "docs/kernels", "benchmarks/results"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import io
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 import traceback
 import warnings
+from functools import cache
 from types import FrameType
 from typing import NoReturn
 
@@ -18,22 +20,10 @@ import click
 from click.shell_completion import shell_complete
 
 from custom_dispatch import __version__
-from custom_dispatch.cli.bench import bench
-from custom_dispatch.cli.build import build
-from custom_dispatch.cli.check import check
-from custom_dispatch.cli.cmake_dir import cmake_dir
-from custom_dispatch.cli.compile import compile_command
-from custom_dispatch.cli.demo import demo
-from custom_dispatch.cli.doctor import doctor
-from custom_dispatch.cli.emit import emit
-from custom_dispatch.cli.inspect import inspect
-from custom_dispatch.cli.report import show_error
-from custom_dispatch.cli.run import run
-from custom_dispatch.cli.store import store
-from custom_dispatch.cli.told import with_json_places
-from custom_dispatch.cli.tune import tune
-from custom_dispatch.cli.which import which
+from custom_dispatch.cli.report import show_error, with_json_places
 from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.files import remove_temporary_directories
+from custom_dispatch.process import end_all
 
 PROGRAM = "custom-dispatch"
 COMPLETE = "_CUSTOM_DISPATCH_COMPLETE"
@@ -51,7 +41,48 @@ _verbose_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_COMMANDS = {
+    "bench": "Time a function of a .vmfb, or a kernel.",
+    "build": "Build kernels to objects.",
+    "check": "Build kernels and compare them with their references.",
+    "cmake-dir": "Print where the CMake function is.",
+    "compile": "Link kernels into a model; compile one .vmfb.",
+    "demo": "Build, compile and run two sample kernels.",
+    "doctor": "Report what this machine can build and run.",
+    "emit": "Write the .mlir that stock iree-compile takes.",
+    "inspect": "Show what is in a file.",
+    "run": "Run a function of a .vmfb.",
+    "store": "Show, verify or clear the store.",
+    "tune": "Measure the kernels of a choice.",
+    "which": "Say which kernel of a choice a call takes, and why.",
+}
+"""What the list of commands says of each. Its module, which has its name, is imported when the
+command is asked for: some load IREE and what compiles."""
+
+
+@cache
+def command_of(name: str) -> click.Command:
+    """A command of the command line, imported."""
+    module = importlib.import_module(f"custom_dispatch.cli.{name.replace('-', '_')}")
+    command: click.Command = module.command
+    for item in (command, *getattr(command, "commands", {}).values()):
+        _verbose_option(item)
+    return command
+
+
+class _Group(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command_of(name) if name else command, rest
+
+
+@click.group(
+    cls=_Group,
+    commands={name: click.Command(name, short_help=text) for name, text in _COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name=PROGRAM)
 @_verbose_option
 def group() -> None:
@@ -60,28 +91,6 @@ def group() -> None:
     KERNELS is a Python module or file that declares kernels at its top level, in lists, tuples and
     dicts too: cuda_kernels.simple_mul, my/kernels.py.
     """
-
-
-_COMMANDS = (
-    build,
-    emit,
-    compile_command,
-    run,
-    bench,
-    tune,
-    which,
-    inspect,
-    check,
-    doctor,
-    demo,
-    store,
-    cmake_dir,
-)
-
-for command in _COMMANDS:
-    group.add_command(_verbose_option(command))
-for command in store.commands.values():
-    _verbose_option(command)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -168,9 +177,6 @@ def _imports(frame: FrameType | None) -> bool:
 
 def _leave(number: int) -> NoReturn:
     """End at once, as `main` ends a command that was interrupted."""
-    from custom_dispatch.files import remove_temporary_directories
-    from custom_dispatch.process import end_all
-
     end_all()
     remove_temporary_directories()
     with contextlib.suppress(OSError, ValueError):

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-import json
+import platform
+import secrets
+import shlex
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import click
 
-from custom_dispatch.cli.options import (
-    build_options,
-    check_outputs,
-    device_option,
-    function_option,
-    plot_option,
-    progress,
-    repetitions_option,
-    seconds_option,
-    timeout_option,
-)
-from custom_dispatch.cli.told import json_file, json_option, tell
+from custom_dispatch.cli import options
+from custom_dispatch.cli.inputs import parse_sizes
+from custom_dispatch.cli.kernels import load_members
+from custom_dispatch.cli.report import json_file, json_option, show_error, show_table, tell
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.eager.placing import target_of
+from custom_dispatch.errors import CallError, KernelError, ModuleFileError
+from custom_dispatch.files import read_bytes, temporary_directory, write_atomically
+from custom_dispatch.kernel.choice import files_of
+from custom_dispatch.kernel.names import chosen
+from custom_dispatch.measure.child import Child, ChildEndedError
+from custom_dispatch.measure.measurement import Measurement, Subject, Timing, read_measurement
+from custom_dispatch.measure.plot import check_plot, line_chart, picture
+from custom_dispatch.toolchain.build import BuildOptions
 
-if TYPE_CHECKING:
-    from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.measure.bench import Bench
-    from custom_dispatch.measure.bench_inputs import BenchInputs
-    from custom_dispatch.measure.child import Answer, Child
-    from custom_dispatch.measure.measurement import Measurement
-    from custom_dispatch.toolchain.build import BuildOptions
+_COPY = "a copy of as many bytes"
+_KINDS = {
+    "a call": "call",
+    "IREE alone": "invoke",
+    "CUDA driver": "native",
+    "kernel": "kernel",
+    _COPY: "copy",
+}
+"""What is timed, as `Measurement` calls it."""
+_BANDS = "medians, and the range between the quartiles"
 
 
-@click.command(short_help="Time a function of a .vmfb, or a kernel.")
+@click.command()
 @click.argument("subject", metavar="FILE.vmfb|KERNELS", type=click.Path())
-@function_option
+@options.function
 @click.option(
     "--kernel",
     "name",
@@ -58,15 +67,15 @@ if TYPE_CHECKING:
     metavar="INPUT",
     help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
 )
-@device_option
-@repetitions_option(200, "Calls that are timed, at most.")
-@seconds_option(2.0, "Time for the calls of each kind and size, at most.")
-@timeout_option(600.0, "Give up after so many seconds: a kernel may hang.")
+@options.device()
+@options.repetitions(default=200, help="Calls that are timed, at most.")
+@options.seconds(default=2.0, help="Time for the calls of each kind and size, at most.")
+@options.timeout(default=600.0, help="Give up after so many seconds: a kernel may hang.")
 @click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
-@plot_option("all sizes")
+@options.plot(help="Write a chart (.svg or .png) of all sizes.")
 @json_option
-@build_options("compiler", "include_dirs")
-def bench(
+@options.build("compiler", "include_dirs")
+def command(
     subject: str,
     function: str | None,
     name: str | None,
@@ -88,45 +97,42 @@ def bench(
     driver, and the kernel's own time. First, results are compared with the kernel's reference and
     with that launch. Exit status 2 if they differ.
     """
-    from secrets import randbelow
-
-    from custom_dispatch.cli.figures import about, show, write_plot
-    from custom_dispatch.cli.report import show_error
-    from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.files import temporary_directory
-    from custom_dispatch.measure.child import Child
-    from custom_dispatch.measure.measurement import Subject, read_measurement
-    from custom_dispatch.measure.plot import check_plot
-
     dims = parse_sizes(sizes)
     check_plot(plot)
     given = [Path(text[1:]) for text in texts if text.startswith("@")]
-    check_outputs(plot, json_file(json_path), inputs=[Path(subject), *given])
-    chosen_seed = randbelow(2**31) if seed is None else seed
+    options.check_outputs(plot, json_file(json_path), inputs=[Path(subject), *given])
+    chosen_seed = secrets.randbelow(2**31) if seed is None else seed
     outputs = (plot, json_file(json_path))
-    content, asked = _open(subject, function, name, device, how, outputs)
-    asked |= {"command": "bench", "subject": subject, "inputs": texts, "seed": chosen_seed}
-    asked |= {"repetitions": repetitions, "seconds": seconds}
+    opened = _open(subject, function, name, device, how, outputs)
     measured: list[Measurement] = []
-    what = f"the benchmark of `{asked['function'] or subject}`"
+    what = f"the benchmark of `{opened.function or subject}`"
     with (
         temporary_directory() as directory,
-        Child("custom_dispatch.cli.child", json.dumps(asked), shown=True) as child,
+        Child(
+            "custom_dispatch.cli.child",
+            "Benches",
+            shown=True,
+            names=opened.names,
+            texts=texts,
+            seed=chosen_seed,
+            repetitions=repetitions,
+            budget_s=seconds,
+        ) as child,
     ):
         ask = partial(_ask, child, what, time.monotonic() + timeout, timeout)
         path = directory / "module.vmfb"
-        path.write_bytes(content)
-        runs = Subject(**ask(open=str(path)))
+        path.write_bytes(opened.content)
+        runs = Subject(**ask("open", str(path), *opened[1:5]))
         for index, values in enumerate(dims):
             said = " ".join(f"{name}={size}" for name, size in values.items())
-            with progress(f"timing {said}"):
+            with options.progress(f"timing {said}"):
                 # A reference in numpy may take minutes: the smallest size stands for all.
-                found = ask(measure=values, reference=index == 0)
+                found = ask("measure", values, index == 0)
             measured.append(read_measurement(found))
     tell(
         json_path,
-        lambda: show(runs, measured),
-        about=about(runs, chosen_seed),
+        lambda: _show(runs, measured),
+        about=_about(runs, chosen_seed),
         measurements=[
             asdict(found)
             | {"bytes_per_second": found.bytes_per_second}
@@ -135,7 +141,7 @@ def bench(
         ],
     )
     if plot is not None:
-        write_plot(plot, runs, dims, measured)
+        _write_plot(plot, runs, dims, measured)
         click.echo(plot)
     wrong = [str(item) for found in measured for item in found.agreements if item.problem]
     for text in wrong:
@@ -143,13 +149,10 @@ def bench(
     return 2 if wrong else 0
 
 
-def _ask(child: Child, what: str, latest: float, timeout: float, **question: Any) -> Answer:
+def _ask(child: Child, what: str, latest: float, timeout: float, *asked: Any) -> Any:
     """Ask the process that measures, until the benchmark's time is over."""
-    from custom_dispatch.errors import KernelError
-    from custom_dispatch.measure.child import ChildEndedError
-
     try:
-        return child.ask(max(latest - time.monotonic(), 0.1), **question)
+        return child.ask(max(latest - time.monotonic(), 0.1), *asked)
     except ChildEndedError as error:
         if time.monotonic() < latest:
             raise error.of(what) from None
@@ -161,6 +164,19 @@ def _ask(child: Child, what: str, latest: float, timeout: float, **question: Any
     )
 
 
+class _Opened(NamedTuple):
+    """A module whose function is measured."""
+
+    content: bytes
+    label: str
+    function: str | None
+    device: str
+    reason: str
+    """Why it is this device, where that was decided here."""
+    names: tuple[str, ...]
+    """The files with the kernel that the function is."""
+
+
 def _open(
     subject: str,
     function: str | None,
@@ -168,14 +184,7 @@ def _open(
     device: str,
     how: BuildOptions,
     outputs: tuple[Path | None, ...],
-) -> tuple[bytes, dict[str, Any]]:
-    """The module, and what its function is opened with."""
-    from custom_dispatch.cli.kernels import load_members
-    from custom_dispatch.errors import CallError, ModuleFileError
-    from custom_dispatch.files import read_bytes
-    from custom_dispatch.kernel.choice import files_of
-    from custom_dispatch.kernel.names import chosen
-
+) -> _Opened:
     path = Path(subject)
     if path.suffix == ".vmfb":
         if name is not None:
@@ -185,8 +194,7 @@ def _open(
                 next_step=f"write --function {name}.",
             )
         content = read_bytes(path, "The module", ModuleFileError)
-        asked = {"label": f"`{path.name}`", "function": function, "device": device}
-        return content, asked | {"reason": "", "kernel": ""}
+        return _Opened(content, f"`{path.name}`", function, device, "", ())
     if function is not None:
         raise CallError(
             f"--function is given for the kernels of `{subject}`.",
@@ -195,86 +203,111 @@ def _open(
         )
     kernels = {kernel.name: kernel for kernel in load_members((subject,))}
     kernel = chosen(f"`{subject}` declares", kernels, name, "kernel", "--kernel NAME")
-    check_outputs(*outputs, inputs=files_of([kernel]))
-    kind, reason = device_for(device)
-    with progress(f"building {kernel.name}"):
-        content = _compile(kernel, kind, how)
-    asked = {"label": f"`{subject}`", "function": kernel.name, "device": kind}
-    return content, asked | {"reason": reason, "kernel": kernel.name}
+    options.check_outputs(*outputs, inputs=files_of([kernel]))
+    kind, reason = options.device_for(device)
+    with options.progress(f"building {kernel.name}"):
+        content = compile_module(None, kernel, [target_of(kernel, kind)], **how).bytes
+    return _Opened(content, f"`{subject}`", kernel.name, kind, reason, (subject,))
 
 
-def device_for(wanted: str) -> tuple[str, str]:
-    """The device that a kernel is built for, and why."""
-    from custom_dispatch.errors import DeviceError
-    from custom_dispatch.kernel.device_name import gpu_index, gpu_name
-    from custom_dispatch.runtime import why_not
-
-    if wanted == "cpu":
-        return wanted, "asked for"
-    gpu = gpu_name(gpu_index(wanted) or 0)
-    problem = why_not(gpu)
-    if problem is None:
-        return gpu, ""
-    if wanted != "auto":
-        raise DeviceError(problem)
-    return "cpu", problem
-
-
-def _compile(kernel: Kernel, kind: str, how: BuildOptions) -> bytes:
-    from custom_dispatch.compilation import compile as compile_module
-    from custom_dispatch.eager.placing import target_for_gpu
-    from custom_dispatch.kernel.target import Target
-
-    target = Target("cpu", cpu="host") if kind == "cpu" else target_for_gpu(kernel, kind)
-    return compile_module(None, kernel, [target], **how).bytes
-
-
-def inputs_for(
-    runs: Bench, dims: dict[str, int], texts: Sequence[str], generator: Any
-) -> BenchInputs:
-    """What the function is called with: what --input gives, else random values."""
-    from custom_dispatch.errors import CallError
-    from custom_dispatch.measure.bench_inputs import (
-        given_inputs,
-        inputs_for_kernel,
-        inputs_for_type,
-    )
-
-    if texts:
-        used = {name for name in dims if any(f"{{{name}}}" in text for text in texts)}
-        if set(dims) - used:
-            name = min(set(dims) - used)
-            raise CallError(
-                f"--dims gives `{name}`, which no --input uses.",
-                expected=f"an --input such as {{{name}}}xf32, or no --input at all for a kernel",
-                next_step="leave one of them out.",
+def _show(subject: Subject, measured: list[Measurement]) -> None:
+    """Print them as a table."""
+    click.echo(f"{subject.function}{subject.type}")
+    click.echo(f"on {subject.device} ({subject.reason})")
+    rows = []
+    for found in measured:
+        what = " ".join(f"{name}={size}" for name, size in found.dims.items())
+        rows.append(
+            (
+                what or " ".join(found.shapes) or "-",
+                _time(found.call),
+                _time(found.invoke),
+                _time(found.native),
+                _time(found.kernel),
+                _time(found.copy),
+                _rate(found.bytes_per_second, "B/s"),
+                _rate(found.flops_per_second, "FLOP/s"),
+                "; ".join(map(str, found.agreements)) or f"not compared: {found.why_not_compared}",
             )
-        values = [_parse_input(text, dims, generator) for text in texts]
-        return given_inputs(runs.kernel, runs.function.type, values)
-    if runs.kernel is not None:
-        return inputs_for_kernel(runs.kernel, dims, generator)
-    if dims:
-        raise CallError(
-            f"--dims is given, and `{runs.function.name}` is no kernel alone, so it has no dims.",
-            expected=f"--input for each argument of {runs.function.type}",
-            next_step=f"give --input {{{next(iter(dims))}}}xf32, for example.",
         )
-    return inputs_for_type(runs.function.name, runs.function.type, generator)
+    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel", "a copy")
+    show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
+    click.echo("Times are medians, with the quartiles beside them.")
+    if any(found.copy for found in measured):
+        click.echo("A copy moves as many bytes as the kernel must.")
+    dispatches = subject.dispatches
+    if dispatches is not None and dispatches > 1:
+        each = measured[-1].invoke.median_s / dispatches
+        click.echo(f"{dispatches} dispatches: {_seconds(each)} each, the call included.")
+    if subject.native_note:
+        click.echo(subject.native_note)
+    least = min(measured, key=lambda found: found.invoke.median_s)
+    over = least.call.median_s - least.invoke.median_s
+    click.echo(f"Of the shortest call, this package takes {_seconds(max(over, 0.0))}.")
 
 
-def _parse_input(text: str, dims: dict[str, int], generator: Any) -> Any:
-    """An input; one without values is random."""
-    import numpy
+def _time(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    low, high = _seconds(timing.low_s), _seconds(timing.high_s)
+    return f"{_seconds(timing.median_s)} ({low} - {high})"
 
-    from custom_dispatch.cli.inputs import parse_input
-    from custom_dispatch.kernel.dtypes import of_numpy
-    from custom_dispatch.measure.random_inputs import random_array
 
-    for name, value in dims.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    found = parse_input(text)
-    if not isinstance(found, numpy.ndarray) or "=" in text or text.startswith("@"):
-        return found
-    kind = of_numpy(found.dtype)
-    assert kind is not None  # noqa: S101 - `parse_input` made it of one
-    return random_array(kind, found.shape, generator)
+def _seconds(value: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value / 1e-6:.4g} us"
+
+
+def _rate(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= scale:
+            return f"{value / scale:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def _write_plot(
+    path: Path, subject: Subject, dims: list[dict[str, int]], measured: list[Measurement]
+) -> None:
+    """Write a chart: times by the size that differs, or by the first."""
+    dims = [{**found.dims, **given} for found, given in zip(measured, dims, strict=True)]
+    swept = next((name for name in dims[0] if len({values[name] for values in dims}) > 1), None)
+    swept = swept or next(iter(dims[0]), None)
+    lines: dict[str, dict[float, Timing]] = {}
+    for values, found in zip(dims, measured, strict=True):
+        for name, kind in _KINDS.items():
+            if timing := getattr(found, kind):
+                x = found.argument_bytes if swept is None else values[swept]
+                lines.setdefault(name, {})[x] = timing
+    title = f"{subject.function} on {subject.device_name}"
+    about = [*_equal_sizes({k: v for k, v in dims[0].items() if k != swept}), _BANDS]
+    x_label = swept or "bytes of arguments"
+    chart = line_chart(title, "; ".join(about), x_label, lines, bound=_COPY)
+    write_atomically(path, picture(chart, path.suffix, f"{title}; {'; '.join(about)}"))
+
+
+def _equal_sizes(dims: Mapping[str, int]) -> list[str]:
+    """Sizes as text, those that are equal together: m = n = 256."""
+    names: dict[int, list[str]] = {}
+    for name, size in dims.items():
+        names.setdefault(size, []).append(name)
+    return [" = ".join([*equal, str(size)]) for size, equal in names.items()]
+
+
+def _about(subject: Subject, seed: int) -> dict[str, object]:
+    """What was measured, by what, and on what."""
+    return {
+        "command": shlex.join(["custom-dispatch", *sys.argv[1:]]),
+        "date": time.strftime("%Y-%m-%d"),
+        "function": subject.function,
+        "type": subject.type,
+        "device": subject.device,
+        "variant": subject.variant,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("iree-base-runtime", "numpy")},
+        "seed": seed,
+        "note": subject.native_note,
+    }

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.options import (
-    DIRECTORY,
-    build_options,
-    kernels_argument,
-    progress,
-    target_option,
+from custom_dispatch.cli import options
+from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.cli.report import show_resources
+from custom_dispatch.toolchain.build import BuildOptions
+from custom_dispatch.toolchain.build import build as build_library
+
+
+@click.command()
+@options.kernels
+@options.target
+@click.option(
+    "--out", "-o", required=True, type=options.DIRECTORY, help="The directory of objects."
 )
-
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.build import BuildOptions
-
-
-@click.command(short_help="Build kernels to objects.")
-@kernels_argument
-@target_option
-@click.option("--out", "-o", required=True, type=DIRECTORY, help="The directory of objects.")
-@build_options("compiler", "include_dirs", "image", "ptx_version")
+@options.build("compiler", "include_dirs", "image", "ptx_version")
 @click.option(
     "--report", is_flag=True, help="Show registers, spills, shared memory, occupancy, sizes."
 )
 @click.option("--fail-on-spill", is_flag=True, help="Refuse a kernel that spills registers.")
-def build(
+def command(
     kernels: tuple[str, ...],
     targets: list[str],
     out: Path,
@@ -37,12 +33,8 @@ def build(
     how: BuildOptions,
 ) -> None:
     """Build KERNELS for each target and write NAME_sm_XX.ptx (.cubin, .fatbin) into a directory."""
-    from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.cli.report import show_resources
-    from custom_dispatch.toolchain.build import build as build_library
-
     declared = load_kernels(kernels)
-    with progress("building"):
+    with options.progress("building"):
         library = build_library(declared, targets, **how | {"fail_on_spill": fail_on_spill})
     for item in library.objects:
         if item.log.strip():

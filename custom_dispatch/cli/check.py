@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from custom_dispatch.cli.options import (
-    build_options,
-    check_outputs,
-    device_option_for,
-    kernels_argument,
-    progress,
-    target_option,
-    timeout_option,
+from custom_dispatch.cli import options
+from custom_dispatch.cli.kernels import load_members
+from custom_dispatch.cli.report import (
+    json_file,
+    json_option,
+    show_error,
+    show_resources,
+    show_table,
+    tell,
 )
-from custom_dispatch.cli.told import json_file, json_option, tell
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.eager.call import module_for
+from custom_dispatch.errors import CustomDispatchError, KernelError, UnsupportedInstructionError
+from custom_dispatch.files import temporary_directory
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.measure.check import CheckResult, checked_sizes
+from custom_dispatch.measure.child import START_S, Child, ChildEndedError
+from custom_dispatch.runtime import devices
+from custom_dispatch.toolchain.build import BuildOptions, build
+from custom_dispatch.toolchain.library import Library
 
-if TYPE_CHECKING:
-    from custom_dispatch.errors import KernelError
-    from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.measure.check import CheckResult
-    from custom_dispatch.measure.child import Child
-    from custom_dispatch.toolchain.build import BuildOptions
-    from custom_dispatch.toolchain.library import Library
 
-
-@click.command(short_help="Build kernels and compare them with their references.")
-@kernels_argument
-@target_option
-@build_options("compiler", "include_dirs")
-@device_option_for("Where they run; auto is every device here, of equal GPUs the first.")
-@timeout_option(300.0, "Abandon a kernel that takes longer for one size, in seconds.")
+@click.command()
+@options.kernels
+@options.target
+@options.build("compiler", "include_dirs")
+@options.device(help="Where they run; auto is every device here, of equal GPUs the first.")
+@options.timeout(default=300.0, help="Abandon a kernel that takes longer for one size, in seconds.")
 @json_option
-def check(
+def command(
     kernels: tuple[str, ...],
     targets: list[str],
     device: str,
@@ -48,31 +50,21 @@ def check(
     for several sizes, on each kind of device of this machine. They run in a separate process, so
     a kernel that hangs or faults is reported like any other result.
     """
-    from custom_dispatch.cli.bench import device_for
-    from custom_dispatch.cli.kernels import load_members
-    from custom_dispatch.cli.report import show_error, show_resources, show_table
-    from custom_dispatch.errors import KernelError
-    from custom_dispatch.files import temporary_directory
-    from custom_dispatch.measure.child import Child
-    from custom_dispatch.runtime import devices
-    from custom_dispatch.toolchain.build import build
-
     declared = load_members(kernels)
-    with progress("building and validating"):
+    with options.progress("building and validating"):
         library = build(declared, targets, **how)
         _compile_for_cpu(library)
-    check_outputs(json_file(json_path))
+    options.check_outputs(json_file(json_path))
     # Of equal GPUs the first.
     here = {(item.name, item.compute_capability): item.argument for item in reversed(devices())}
-    places = [*here.values()][::-1] if device == "auto" else [device_for(device)[0]]
+    places = [*here.values()][::-1] if device == "auto" else [options.device_for(device)[0]]
     show_resources(library)
     results: list[CheckResult] = []
     skips: list[CheckResult] = []
     rows, ended = [], list[KernelError]()
-    asked = "custom_dispatch.cli.child", json.dumps({"command": "check", "kernels": kernels})
     with (
         temporary_directory() as made,
-        Child(*asked, shown=True) as child,
+        Child("custom_dispatch.cli.child", "Checks", shown=True, names=kernels) as child,
     ):
         module = made / "module.vmfb"
         for place, kernel in enumerate(declared):
@@ -80,7 +72,7 @@ def check(
                 click.echo(f"{kernel.name}: declares no reference, so it was not run", err=True)
                 continue
             for device in places:
-                with progress(f"checking {kernel.name} on {device}"):
+                with options.progress(f"checking {kernel.name} on {device}"):
                     seen = list(_check(child, place, kernel, device, timeout, module, **how))
                 found = [item for item in seen if not isinstance(item, KernelError)]
                 ended += [item for item in seen if isinstance(item, KernelError)]
@@ -115,18 +107,13 @@ def _check(
     child: Child, place: int, kernel: Kernel, device: str, timeout: float, module: Path, **how: Any
 ) -> Iterator[CheckResult | KernelError]:
     """Compare a kernel for several sizes, up to the first that ends the process; and that error."""
-    from custom_dispatch.eager.call import module_for
-    from custom_dispatch.errors import CustomDispatchError, UnsupportedInstructionError
-    from custom_dispatch.measure.check import CheckResult, checked_sizes
-    from custom_dispatch.measure.child import START_S, ChildEndedError
-
     dims: Mapping[str, int] = {}
     try:
         sizes = checked_sizes(kernel)
-        module.write_bytes(module_for(kernel, device, **how).bytes)
-        child.ask(START_S, open=place, device=device, module=str(module))
+        module.write_bytes(module_for(kernel, device, **how))
+        child.ask(START_S, "open", place, device, str(module))
         for dims in sizes:
-            yield CheckResult(**child.ask(timeout, check=dims))
+            yield CheckResult(**child.ask(timeout, "check", dims))
     except ChildEndedError as error:
         result = CheckResult(kernel.name, device, dims, str(error), 0.0)
         where = f" for {_sizes(result)}" if dims else ""
@@ -139,11 +126,6 @@ def _check(
 
 def _compile_for_cpu(library: Library) -> None:
     """Make the kernels' CPU half; one whose reference may run instead need not have any."""
-    from dataclasses import replace
-
-    from custom_dispatch.compilation import compile as compile_module
-    from custom_dispatch.errors import UnsupportedInstructionError
-
     try:
         compile_module(None, library)
     except UnsupportedInstructionError:

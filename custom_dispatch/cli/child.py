@@ -1,4 +1,4 @@
-"""What the process answers (`measure/child.py`) that runs kernels for `check` and `bench`.
+"""What `check` and `bench` run in a process of its own (`measure/child.py`).
 
 Kernels have references, which are Python: so it imports what declares them, as the command did.
 What they are compiled to comes as a file.
@@ -6,84 +6,114 @@ What they are compiled to comes as a file.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from custom_dispatch.measure.child import Answer, lost_device
+import numpy
 
-if TYPE_CHECKING:
-    from custom_dispatch.kernel.kernel import Kernel
-
-Question = Mapping[str, Any]
-
-
-def answers(request: str) -> Callable[[Question], Answer]:
-    """What answers the questions of a command."""
-    from custom_dispatch.cli import show_warning
-
-    warnings.showwarning = show_warning
-    asked = json.loads(request)
-    return Checks(asked).answer if asked["command"] == "check" else Benches(asked).answer
+from custom_dispatch.cli import show_warning
+from custom_dispatch.cli.inputs import parse_input
+from custom_dispatch.cli.kernels import load_members
+from custom_dispatch.eager.call import keep
+from custom_dispatch.errors import CallError
+from custom_dispatch.kernel.dtypes import of_numpy
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.measure.bench import Bench
+from custom_dispatch.measure.check import check_once
+from custom_dispatch.measure.inputs import (
+    BenchInputs,
+    given_inputs,
+    inputs_for_kernel,
+    inputs_for_type,
+    random_array,
+)
 
 
 class Checks:
-    """Comparisons of kernels with their references."""
+    """Comparisons of the kernels of some files with their references."""
 
-    def __init__(self, asked: Question) -> None:
-        self._kernels = _declared(*asked["kernels"])
+    def __init__(self, names: Sequence[str]) -> None:
+        self._kernels = _declared(names)
 
-    def answer(self, question: Question) -> Answer:
-        """`open` the module of a kernel by its place, for a device; `check` it for some sizes."""
-        import numpy
+    def open(self, place: int, device: str, module: str) -> None:
+        """Take the module of a kernel, by its place, for a device."""
+        self._kernel, self._device = self._kernels[place], device
+        keep(self._kernel, device, Path(module).read_bytes())
+        self._generator = numpy.random.default_rng(0)
 
-        from custom_dispatch.eager.call import keep
-        from custom_dispatch.measure.check import check_once
-
-        if "open" in question:
-            self._kernel, self._device = self._kernels[question["open"]], question["device"]
-            keep(self._kernel, self._device, Path(question["module"]).read_bytes())
-            self._generator = numpy.random.default_rng(0)
-            return {}
-        found = check_once(self._kernel, self._device, question["check"], self._generator)
-        return lost_device() or asdict(found)
+    def check(self, dims: dict[str, int]) -> dict[str, Any]:
+        """Compare it for some sizes."""
+        return asdict(check_once(self._kernel, self._device, dims, self._generator))
 
 
 class Benches:
-    """Measurements of a function of a module."""
+    """Measurements of a function of a module, which may be a kernel of a file."""
 
-    def __init__(self, asked: Question) -> None:
-        import numpy
+    def __init__(
+        self, names: Sequence[str], texts: Sequence[str], seed: int, **effort: Any
+    ) -> None:
+        self._kernels = {kernel.name: kernel for kernel in _declared(names)}
+        self._texts, self._effort = texts, effort
+        self._generator = numpy.random.default_rng(seed)
 
-        self._asked = asked
-        self._generator = numpy.random.default_rng(asked["seed"])
+    def open(
+        self, module: str, label: str, function: str | None, device: str, reason: str
+    ) -> dict[str, Any]:
+        """Take a module; what of it is measured."""
+        content, kernel = Path(module).read_bytes(), self._kernels.get(function or "")
+        self._bench = Bench(content, label, function, device, kernel, reason=reason)
+        return asdict(self._bench.subject)
 
-    def answer(self, question: Question) -> Answer:
-        """`open` the module; `measure` it for some sizes, the first ones with the reference."""
-        from custom_dispatch.cli.bench import inputs_for
-        from custom_dispatch.measure.bench import Bench
+    def measure(self, dims: dict[str, int], reference: bool) -> dict[str, Any]:
+        """Measure it for some sizes."""
+        inputs = self._inputs(dims)
+        return asdict(self._bench.measure(inputs, **self._effort, reference=reference))
 
-        asked = self._asked
-        if "open" in question:
-            kernels = _declared(asked["subject"]) if asked["kernel"] else []
-            kernel = next((item for item in kernels if item.name == asked["kernel"]), None)
-            content, what = Path(question["open"]).read_bytes(), (asked["label"], asked["function"])
-            self._runs = Bench(content, *what, asked["device"], kernel, reason=asked["reason"])
-            return asdict(self._runs.subject)
-        inputs = inputs_for(self._runs, question["measure"], asked["inputs"], self._generator)
-        effort = {"repetitions": asked["repetitions"], "budget_s": asked["seconds"]}
-        found = self._runs.measure(inputs, **effort, reference=question["reference"])
-        return lost_device() or asdict(found)
+    def _inputs(self, dims: dict[str, int]) -> BenchInputs:
+        """What the function is called with: what --input gives, else random values."""
+        kernel, function = self._bench.kernel, self._bench.function
+        if self._texts:
+            used = {name for name in dims if any(f"{{{name}}}" in text for text in self._texts)}
+            if set(dims) - used:
+                name = min(set(dims) - used)
+                raise CallError(
+                    f"--dims gives `{name}`, which no --input uses.",
+                    expected=f"an --input such as {{{name}}}xf32, or no --input at all for a "
+                    "kernel",
+                    next_step="leave one of them out.",
+                )
+            values = [self._parsed(text, dims) for text in self._texts]
+            return given_inputs(kernel, function.type, values)
+        if kernel is not None:
+            return inputs_for_kernel(kernel, dims, self._generator)
+        if dims:
+            raise CallError(
+                f"--dims is given, and `{function.name}` is no kernel alone, so it has no dims.",
+                expected=f"--input for each argument of {function.type}",
+                next_step=f"give --input {{{next(iter(dims))}}}xf32, for example.",
+            )
+        return inputs_for_type(function.name, function.type, self._generator)
+
+    def _parsed(self, text: str, dims: dict[str, int]) -> Any:
+        """An input; one without values is random."""
+        for name, value in dims.items():
+            text = text.replace(f"{{{name}}}", str(value))
+        found = parse_input(text)
+        if not isinstance(found, numpy.ndarray) or "=" in text or text.startswith("@"):
+            return found
+        kind = of_numpy(found.dtype)
+        assert kind is not None  # noqa: S101 - `parse_input` made it of one
+        return random_array(kind, found.shape, self._generator)
 
 
-def _declared(*names: str) -> list[Kernel]:
+def _declared(names: Sequence[str]) -> list[Kernel]:
     """The kernels that the command has found, which said already what there is to say of them."""
-    from custom_dispatch.cli.kernels import load_members
-
     with redirect_stderr(StringIO()), redirect_stdout(StringIO()):
-        return load_members(names)
+        found = load_members(tuple(names))
+    warnings.showwarning = show_warning
+    return found

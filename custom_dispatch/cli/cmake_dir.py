@@ -7,7 +7,7 @@ import click
 from custom_dispatch.resources import resource
 
 
-@click.command("cmake-dir", short_help="Print where the CMake function is.")
-def cmake_dir() -> None:
+@click.command()
+def command() -> None:
     """Print the directory of CustomDispatch.cmake, for a project's CMAKE_MODULE_PATH."""
     click.echo(resource("cmake"))

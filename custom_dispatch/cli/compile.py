@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.options import (
-    build_options,
-    check_outputs,
-    object_files,
-    progress,
-    target_option,
-)
+from custom_dispatch.cli import options
+from custom_dispatch.cli.kernels import load_kernels, load_patterns
+from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.compiled import check_module_output
+from custom_dispatch.kernel.choice import files_of
 from custom_dispatch.parameters import SUFFIX
-
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.build import BuildOptions
+from custom_dispatch.toolchain.build import BuildOptions
 
 _ONNX = ".onnx"
 
 
-@click.command("compile", short_help="Link kernels into a model; compile one .vmfb.")
-@click.argument("model", type=click.Path(path_type=Path))
+@click.command()
+@click.argument("model", type=options.FILE)
 @click.option(
     "--kernels",
     "-k",
@@ -39,15 +34,13 @@ _ONNX = ".onnx"
     help="A module or file with patterns, whose kernels are put wherever the model computes what "
     "they do; repeatable.",
 )
-@target_option
-@build_options("objects", "compiler", "include_dirs", "image", "ptx_version")
+@options.target
+@options.build("objects", "compiler", "include_dirs", "image", "ptx_version")
 @click.option(
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
-@click.option(
-    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The .vmfb to write."
-)
-def compile_command(
+@click.option("--output", "-o", required=True, type=options.FILE, help="The .vmfb to write.")
+def command(
     model: Path,
     kernels: tuple[str, ...],
     replace: tuple[str, ...],
@@ -63,11 +56,6 @@ def compile_command(
     cd.jax.Pattern objects for .mlir and cd.onnx.Pattern objects for .onnx. The command prints which
     places were replaced and which almost matched.
     """
-    from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.cli.patterns import load_patterns
-    from custom_dispatch.compiled import check_module_output
-    from custom_dispatch.kernel.choice import files_of
-
     if not kernels and not replace:
         raise click.UsageError("Missing option '--kernels' / '-k' or '--replace' / '-r'.")
     is_onnx = model.suffix.lower() == _ONNX
@@ -75,10 +63,10 @@ def compile_command(
     declared = load_kernels(kernels)
     patterns = load_patterns(replace, kinds)
     read = [model, *files_of([*declared, *(pattern.item for pattern in patterns)])]
-    read += object_files(how)
-    check_outputs(output, output.with_suffix(SUFFIX) if is_onnx else None, inputs=read)
+    read += options.object_files(how)
+    options.check_outputs(output, output.with_suffix(SUFFIX) if is_onnx else None, inputs=read)
     check_module_output(output)
-    with progress("building and compiling"):
+    with options.progress("building and compiling"):
         if is_onnx:
             from custom_dispatch.onnx import compile as compile_onnx
 
@@ -86,8 +74,6 @@ def compile_command(
                 model, targets, kernels=declared, replace=patterns, flags=flags, **how
             )
         else:
-            from custom_dispatch.compilation import compile as compile_module
-
             module = compile_module(model, declared, targets, replace=patterns, flags=flags, **how)
     path = module.save(output)
     held = ", ".join(map(str, module.targets))

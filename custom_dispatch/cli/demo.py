@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import numpy
 
-if TYPE_CHECKING:
-    from custom_dispatch.runtime import Program
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.cli import options
+from custom_dispatch.cli.report import show_table
+from custom_dispatch.resources import resource
+from custom_dispatch.runtime import Program
 
 
-@click.command(short_help="Build, compile and run two sample kernels.")
+@click.command()
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     default=Path("mixed_invocation.vmfb"),
     show_default=True,
 )
-def demo(output: Path) -> None:
+def command(output: Path) -> None:
     """Build two kernels, link them into a model, compile one .vmfb, and run it here."""
-    import numpy
-
-    import custom_dispatch as cd
-    from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-    from custom_dispatch.cli.options import progress
-    from custom_dispatch.resources import resource
-
     kernels = [simple_mul, simple_mul_inplace]
-    with progress("building the kernels"):
+    with options.progress("building the kernels"):
         library = cd.build(kernels)
     click.echo(f"built     {simple_mul.name} and {simple_mul_inplace.name} from simple_mul.cu")
-    with progress("compiling the model"):
+    with options.progress("compiling the model"):
         module = cd.compile(resource("mlir/mixed_invocation.mlir"), library)
     path = module.save(output)
     click.echo(f"compiled  mixed_invocation.mlir into {path} ({len(module.bytes)} bytes)")
@@ -50,8 +47,6 @@ def demo(output: Path) -> None:
 
 
 def _show_variants(program: Program) -> None:
-    from custom_dispatch.cli.report import show_table
-
     if program.manifest is None:
         return
     capability = program.device.compute_capability

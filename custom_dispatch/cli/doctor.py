@@ -6,25 +6,33 @@ import importlib.metadata
 import os
 import platform
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
-from custom_dispatch.cli.told import json_option, tell
+from custom_dispatch.cli.report import json_option, show_table, tell
+from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.installation import install_command
+from custom_dispatch.resources import resource
+from custom_dispatch.runtime.device import devices, iree_drivers
+from custom_dispatch.runtime.device_choice import newest_ptx, why_not
+from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
+from custom_dispatch.runtime.hardware import hardware
+from custom_dispatch.store import open_store
+from custom_dispatch.store.directory import DIRECTORY_VARIABLE
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.locations import Search, find_nvrtc, find_tool
+from custom_dispatch.toolchain.nvcc import tool_version
+from custom_dispatch.toolchain.releases import nvcc_conflict, release
 
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.locations import Search
 
-
-@click.command(short_help="Report what this machine can build and run.")
+@click.command()
 @json_option
-def doctor(json_path: str | None) -> int:
+def command(json_path: str | None) -> int:
     """Report what this machine can build and run, and how to fix the rest.
 
     The exit status is 1 if something that is installed cannot work, or no kernel can be built.
     """
-    from custom_dispatch.cli.report import show_table
-
     packages = ("custom-dispatch", "iree-base-compiler", "iree-base-runtime")
     rows = [Row("Python", platform.python_version())]
     rows += [_package(name) for name in packages]
@@ -33,7 +41,7 @@ def doctor(json_path: str | None) -> int:
     rows += _devices(_release_built(compilers))
     rows.append(_store())
     note = "add it to CMAKE_MODULE_PATH, then include(CustomDispatch)"
-    rows.append(Row("CMake function", str(_cmake()), note))
+    rows.append(Row("CMake function", str(resource("cmake")), note))
     tell(
         json_path,
         lambda: show_table(("what", "found", "note"), [row[:3] for row in rows]),
@@ -61,11 +69,6 @@ def _package(name: str) -> Row:
 
 
 def _compilers() -> list[Row]:
-    from custom_dispatch.installation import install_command
-    from custom_dispatch.toolchain.locations import find_nvrtc, find_tool
-    from custom_dispatch.toolchain.nvcc import tool_version
-    from custom_dispatch.toolchain.releases import nvcc_conflict, release
-
     parts = {"nvrtc": find_nvrtc(), "nvcc": find_tool("nvcc"), "ptxas": find_tool("ptxas")}
     none = parts["nvrtc"].found is None and parts["nvcc"].found is None
     rows = {name: _compiler(name, search, fails=none) for name, search in parts.items()}
@@ -87,10 +90,6 @@ def _compilers() -> list[Row]:
 
 def _compiler(name: str, search: Search, *, fails: bool) -> Row:
     """A compiler or ptxas by itself: one that is here and does not start fails."""
-    from custom_dispatch.errors import CustomDispatchError
-    from custom_dispatch.toolchain.choose_compiler import find_compiler
-    from custom_dispatch.toolchain.nvcc import tool_version
-
     try:
         path = search.require("cuda")
         if name == "ptxas":
@@ -117,11 +116,6 @@ def _numbers(version: str) -> tuple[int, int]:
 
 
 def _devices(built: tuple[int, int] | None) -> list[Row]:
-    from custom_dispatch.runtime.device import devices, iree_drivers
-    from custom_dispatch.runtime.device_choice import newest_ptx, why_not
-    from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
-    from custom_dispatch.runtime.hardware import hardware
-
     driver = driver_state()
     version = driver.cuda_version
     ptx = None if version is None else newest_ptx(version)
@@ -160,16 +154,7 @@ def _hidden(variable: str, present: str) -> str:
 
 
 def _store() -> Row:
-    from custom_dispatch.store import open_store
-    from custom_dispatch.store.directory import DIRECTORY_VARIABLE
-
     store = open_store()
     if store is None:
         return Row("store", "no", f"{DIRECTORY_VARIABLE} turns it off or names what cannot be used")
     return Row("store", str(store.path), "keeps what was compiled; see `custom-dispatch store`")
-
-
-def _cmake() -> object:
-    from custom_dispatch.resources import resource
-
-    return resource("cmake")

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from custom_dispatch.cli.options import (
-    build_options,
-    check_outputs,
-    kernels_argument,
-    object_files,
-    progress,
-    target_option,
-)
-
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.build import BuildOptions
+from custom_dispatch.cli import options
+from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.compilation import emit as emit_module
+from custom_dispatch.kernel.choice import files_of
+from custom_dispatch.toolchain.build import BuildOptions
 
 
-@click.command(short_help="Write the .mlir that stock iree-compile takes.")
-@kernels_argument
-@target_option
-@click.option("--into", type=click.Path(path_type=Path), help="A model to link the kernels into.")
+@click.command()
+@options.kernels
+@options.target
+@click.option("--into", type=options.FILE, help="A model to link the kernels into.")
 @click.option(
     "--form",
     type=click.Choice(["executable", "source"]),
@@ -33,11 +26,9 @@ if TYPE_CHECKING:
     "CUDA target, or several through one fatbin image.",
 )
 @click.option("--embed", is_flag=True, help="Put the objects into the .mlir itself.")
-@build_options("objects", "compiler", "include_dirs", "image", "ptx_version")
-@click.option(
-    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The .mlir to write."
-)
-def emit(
+@options.build("objects", "compiler", "include_dirs", "image", "ptx_version")
+@click.option("--output", "-o", required=True, type=options.FILE, help="The .mlir to write.")
+def command(
     kernels: tuple[str, ...],
     targets: list[str],
     into: Path | None,
@@ -47,13 +38,9 @@ def emit(
     how: BuildOptions,
 ) -> None:
     """Write one .mlir with KERNELS as executables and typed functions; print how to compile it."""
-    from custom_dispatch.cli.kernels import load_kernels
-    from custom_dispatch.compilation import emit as emit_module
-    from custom_dispatch.kernel.choice import files_of
-
     declared = load_kernels(kernels)
-    check_outputs(output, inputs=[into, *object_files(how), *files_of(declared)])
-    with progress("building and writing"):
+    options.check_outputs(output, inputs=[into, *options.object_files(how), *files_of(declared)])
+    with options.progress("building and writing"):
         emitted = emit_module(
             declared,
             targets,

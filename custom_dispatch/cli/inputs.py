@@ -1,10 +1,12 @@
-"""Inputs and results on the command line, in the form that iree-run-module takes.
+"""Sizes, inputs and results on the command line.
 
-8xf32=2, 2x3xi32=1 2 3 4 5 6, @file.npy; and scalars: f32=1.5, or 3.
+Sizes are n=1024, or a range of them, n=1024:268435456:x4. Inputs have the form that iree-run-module
+takes: 8xf32=2, 2x3xi32=1 2 3 4 5 6, @file.npy; and scalars: f32=1.5, or 3.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -18,6 +20,74 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, from_named_bits, of_num
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
 _OTHER_NAMES = {"i1": "bool"}
+MAX_SIZES = 64
+_SIZE = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)=(?P<first>\d+)(?::(?P<last>\d+)(?::(?P<times>x?)(?P<step>\d+))?)?"
+)
+
+
+def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
+    """Every combination of sizes that is asked for: one, or as many as a range has.
+
+    Parameters
+    ----------
+    words
+        NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with commas.
+
+    Raises
+    ------
+    CallError
+        One has another form, two are ranges, a dim is given twice, or a range has too many sizes.
+    """
+    fixed: dict[str, int] = {}
+    swept: dict[str, list[int]] = {}
+    order: list[str] = []
+    for word in (part for words_of in words for part in words_of.replace(",", " ").split()):
+        match = _SIZE.fullmatch(word)
+        if match is None or len(word) > 200:
+            raise _wrong(f"{word[:60]!r} is no size.")
+        name = match["name"]
+        if name in fixed or name in swept:
+            raise _wrong(f"`{name}` is given twice.")
+        order.append(name)
+        if match["last"] is None:
+            fixed[name] = int(match["first"])
+        else:
+            swept[name] = _range(word, match)
+    if len(swept) > 1:
+        raise _wrong(f"`{'` and `'.join(swept)}` are both ranges.", "a range for one dim at most")
+    if not swept:
+        return [fixed]
+    (values,) = swept.values()
+    return [{item: fixed.get(item, value) for item in order} for value in values]
+
+
+def _range(word: str, match: re.Match[str]) -> list[int]:
+    first, last = int(match["first"]), int(match["last"])
+    times, step = match["times"] != "", int(match["step"] or 2)
+    if match["step"] is None:
+        times = True
+    values = [first]
+    while len(values) <= MAX_SIZES:
+        value = values[-1] * step if times else values[-1] + step
+        if value > last:
+            break
+        if value == values[-1]:
+            raise _wrong(f"{word!r} never comes to its end.")
+        values.append(value)
+    if first > last or len(values) > MAX_SIZES:
+        found = "begins above its end" if first > last else f"has more than {MAX_SIZES} sizes"
+        raise _wrong(f"{word!r} {found}.")
+    return values
+
+
+def _wrong(found: str, expected: str = "") -> CallError:
+    return CallError(
+        found,
+        expected=expected
+        or f"NAME=SIZE, or NAME=FIRST:LAST:xFACTOR (or a step) for at most {MAX_SIZES} sizes",
+        next_step="write n=1024 or n=1024:1048576:x4.",
+    )
 
 
 def parse_input(text: str) -> Any:
@@ -30,7 +100,7 @@ def parse_input(text: str) -> Any:
     """
     if text.startswith("@"):
         return _read_file(Path(text[1:]))
-    number = _number(text)
+    number = read_number(text)
     if number is not None:
         return number
     match = _FORM.fullmatch(text)
@@ -44,9 +114,7 @@ def parse_input(text: str) -> Any:
         )
     sizes = tuple(int(size) for size in match["sizes"].split("x")[:-1])
     dtype = kind.to_numpy()
-    count = 1
-    for size in sizes:
-        count *= size
+    count = math.prod(sizes)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if count * kind.bytes > memory:
         raise CallError(
@@ -81,7 +149,8 @@ def format_result(array: numpy.ndarray[Any, Any]) -> str:
     return f"{sizes}{dtype}={numpy.array2string(array, threshold=1000)}"
 
 
-def _number(text: str) -> float | int | None:
+def read_number(text: str) -> float | int | None:
+    """An integer, or another number; None for what is neither."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -91,7 +160,7 @@ def _number(text: str) -> float | int | None:
 
 
 def _value(word: str, is_float: bool, text: str) -> float | int:
-    value = _number(word)
+    value = read_number(word)
     if value is None or (not is_float and not isinstance(value, int)):
         raise CallError(
             f"The input {text[:60]!r} has the value {word!r}.",

@@ -6,28 +6,46 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from custom_dispatch.cli.options import check_outputs
-from custom_dispatch.cli.told import json_file, json_option, tell
+from custom_dispatch.cli import options
+from custom_dispatch.cli.report import (
+    RESOURCE_COLUMNS,
+    json_file,
+    json_option,
+    resource_cells,
+    show_table,
+    tell,
+)
 from custom_dispatch.errors import CustomDispatchError, ToolNotFoundError
+from custom_dispatch.files import read_bytes
+from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.format.manifest import Manifest
+from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Arch
+from custom_dispatch.link.model import describe_model
+from custom_dispatch.ptx import read_module
+from custom_dispatch.runtime.module_file import ModuleFile
+from custom_dispatch.runtime.report import (
+    FUNCTION_COLUMNS,
+    PART_COLUMNS,
+    function_rows,
+    part_rows,
+    report_functions,
+)
+from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.image import describe_image, fatbin_parts
+from custom_dispatch.toolchain.ptxas import assemble
 
-if TYPE_CHECKING:
-    from custom_dispatch.format.kernel_resources import KernelResources
-    from custom_dispatch.format.manifest import Manifest
 
-
-@click.command(short_help="Show what is in a file.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.command()
+@click.argument("file", type=options.FILE)
 @json_option
-def inspect(file: Path, json_path: str | None) -> None:
+def command(file: Path, json_path: str | None) -> None:
     """Say what is in FILE (.ptx .cubin .fatbin .mlir .vmfb), and for which architectures."""
-    from custom_dispatch.files import read_bytes
-
-    check_outputs(json_file(json_path), inputs=[file])
+    options.check_outputs(json_file(json_path), inputs=[file])
     content = read_bytes(file, "The file", CustomDispatchError)
     if content.startswith(b"PK\x03\x04") or file.suffix == ".vmfb":
         show, found = _module(content, file)
@@ -43,11 +61,6 @@ Found = tuple[Callable[[], None], dict[str, Any]]
 
 
 def _image(content: bytes) -> Found:
-    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
-    from custom_dispatch.ptx import read_module
-    from custom_dispatch.toolchain.cubin import read_cubin
-    from custom_dispatch.toolchain.image import describe_image, fatbin_parts
-
     image = describe_image(content)
     alone = [(image.kind, image.archs[0], content)]
     parts = fatbin_parts(content) if image.kind == "fatbin" else alone
@@ -96,8 +109,6 @@ def _image(content: bytes) -> Found:
 
 
 def _resources(content: bytes, arch: Arch) -> dict[str, KernelResources]:
-    from custom_dispatch.toolchain.ptxas import assemble
-
     try:
         return {report.kernel: report for report in assemble(content, arch).resources}
     except ToolNotFoundError as error:
@@ -106,9 +117,6 @@ def _resources(content: bytes, arch: Arch) -> dict[str, KernelResources]:
 
 
 def _model(file: Path) -> Found:
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.link.model import describe_model
-
     rows = describe_model(file)
     functions = [dict(zip(("name", "type", "linking"), row, strict=True)) for row in rows]
     show = partial(show_table, ("function", "type", ""), rows)
@@ -116,17 +124,6 @@ def _model(file: Path) -> Found:
 
 
 def _module(content: bytes, file: Path) -> Found:
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.kernel.names import listed
-    from custom_dispatch.runtime.module_file import ModuleFile
-    from custom_dispatch.runtime.report import (
-        FUNCTION_COLUMNS,
-        PART_COLUMNS,
-        function_rows,
-        part_rows,
-        report_functions,
-    )
-
     module = ModuleFile(content, label=f"`{file.name}`")
     manifest = module.manifest
     # Code that IREE generated is the same for each kind of device; its names are better on GPUs.
@@ -169,8 +166,6 @@ def _module(content: bytes, file: Path) -> Found:
 
 
 def _show_manifest(manifest: Manifest) -> None:
-    from custom_dispatch.cli.report import RESOURCE_COLUMNS, resource_cells, show_table
-
     if manifest.made_by:
         made_by = " and ".join(f"{name} {item}" for name, item in manifest.made_by.items())
         click.echo(f"linked by {made_by}")

@@ -1,4 +1,4 @@
-"""Finding the kernels that a module or file declares."""
+"""Finding the kernels and patterns that a module or file declares."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import chosen
+from custom_dispatch.kernel.names import chosen, type_name
+
+Item = TypeVar("Item")
 
 _PACKAGE = Path(__file__).parents[1]
 _CUDA = ".cu"
 
+_EVERY_PATTERN = "everything"
+_PATTERNS = ("cd.Pattern", "cd.jax.Pattern", "cd.onnx.Pattern", "cd.torch.Pattern")
 _EXTRAS = ("jax", "onnx", "torch")
 """Frameworks that an extra of this package brings, in the version that it needs."""
 
 
 def load_members(names: tuple[str, ...]) -> list[Kernel]:
     """As `load_kernels`, with the kernels of choices in their places, each once."""
-    found = [kernel for item in load_kernels(names) for kernel in kernels_of(item)]
-    return list({id(kernel): kernel for kernel in found}.values())
+    return _each_once(kernel for item in load_kernels(names) for kernel in kernels_of(item))
 
 
 def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> Choice:
@@ -56,33 +59,74 @@ def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
     DeclarationError
         One does not exist, cannot be imported, or declares no kernel.
     """
-    found: dict[int, Kernel | Choice] = {}
+    found: list[Kernel | Choice] = []
     for name in names:
-        module = import_named(name)
-        # A module may declare some only when they are asked for, and list them all the same.
-        values = (getattr(module, item) for item in module.__dir__())
-        kernels = [item for item in flattened(values) if isinstance(item, Kernel | Choice)]
+        kernels = [item for item in _held(import_named(name)) if isinstance(item, Kernel | Choice)]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",
                 expected="module-level cd.Kernel objects, or lists of them",
                 next_step='declare one: simple_mul = cd.Kernel("simple_mul", ...).',
             )
-        found.update((id(kernel), kernel) for kernel in kernels)
-    return list(found.values())
+        found += kernels
+    return _each_once(found)
 
 
-def flattened(values: Iterable[Any]) -> Iterator[Any]:
-    """Values, and in the places of lists, tuples and dicts what these hold."""
-    waiting = [*values][::-1]
-    seen = set[int]()
+def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
+    """Every pattern that modules or files have, in their order, each once.
+
+    A module's patterns are `everything` where it has that name; else all at its top level, those in
+    lists, tuples and dicts among them.
+
+    Parameters
+    ----------
+    kinds
+        The kinds that the model's format takes, "cd.onnx.Pattern". Others are left out.
+
+    Raises
+    ------
+    DeclarationError
+        One does not exist, cannot be imported, or has no pattern of these kinds.
+    """
+    found: list[Any] = []
+    for name in names:
+        # No front end is loaded to tell what is a pattern: its type's name says it.
+        every = _held(import_named(name, "patterns"), _EVERY_PATTERN)
+        every = [item for item in every if type_name(item) in _PATTERNS]
+        fitting = [item for item in every if type_name(item) in kinds]
+        if not fitting:
+            others = sorted({type_name(item) for item in every})
+            raise DeclarationError(
+                f"`{name}` has no pattern for this model"
+                + (f", but {' and '.join(others)}." if others else "."),
+                expected=f"module-level {' or '.join(kinds)} objects, or lists of them",
+                next_step="write pattern = cd.Pattern(kernel, computes=...), or the like, there.",
+            )
+        found += fitting
+    return _each_once(found)
+
+
+def _each_once(items: Iterable[Item]) -> list[Item]:
+    return list({id(item): item for item in items}.values())
+
+
+def _held(module: ModuleType, everything: str = "") -> list[Any]:
+    """What a module has at its top level, and in the places of lists, tuples and dicts what these
+    hold; or only what it has by the name `everything`, where it has that.
+    """
+    # A module may declare some only when they are asked for, and list them all the same.
+    names = module.__dir__()
+    waiting = [getattr(module, name) for name in ((everything,) if everything in names else names)]
+    waiting.reverse()
+    found, seen = list[Any](), set[int]()
     while waiting:
         value = waiting.pop()
         if not isinstance(value, list | tuple | dict):
-            yield value
+            found.append(value)
         elif id(value) not in seen:  # a list may hold itself
             seen.add(id(value))
             waiting += [*(value.values() if isinstance(value, dict) else value)][::-1]
+    return found
 
 
 def import_named(name: str, what: str = "kernels") -> ModuleType:

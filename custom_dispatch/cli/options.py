@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from custom_dispatch.kernel.device_name import read_device
+from custom_dispatch.errors import DeviceError
+from custom_dispatch.files import check_output
+from custom_dispatch.kernel.device_name import gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.target import DEFAULT_TARGETS
+from custom_dispatch.phases import LOGGER
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LONG_S = 2.0
 """How long a phase takes that a log tells of."""
 
-kernels_argument = click.argument("kernels", nargs=-1, required=True, type=click.Path())
-target_option = click.option(
+FILE = click.Path(path_type=Path)
+
+kernels = click.argument("kernels", nargs=-1, required=True, type=click.Path())
+target = click.option(
     "--target",
     "-t",
     "targets",
@@ -37,7 +43,7 @@ target_option = click.option(
 _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "objects": click.option(
         "--objects",
-        type=click.Path(path_type=Path),
+        type=FILE,
         help="Take the objects from this directory (NAME_sm_XX.ptx, as CMake writes them) instead "
         "of compiling.",
     ),
@@ -53,7 +59,7 @@ _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
         "-I",
         "include_dirs",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=FILE,
         help="A directory to search for headers.",
     ),
     "image": click.option(
@@ -71,7 +77,7 @@ _BUILD_OPTIONS: dict[str, Callable[[Any], Any]] = {
 """The keywords of `cd.build`, as options."""
 
 
-def build_options(*names: str) -> Callable[[Command], Command]:
+def build(*names: str) -> Callable[[Command], Command]:
     """How kernels are built: a command gets the options of these keywords together, as `how`."""
 
     def decorate(command: Command) -> Any:
@@ -87,37 +93,16 @@ def build_options(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
-function_option = click.option(
-    "--function",
-    "-f",
-    help="The function; optional if there is only one.",
-)
+class _Seconds(click.FloatRange):
+    """A number in a range. click takes NaN for one, which neither is below nor above."""
 
-
-def shape_option(what: str) -> Callable[[Command], Command]:
-    """Sizes of a kernel's dims, as `parse_sizes` reads them."""
-    return click.option(
-        "--shape", "-s", "shapes", multiple=True, metavar="NAME=SIZE,...", help=what
-    )
-
-
-def device_option_for(what: str) -> Callable[[Command], Command]:
-    """The name of a device; whether there is one is asked where it is used."""
-    return click.option(
-        "--device",
-        type=read_device,
-        default="auto",
-        show_default=True,
-        metavar="auto|cuda|cuda:N|cpu",
-        shell_complete=lambda *given: [name for name in _DEVICES if name.startswith(given[-1])],
-        help=what,
-    )
-
-
-_DEVICES = ("auto", "cuda", "cuda:1", "cpu")
-device_option = device_option_for(
-    "Where to run; auto is the first GPU that can run it, else the CPU; cuda:1 is the second GPU."
-)
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{number} is not in the range {self.min}<=x<={self.max}.", param, ctx)
+        return number
 
 
 class _Directory(click.Path):
@@ -131,57 +116,46 @@ class _Directory(click.Path):
 
 DIRECTORY = _Directory(path_type=Path)
 
-
-def repetitions_option(default: int, what: str) -> Callable[[Command], Command]:
-    """How often something is timed."""
-    return click.option(
-        "--repetitions",
-        type=click.IntRange(1, 1_000_000),
-        default=default,
-        show_default=True,
-        help=what,
-    )
-
-
-class _Seconds(click.FloatRange):
-    """A number in a range. click takes NaN for one, which neither is below nor above."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{number} is not in the range {self.min}<=x<={self.max}.", param, ctx)
-        return number
-
-
-def seconds_option(default: float, what: str) -> Callable[[Command], Command]:
-    """How long something is timed."""
-    return click.option(
-        "--seconds",
-        type=_Seconds(0.001, 3600),
-        default=default,
-        show_default=True,
-        help=what,
-    )
+function = click.option(
+    "--function",
+    "-f",
+    help="The function; optional if there is only one.",
+)
+plot = partial(click.option, "--plot", type=FILE)
+shape = partial(click.option, "--shape", "-s", "shapes", multiple=True, metavar="NAME=SIZE,...")
+"""Sizes of a kernel's dims, as `parse_sizes` reads them."""
+repetitions = partial(
+    click.option, "--repetitions", type=click.IntRange(1, 1_000_000), show_default=True
+)
+seconds = partial(click.option, "--seconds", type=_Seconds(0.001, 3600), show_default=True)
+timeout = partial(click.option, "--timeout", type=_Seconds(0.1, 86400), show_default=True)
+_DEVICES = ("auto", "cuda", "cuda:1", "cpu")
+device = partial(
+    click.option,
+    "--device",
+    type=read_device,  # whether there is such a device is asked where it is used
+    default="auto",
+    show_default=True,
+    metavar="auto|cuda|cuda:N|cpu",
+    shell_complete=lambda *given: [name for name in _DEVICES if name.startswith(given[-1])],
+    help="Where to run; auto is the first GPU that can run it, else the CPU; cuda:1 is the second "
+    "GPU.",
+)
 
 
-def timeout_option(default: float, what: str) -> Callable[[Command], Command]:
-    """When something that takes too long is given up."""
-    return click.option(
-        "--timeout",
-        type=_Seconds(0.1, 86400),
-        default=default,
-        show_default=True,
-        help=what,
-    )
+def device_for(wanted: str) -> tuple[str, str]:
+    """The device that a kernel is built for, and why."""
+    from custom_dispatch.runtime import why_not  # loads IREE
 
-
-def plot_option(what: str) -> Callable[[Command], Command]:
-    """A file for a chart."""
-    return click.option(
-        "--plot", type=click.Path(path_type=Path), help=f"Write a chart (.svg or .png) of {what}."
-    )
+    if wanted == "cpu":
+        return wanted, "asked for"
+    gpu = gpu_name(gpu_index(wanted) or 0)
+    problem = why_not(gpu)
+    if problem is None:
+        return gpu, ""
+    if wanted != "auto":
+        raise DeviceError(problem)
+    return "cpu", problem
 
 
 def object_files(how: Mapping[str, Any]) -> list[Path]:
@@ -198,10 +172,6 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> 
     OutputError
         An output is one of these, or no place for a file.
     """
-    import sys
-
-    from custom_dispatch.files import check_output
-
     files = [vars(item).get("__file__") for item in [*sys.modules.values()] if item is not None]
     read = [*filter(None, inputs), *(Path(file) for file in files if isinstance(file, str))]
     for output in filter(None, outputs):
@@ -219,8 +189,6 @@ def progress(message: str) -> Iterator[Callable[[str], None]]:
 
     What the rooms log is shown, and what is given to the function that comes back.
     """
-    import sys
-
     started, timers = time.monotonic(), list[threading.Timer]()
 
     def print_later(more: str) -> None:
@@ -255,7 +223,6 @@ def progress(message: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def _listening(tell: Callable[[str], object]) -> Iterator[None]:
     """Have a function called with what any thread says of its work."""
-    from custom_dispatch.phases import LOGGER
 
     def hear(record: logging.LogRecord) -> bool:
         tell(record.getMessage())

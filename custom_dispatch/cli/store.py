@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from custom_dispatch.cli.report import show_table
+from custom_dispatch.errors import OutputError
+from custom_dispatch.store import Store, open_store
+from custom_dispatch.store.directory import DIRECTORY_VARIABLE
+from custom_dispatch.store.maintenance import clear as clear_store
+from custom_dispatch.store.maintenance import remove_damaged, summarise
 from custom_dispatch.tables import bytes_text
 
-if TYPE_CHECKING:
-    from custom_dispatch.store import Store
 
-
-@click.group(invoke_without_command=True, short_help="Show, verify or clear the store.")
+@click.group(invoke_without_command=True)
 @click.pass_context
-def store(context: click.Context) -> None:
+def command(context: click.Context) -> None:
     """Show, verify or clear the store of compiled code.
 
     CUSTOM_DISPATCH_STORE sets its directory, or turns it off; CUSTOM_DISPATCH_STORE_LIMIT sets its
@@ -24,11 +25,9 @@ def store(context: click.Context) -> None:
         _show()
 
 
-@store.command(short_help="Read every entry; remove the damaged ones.")
+@command.command(short_help="Read every entry; remove the damaged ones.")
 def verify() -> int:
     """Read every entry, and remove those that are damaged; the status is 2 if there were some."""
-    from custom_dispatch.store.maintenance import remove_damaged, summarise
-
     opened = _open()
     damaged = remove_damaged(opened)
     for path in damaged:
@@ -37,13 +36,9 @@ def verify() -> int:
     return 2 if damaged else 0
 
 
-@store.command(short_help="Remove everything in it.")
+@command.command(short_help="Remove everything in it.")
 def clear() -> None:
     """Remove everything in it."""
-    from custom_dispatch.errors import OutputError
-    from custom_dispatch.store.maintenance import clear as clear_store
-    from custom_dispatch.store.maintenance import summarise
-
     opened = _open()
     before = summarise(opened)
     try:
@@ -57,9 +52,6 @@ def clear() -> None:
 
 
 def _show() -> None:
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.store.maintenance import summarise
-
     found = summarise(_open())
     asked = found.hits + found.misses
     share = f"{found.hits / asked:.0%} of {asked}" if asked else ""
@@ -74,10 +66,6 @@ def _show() -> None:
 
 
 def _open() -> Store:
-    from custom_dispatch.errors import OutputError
-    from custom_dispatch.store import open_store
-    from custom_dispatch.store.directory import DIRECTORY_VARIABLE
-
     found = open_store()
     if found is None:
         raise OutputError(

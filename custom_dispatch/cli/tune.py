@@ -5,41 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from secrets import randbelow
+from typing import Any
 
 import click
 
-from custom_dispatch.cli.options import (
-    build_options,
-    check_outputs,
-    device_option,
-    object_files,
-    plot_option,
-    progress,
-    repetitions_option,
-    seconds_option,
-    shape_option,
-    timeout_option,
-)
-from custom_dispatch.cli.told import json_file, json_option, tell
+from custom_dispatch.cli import options
+from custom_dispatch.cli.inputs import parse_sizes, read_number
+from custom_dispatch.cli.kernels import choice_in
+from custom_dispatch.cli.report import json_file, json_option, show_error, show_table, tell
+from custom_dispatch.eager.call_choice import targets_here
+from custom_dispatch.errors import CallError
+from custom_dispatch.files import write_atomically
+from custom_dispatch.kernel.choice import Choice, files_of
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.tuning import Measured
+from custom_dispatch.kernel.tuning_table import sizes_said
+from custom_dispatch.measure.plot import check_plot, landscape, picture
+from custom_dispatch.measure.tune import tune
+from custom_dispatch.measure.tune_candidates import write_objects
+from custom_dispatch.measure.tune_child import Effort
+from custom_dispatch.runtime.numbers import number_for
+from custom_dispatch.toolchain.tuned import read_file
 
-if TYPE_CHECKING:
-    from custom_dispatch.kernel.choice import Choice
-    from custom_dispatch.kernel.target import Target
-    from custom_dispatch.kernel.tuning import Measured
 _MOST_TABLES = 8
 """Of more sizes only the best kernels are shown."""
 
 
-@click.command(short_help="Measure the kernels of a choice.")
+@click.command()
 @click.argument("subject", metavar="KERNELS", type=click.Path())
 @click.option(
     "--choice",
     "name",
     help="The choice of KERNELS; optional if there is only one.",
 )
-@shape_option(
-    "Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; repeat it for others."
+@options.shape(
+    help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; repeat it for "
+    "others."
 )
 @click.option(
     "--scalar",
@@ -48,21 +51,21 @@ _MOST_TABLES = 8
     metavar="NAME=VALUE",
     help="The value of a scalar argument, causal=0, which is otherwise arbitrary; repeatable.",
 )
-@device_option
+@options.device()
 @click.option(
     "--table",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     help="The table to write, instead of the choice's tuning=.",
 )
-@plot_option("the table")
-@repetitions_option(100, "Launches that are timed of each kernel and size, at most.")
-@seconds_option(1.0, "Time for these, at most.")
-@timeout_option(60.0, "Abandon a kernel that takes longer for one size, in seconds.")
+@options.plot(help="Write a chart (.svg or .png) of the table.")
+@options.repetitions(default=100, help="Launches that are timed of each kernel and size, at most.")
+@options.seconds(default=1.0, help="Time for these, at most.")
+@options.timeout(default=60.0, help="Abandon a kernel that takes longer for one size, in seconds.")
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
-@build_options("compiler", "include_dirs", "objects")
+@options.build("compiler", "include_dirs", "objects")
 @click.option(
     "--build-only",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     help="Measure nothing: write objects for --target there, for --objects on the machine with the "
     "GPU.",
 )
@@ -72,7 +75,7 @@ _MOST_TABLES = 8
     help="What --build-only builds for: cuda:sm_90a.",
 )
 @json_option
-def tune(
+def command(
     subject: str,
     name: str | None,
     shapes: tuple[str, ...],
@@ -97,20 +100,6 @@ def tune(
     which kernels spill, do not fit, are wrong or fail. `cd.compile` then chooses by the table,
     without a GPU. Exit status 2 if no kernel could be measured for some sizes.
     """
-    from secrets import randbelow
-
-    from custom_dispatch.cli.bench import device_for
-    from custom_dispatch.cli.kernels import choice_in
-    from custom_dispatch.cli.report import show_error
-    from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.files import write_atomically
-    from custom_dispatch.kernel.choice import files_of
-    from custom_dispatch.kernel.tuning_table import sizes_said
-    from custom_dispatch.measure.plot import check_plot
-    from custom_dispatch.measure.tune import tune as measure
-    from custom_dispatch.measure.tune_runner import Effort
-    from custom_dispatch.toolchain.tuned import read_file
-
     choice = choice_in(subject, name)
     _check_options(shapes, build_only, target)
     if build_only is not None:
@@ -119,18 +108,18 @@ def tune(
     path = _table(choice, table)
     check_plot(plot)
     read = [file for file in files_of([choice]) if file != choice.tuning]
-    read += object_files(how)
-    check_outputs(path, plot, json_file(json_path), inputs=read)
-    check_outputs(plot, json_file(json_path), inputs=[path])
+    read += options.object_files(how)
+    options.check_outputs(path, plot, json_file(json_path), inputs=read)
+    options.check_outputs(plot, json_file(json_path), inputs=[path])
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table
-    device, _ = device_for(device)
-    measured_for = _target(choice, device)
+    device, _ = options.device_for(device)
+    measured_for = targets_here(choice, device)[0]
     numbers = _scalars(choice, scalars)
     effort = Effort(repetitions, seconds, timeout, randbelow(2**31), not no_check, numbers)
-    with progress(f"measuring {choice.name}") as say:
-        measured = measure(
+    with options.progress(f"measuring {choice.name}") as say:
+        measured = tune(
             choice,
             sizes,
             measured_for,
@@ -157,10 +146,6 @@ def tune(
 
 def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:
     """The values of scalars by name, as their types hold them."""
-    from custom_dispatch.errors import CallError
-    from custom_dispatch.kernel.operand import Scalar
-    from custom_dispatch.runtime.numbers import number_for
-
     known = {item.name: item for item in choice.inputs if isinstance(item, Scalar)}
     found: dict[str, float | int] = {}
     for word in given:
@@ -175,24 +160,18 @@ def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:
                 else "no --scalar: calls pass none",
                 next_step=f"give --scalar {next(iter(known))}=1." if known else "leave it out.",
             )
-        try:
-            value: float | int = int(text)
-        except ValueError:
-            try:
-                value = float(text)
-            except ValueError:
-                raise CallError(
-                    f"{word[:60]!r} is no scalar.",
-                    expected="NAME=VALUE with a number",
-                    next_step=f"give --scalar {name}=1.",
-                ) from None
+        value = read_number(text)
+        if value is None:
+            raise CallError(
+                f"{word[:60]!r} is no scalar.",
+                expected="NAME=VALUE with a number",
+                next_step=f"give --scalar {name}=1.",
+            )
         found[name] = number_for(value, known[name], f"scalar `{name}`")
     return found
 
 
 def _check_options(shapes: Sequence[str], build_only: Path | None, target: str | None) -> None:
-    from custom_dispatch.errors import CallError
-
     if build_only is None and not shapes:
         raise CallError(
             "No sizes are given.",
@@ -208,19 +187,14 @@ def _check_options(shapes: Sequence[str], build_only: Path | None, target: str |
 
 
 def _build_only(choice: Choice, directory: Path, target: str, how: dict[str, Any]) -> None:
-    from custom_dispatch.kernel.target import Target
-    from custom_dispatch.measure.tune_candidates import write_objects
-
     built_for = Target.parse(target)
-    with progress(f"building {choice.name}"):
+    with options.progress(f"building {choice.name}"):
         paths = write_objects(choice, built_for, directory, how["compiler"], how["include_dirs"])
     for path in paths:
         click.echo(path)
 
 
 def _table(choice: Choice, given: Path | None) -> Path:
-    from custom_dispatch.errors import CallError
-
     path = given or choice.tuning
     if path is None and choice.like is not None:
         raise CallError(
@@ -238,17 +212,6 @@ def _table(choice: Choice, given: Path | None) -> Path:
     return path
 
 
-def _target(choice: Choice, device: str) -> Target:
-    """What kernels are built for: the best target that the device has."""
-    from custom_dispatch.eager.placing import target_for_gpu
-    from custom_dispatch.kernel.target import Target
-
-    if device == "cpu":
-        return Target("cpu", cpu="host")
-    targets = [target_for_gpu(kernel, device) for kernel in choice.kernels]
-    return max(targets, key=lambda target: target.cuda_arch)
-
-
 def _show(choice: Choice, measured: Measured) -> None:
     click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
     if len(measured.sizes) > _MOST_TABLES:
@@ -261,9 +224,6 @@ def _show(choice: Choice, measured: Measured) -> None:
 
 
 def _show_all(measured: Measured) -> None:
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.kernel.tuning_table import sizes_said
-
     rows = []
     for item in measured.sizes:
         best = min(item.seconds.values(), default=math.nan)
@@ -277,9 +237,6 @@ def _show_all(measured: Measured) -> None:
 
 
 def _show_best(measured: Measured) -> None:
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.kernel.tuning_table import sizes_said
-
     rows: list[tuple[str, ...]] = []
     problems: dict[tuple[str, str], int] = {}
     for item in measured.sizes:
@@ -299,10 +256,6 @@ def _show_best(measured: Measured) -> None:
 
 
 def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:
-    from custom_dispatch.files import write_atomically
-    from custom_dispatch.measure.landscape import landscape
-    from custom_dispatch.measure.plot import picture
-
     names = measured.ranked([kernel.name for kernel in choice.kernels], {})
     # Some may have been measured for some sizes only; those of which nothing is known are last.
     title = f"{choice.name} on {measured.device}, {measured.target}"

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import click
 
-from custom_dispatch.cli.options import shape_option
-from custom_dispatch.cli.told import json_option, tell
+from custom_dispatch.cli import options
+from custom_dispatch.cli.inputs import parse_sizes
+from custom_dispatch.cli.kernels import choice_in
+from custom_dispatch.cli.report import json_option, show_table, tell
+from custom_dispatch.kernel import launch
 
 
-@click.command(short_help="Say which kernel of a choice a call takes, and why.")
+@click.command()
 @click.argument("subject", metavar="KERNELS", type=click.Path())
 @click.argument("name", required=False)
-@shape_option("The size of every dim, n=1024; a range for one, n=1024:1048576:x4.")
+@options.shape(help="The size of every dim, n=1024; a range for one, n=1024:1048576:x4.")
 @click.option(
     "--target",
     "-t",
     help="Where it runs, cuda:sm_90a; else as a call here does.",
 )
 @json_option
-def which(
+def command(
     subject: str,
     name: str | None,
     shapes: tuple[str, ...],
@@ -29,11 +32,6 @@ def which(
 
     The decision is the one that modules and calls make. This compiles nothing and needs no GPU.
     """
-    from custom_dispatch.cli.kernels import choice_in
-    from custom_dispatch.cli.report import show_table
-    from custom_dispatch.cli.sizes import parse_sizes
-    from custom_dispatch.kernel import launch
-
     choice = choice_in(subject, name, "NAME")
     found = [launch.decide(choice, target, dims) for dims in parse_sizes(shapes)]
 

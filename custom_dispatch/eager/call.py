@@ -8,37 +8,29 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
-from custom_dispatch.eager.call_arguments import (
-    check_launch,
-    check_value,
-    take_out,
-)
 from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
-from custom_dispatch.eager.reference import run_reference
-from custom_dispatch.errors import (
-    UnsupportedInstructionError,
-)
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.errors import CallError, DeclarationError, UnsupportedInstructionError
+from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
+from custom_dispatch.kernel.buffer import Buffer, Out
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
-from custom_dispatch.kernel.passed import match_arguments
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
+from custom_dispatch.kernel.passed import match_arguments, struct_numbers
+from custom_dispatch.runtime.declaration import ValueType
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import gpu_of, shape_of
+from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
+from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.runtime.program import load
-
-if TYPE_CHECKING:
-    from custom_dispatch.compiled import CompiledModule
 
 _lock = threading.Lock()
 # A kernel's `id`, the device, the compiler, and whether the store is used.
@@ -120,7 +112,7 @@ def call(
     if not kernel.has_leading_dims:
         return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
-    out = take_out(kernel, named)
+    out = _take_out(kernel, named)
     values = tuple(match_arguments(kernel, arguments, named))
     leading, folded = fold_arguments(kernel, kernel.inputs, values)
     if leading is None:
@@ -152,10 +144,10 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
         if signature in prepared.checked:
             return _as_declared(kernel, prepared.run(arguments))
     keywords = dict(keywords)
-    out = take_out(kernel, keywords)
+    out = _take_out(kernel, keywords)
     values = match_arguments(kernel, arguments, keywords)
     checked = [
-        check_value(kernel, operand, value)
+        _check_value(kernel, operand, value)
         for operand, value in zip(kernel.inputs, values, strict=True)
     ]
     dims = bind_dims(
@@ -166,7 +158,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
             if isinstance(operand, Buffer)
         },
     )
-    check_launch(kernel, dims)
+    _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
     kind = kind_of_device(kernel, device)
@@ -175,6 +167,8 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     except UnsupportedInstructionError as error:
         if not fallback or kernel.fallback is None or kind == CHECKED:
             raise
+        from custom_dispatch.eager.reference import run_reference  # most calls need none
+
         return run_reference(kernel, values, checked, dims, error)
     if out is not None:
         given = {id(read): value for read, value in zip(checked, values, strict=True)}
@@ -217,8 +211,8 @@ def module_for(
     compiler: str = "auto",
     include_dirs: Sequence[Path] = (),
     store: bool = True,
-) -> CompiledModule:
-    """What a call of a kernel runs on a device of this machine; `kind_of_device` names it."""
+) -> bytes:
+    """The module that a call runs on a device of this machine; `kind_of_device` names it."""
     # Loaded here: a program that only loads modules needs no compiler installed.
     from custom_dispatch.eager.kept import module_of
 
@@ -238,7 +232,7 @@ def keep(kernel: Kernel, kind: str, module: bytes) -> None:
     _functions[id(kernel), kind, "auto", True] = _loaded(kernel, kind, module)
 
 
-def _loaded(kernel: Kernel, kind: str, module: CompiledModule | bytes) -> Function:
+def _loaded(kernel: Kernel, kind: str, module: bytes) -> Function:
     program = load(module, device="cpu" if kind == CHECKED else kind)
     return program.function(kernel.name)
 
@@ -258,3 +252,51 @@ def _typed(operand: Buffer, result: Any) -> Any:
     if not isinstance(result, numpy.ndarray) or result.dtype == wanted:
         return result
     return result.view(wanted)
+
+
+def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
+    """The arrays to write into, if there are some; an operand may have that name."""
+    is_operand = any(operand.name == "out" for operand in kernel.inputs)
+    return None if is_operand else keywords.pop("out", None)
+
+
+def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
+    """A value as an operand takes it; raises CallError where it does not."""
+    what = f"operand `{operand.name}` of kernel `{kernel.name}`"
+    if isinstance(operand, Scalar):
+        return number_for(value, operand, what)
+    if isinstance(operand, Struct):
+        numbers = struct_numbers(operand, value, what)
+        return tuple(
+            number_for(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
+            for number, leaf in zip(numbers, operand.leaves, strict=True)
+        )
+    if value is None and operand.optional:
+        return numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
+    array = read_array(value, what)
+    check_array(array, ValueType(operand.dtype, (None,) * operand.rank), what)
+    return array
+
+
+def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
+    """The checks that the compiled wrapper makes too, here with the values in the message."""
+    try:
+        grids = grids_for(kernel, dims)
+        shapes = output_shapes(kernel, dims)
+    except DeclarationError as error:
+        raise CallError(
+            f"Kernel `{kernel.name}`: {error.found}",
+            expected=error.expected,
+            next_step=error.next_step,
+        ) from None
+    for grid in (grid for grid in grids if 0 in grid):
+        for operand in kernel.outputs:
+            if isinstance(operand, Out) and 0 not in shapes[operand.name]:
+                raise CallError(
+                    f"Kernel `{kernel.name}`: the grid {grid} is empty for these sizes, so "
+                    f"nothing would write `{operand.name}`, which has shape "
+                    f"{list(shapes[operand.name])}.",
+                    expected="a grid of at least one block wherever there is something to write",
+                    next_step="write cd.maximum(..., 1) in the grid, or do not call it for "
+                    "empty arrays.",
+                )

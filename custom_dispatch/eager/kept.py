@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.ir.installed_compiler import compiler_identity
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
@@ -48,7 +47,7 @@ def module_of(
     include_dirs: Sequence[Path],
     store: bool,
     asynchronous: bool,
-) -> CompiledModule:
+) -> bytes:
     """The module of a kernel alone for one target, as `cd.compile` makes it."""
     kept = open_store() if store else None
     source = _digest(kernel.for_target(target).source)
@@ -65,18 +64,18 @@ def module_of(
             content = kept.get(key_of("call of", base, state))
             if content is not None:
                 kept.count(hit=True)
-                return CompiledModule(content, (target,), (kernel.name,))
+                return content
     # Loaded here, with all that compiles.
     from custom_dispatch.compilation import compile as compile_module
     from custom_dispatch.toolchain.build import build
 
     library = build(kernel, [target], compiler=compiler, include_dirs=include_dirs, store=store)
-    module = compile_module(None, library, asynchronous=asynchronous, store=store)
+    module = compile_module(None, library, asynchronous=asynchronous, store=store).bytes
     made = library.read
     if kept is not None and base and made is not None and made.source == source:
         items = [*library.objects, *(unit.cpu_ptx for unit in library.units if unit.cpu_ptx)]
         if all(item.origin.startswith("NVRTC") for item in items):
-            kept.put(key_of("call of", base, made.state), module.bytes)
+            kept.put(key_of("call of", base, made.state), module)
             kept.save(base, _Read(made.closure, made.state))
     return module
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from hashlib import sha256
 from typing import Any
@@ -12,22 +15,22 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.eager.reference import reference_results
+from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.words import constants_of
-from custom_dispatch.measure.bench_inputs import (
+from custom_dispatch.measure.comparison import Array, agreement
+from custom_dispatch.measure.inputs import (
     BenchInputs,
     bytes_moved,
     given_by_name,
     launch_numbers,
     output_arrays,
 )
-from custom_dispatch.measure.copies import host_copy, native_copy
-from custom_dispatch.measure.measurement import Measurement, Subject, agreement
-from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch
-from custom_dispatch.measure.timing import time_in_turn
+from custom_dispatch.measure.measurement import Measurement, Subject, time_in_turn
+from custom_dispatch.measure.native_launch import NativeContext, NativeCopy, NativeLaunch
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
 from custom_dispatch.runtime.arrays import to_device
@@ -35,6 +38,12 @@ from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.program import Program
+
+_COPIED_BYTES = 1 << 18
+"""What a thread copies, at least: starting one takes longer than to copy less."""
+_PAGE = 4096
+_MOST_OF_MEMORY = 8
+"""No more than this part of the memory is taken: the kernel's operands are there, too."""
 
 
 class Bench:
@@ -202,7 +211,7 @@ class Bench:
         """The GPU's compute capability; 0 on the CPU."""
         return self.device.compute_capability or 0
 
-    def results(self, inputs: BenchInputs) -> tuple[numpy.ndarray[Any, Any], ...]:
+    def results(self, inputs: BenchInputs) -> tuple[Array, ...]:
         """A call with arrays of the host, which checks the inputs."""
         results = self.function(*inputs.values)
         several = results if isinstance(results, tuple) else (results,)
@@ -245,26 +254,18 @@ def _timed(run: Callable[[], object]) -> Callable[[], float]:
     return call
 
 
-def native_launch(
+def launch_of(
     context: NativeContext,
     image: bytes,
     symbol: str,
     kernel: Kernel,
     inputs: BenchInputs,
+    addresses: Mapping[str, ctypes.c_uint64],
     capability: int,
-) -> tuple[NativeLaunch, tuple[numpy.ndarray[Any, Any], ...]]:
-    """A launch of the object with the same inputs, and the results of the first."""
-    given = given_by_name(kernel, inputs)
-    outputs = output_arrays(kernel, inputs)
-    addresses = {}
-    for scratch in kernel.scratches:
-        addresses[scratch.name] = context.allocate(evaluate(scratch.size_bytes, inputs.dims))
-    for buffer in kernel.abi.bindings:
-        if isinstance(buffer, Scratch):
-            continue
-        array = outputs[buffer.name] if buffer.name in outputs else given[buffer.name]
-        addresses[buffer.name] = context.upload(numpy.asarray(array))
-    launch = NativeLaunch(
+) -> NativeLaunch:
+    """A launch of a kernel in an object, with operands at these addresses."""
+    numbers = launch_numbers(kernel, given_by_name(kernel, inputs))
+    return NativeLaunch(
         context,
         image,
         symbol,
@@ -272,8 +273,35 @@ def native_launch(
         block=kernel.block,
         shared_bytes=kernel.dynamic_shared_memory,
         bindings=[addresses[buffer.name] for buffer in kernel.abi.bindings],
-        constants=constants_of(kernel, inputs.dims, launch_numbers(kernel, given)),
+        constants=constants_of(kernel, inputs.dims, numbers),
     )
+
+
+def scratch_for(
+    context: NativeContext, kernel: Kernel, dims: Mapping[str, int]
+) -> dict[str, ctypes.c_uint64]:
+    """The addresses of a kernel's scratch memory, which is allocated."""
+    return {
+        item.name: context.allocate(evaluate(item.size_bytes, dims)) for item in kernel.scratches
+    }
+
+
+def native_launch(
+    context: NativeContext,
+    image: bytes,
+    symbol: str,
+    kernel: Kernel,
+    inputs: BenchInputs,
+    capability: int,
+) -> tuple[NativeLaunch, tuple[Array, ...]]:
+    """A launch of the object with the same inputs, and the results of the first."""
+    outputs = output_arrays(kernel, inputs)
+    operands = given_by_name(kernel, inputs) | outputs
+    addresses = scratch_for(context, kernel, inputs.dims)
+    for buffer in kernel.abi.bindings:
+        if not isinstance(buffer, Scratch):
+            addresses[buffer.name] = context.upload(numpy.asarray(operands[buffer.name]))
+    launch = launch_of(context, image, symbol, kernel, inputs, addresses, capability)
     launch.run()
     for name, array in outputs.items():
         context.download(addresses[name], array)
@@ -282,3 +310,47 @@ def native_launch(
 
 def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, numpy.ndarray) else value
+
+
+def _pages(size: int) -> Array:
+    """Bytes that begin with a page: some CPUs copy others at a tenth of the speed."""
+    held = numpy.ones(size + _PAGE, numpy.uint8)
+    first = -held.ctypes.data % _PAGE
+    return held[first : first + size]
+
+
+def native_copy(context: NativeContext, moved: int) -> dict[str, Callable[[], float]]:
+    """What times a copy on the GPU that moves so many bytes, as `copy`; nothing where the memory is
+    too small for one.
+    """
+    if moved < 2:
+        return {}
+    try:
+        return {"copy": NativeCopy(context, moved // 2).seconds}
+    except DeviceError:
+        return {}
+
+
+def host_copy(moved: int) -> dict[str, Callable[[], float]]:
+    """The same in the memory of the CPU, by as many threads as IREE has for kernels."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if not 2 <= moved <= memory // _MOST_OF_MEMORY:
+        return {}
+    size = moved // 2
+    source, target = _pages(size), _pages(size)
+    threads = max(min(len(os.sched_getaffinity(0)), size // _COPIED_BYTES), 1)
+    each = -(-size // (threads * _PAGE)) * _PAGE
+    parts = [[array[at : at + each] for at in range(0, size, each)] for array in (target, source)]
+    pool = ThreadPoolExecutor(threads)
+
+    def copy() -> float:
+        start = time.perf_counter()
+        list(pool.map(numpy.copyto, *parts))
+        return time.perf_counter() - start
+
+    def copy_alone() -> float:
+        start = time.perf_counter()
+        numpy.copyto(target, source)
+        return time.perf_counter() - start
+
+    return {"copy": copy_alone if threads == 1 else copy}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
-from typing import Any
 
 import numpy
 
@@ -20,10 +18,10 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.binding import grids_for, output_shapes
 from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.dtypes import ElementType
-from custom_dispatch.kernel.evaluation import evaluate, holds
+from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.measure.random_inputs import random_value
+from custom_dispatch.measure.comparison import agreement
+from custom_dispatch.measure.inputs import elements, random_value
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
@@ -33,10 +31,6 @@ _MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 _MOST_ELEMENTS = 1 << 26
 """Sizes for which a kernel's buffers have more together are passed over: 1000 in four dims."""
-
-# Unit roundoff times a small factor: a reference may round its steps in another order.
-_RELATIVE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
-_COARSE_TOLERANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +125,12 @@ def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
             return False
         shapes = output_shapes(kernel, dims)
         grids = grids_for(kernel, dims)
-        if _elements(kernel, dims) > _MOST_ELEMENTS:
+        if elements(kernel, dims) > _MOST_ELEMENTS:
             return False
     except (CallError, DeclarationError):
         return False
     launches = all(0 not in grid for grid in grids)
     return launches or all(0 in shape for shape in shapes.values())
-
-
-def _elements(kernel: Kernel, dims: dict[str, int]) -> int:
-    buffers = [operand for operand in kernel.operands if isinstance(operand, Buffer)]
-    return sum(prod(evaluate(size, dims) for size in buffer.shape) for buffer in buffers)
 
 
 def check_once(
@@ -153,21 +142,17 @@ def check_once(
         arguments = [random_value(operand, dims, generator) for operand in kernel.inputs]
         copies = [copy.deepcopy(value) for value in arguments]
         wanted = reference_results(kernel, copies)
-        found = _several(call(kernel, device, tuple(arguments), {}, fallback=False))
-        shapes = output_shapes(kernel, dims)
-        for operand, want, got in zip(kernel.outputs, wanted, found, strict=True):
-            if got.shape != shapes[operand.name] or want.shape != got.shape:
-                problem = f"`{operand.name}` has shape {got.shape}, the reference {want.shape}"
-                break
-            wrong, largest = compare(operand.dtype, got, want)
-            difference = max(difference, largest)
-            if wrong:
-                problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
-                break
-        else:
-            for given, before, after in zip(kernel.inputs, copies, arguments, strict=True):
-                if isinstance(given, Buffer) and not _same(before, after):
-                    problem = f"the caller's `{given.name}` was changed"
+        results = call(kernel, device, tuple(arguments), {}, fallback=False)
+        found = results if isinstance(results, tuple) else (results,)
+        agreed = agreement("the reference", kernel, found, wanted)
+        problem, difference = agreed.problem, agreed.largest_difference
+        declared = output_shapes(kernel, dims)
+        for operand, got in zip(kernel.outputs, found, strict=True):
+            if not problem and got.shape != declared[operand.name]:
+                problem = f"`{operand.name}` has shape {got.shape}, not {declared[operand.name]}"
+        for given, before, after in zip(kernel.inputs, copies, arguments, strict=True):
+            same = not isinstance(given, Buffer) or numpy.array_equal(before, after, equal_nan=True)
+            problem = problem or ("" if same else f"the caller's `{given.name}` was changed")
     except UnsupportedInstructionError as error:
         if kernel.fallback is not None:
             return CheckResult(kernel.name, device, dims, "", 0.0, skipped=error.found)
@@ -175,30 +160,3 @@ def check_once(
     except CustomDispatchError as error:
         problem = error.found
     return CheckResult(kernel.name, device, dims, problem, difference)
-
-
-def _several(results: Any) -> tuple[numpy.ndarray[Any, Any], ...]:
-    return results if isinstance(results, tuple) else (results,)
-
-
-def _same(before: Any, after: Any) -> bool:
-    return bool(numpy.array_equal(before, after, equal_nan=True))
-
-
-def compare(
-    kind: ElementType, got: numpy.ndarray[Any, Any], want: numpy.ndarray[Any, Any]
-) -> tuple[int, float]:
-    """The number of elements that differ, and the largest difference."""
-    if got.size == 0:
-        return 0, 0.0
-    if not kind.is_float:
-        return int(numpy.count_nonzero(got != want)), 0.0
-    left, right = got.astype(numpy.float64), want.astype(numpy.float64)
-    tolerance = _RELATIVE_TOLERANCE.get(kind.name, _COARSE_TOLERANCE)
-    # A sum's error goes with the size of what was summed, which the largest result stands for.
-    finite_right = numpy.abs(right[numpy.isfinite(right)])
-    scale = max(1.0, float(finite_right.max())) if finite_right.size else 1.0
-    same = numpy.isclose(left, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
-    difference = numpy.abs(left - right)
-    finite = difference[numpy.isfinite(difference)]
-    return int(numpy.count_nonzero(~same)), float(finite.max()) if finite.size else 0.0

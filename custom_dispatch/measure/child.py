@@ -1,8 +1,8 @@
 """A process that runs kernels: one that faults or hangs ends it, and not who asked for the run.
 
-The process answers questions, one after another: they come on standard input, the answers go to
-standard output, both JSON behind its length in eight bytes. `tune`, `check` and `bench` each say
-what the questions are.
+The process makes one object, whose methods it calls as it is asked to: calls come on standard
+input, what they return goes to standard output, both JSON behind its length in eight bytes. `tune`,
+`check` and `bench` have a class each for that.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from custom_dispatch import errors
-from custom_dispatch.errors import CustomDispatchError, KernelError, ToolTimeoutError, sentence
+from custom_dispatch.errors import (
+    CallError,
+    CustomDispatchError,
+    KernelError,
+    ToolTimeoutError,
+    sentence,
+)
 from custom_dispatch.process import Started, start
-
-Answer = Mapping[str, Any]
+from custom_dispatch.runtime.access import access_to
 
 START_S = 120.0
 """For imports and the GPU's context."""
@@ -43,14 +47,17 @@ class Child:
 
     Parameters
     ----------
-    module, argument
-        A module with a function `answers`, which makes of `argument` the function that answers.
+    module, name
+        Where the class is whose methods are called.
     shown
         Whether what the process writes to its standard error is written to that of this one.
+    **made_with
+        What an object of the class is made with.
     """
 
-    def __init__(self, module: str, argument: str, *, shown: bool = False) -> None:
-        self._module, self._argument, self._shown = module, argument, shown
+    def __init__(self, module: str, name: str, *, shown: bool = False, **made_with: Any) -> None:
+        self._class, self._shown = (module, name), shown
+        self._made_with = json.dumps(made_with)
         self._process: Started | None = None
 
     def __enter__(self) -> Child:
@@ -65,29 +72,31 @@ class Child:
             self._process.end()
             self._process = None
 
-    def ask(self, timeout_s: float, **question: Any) -> Answer:
-        """Ask for something.
+    def ask(self, timeout_s: float, method: str, *arguments: Any) -> Any:
+        """What a method returns.
 
         Raises
         ------
         ChildEndedError
-            There is no answer, or a last one: the next question goes to a new process.
+            There is no answer, or a last one: the next call goes to a new process.
         CustomDispatchError
             What was raised there.
         """
         if self._process is None:
             # The places of this process's modules, and no others: `-m` would look in the working
             # directory first.
+            module, name = self._class
             code = (
-                f"import sys; sys.path[:] = {sys.path!r}; "
+                f"import sys; sys.path[:] = {sys.path!r}; import json; "
                 "from custom_dispatch.measure.child import answers_apart, serve; "
-                f"apart = answers_apart(); from {self._module} import answers; "  # may print
-                "sys.exit(serve(answers(sys.argv[1]), apart))"
+                f"apart = answers_apart(); from {module} import {name}; "  # may print
+                f"sys.exit(serve({name}(**json.loads(sys.argv[1])), apart))"
             )
-            self._process = start([sys.executable, "-c", code, self._argument])
+            self._process = start([sys.executable, "-c", code, self._made_with])
         process = self._process
         try:
-            answer = process.ask(json.dumps(question).encode(), timeout_seconds=timeout_s)
+            call = json.dumps([method, arguments]).encode()
+            answer = process.ask(call, timeout_seconds=timeout_s)
         except ToolTimeoutError:
             self._process = None
             raise ChildEndedError(f"did not end within {timeout_s:g} seconds") from None
@@ -99,14 +108,14 @@ class Child:
         self._process = None
         raise ChildEndedError(_end_of(answer.returncode, answer.stderr))
 
-    def _read(self, found: Answer) -> Answer:
-        if found.get("lost"):
+    def _read(self, found: dict[str, Any]) -> Any:
+        if "lost" in found:
             self.close()
-            raise ChildEndedError(found["problem"].rstrip("."))
+            raise ChildEndedError(found["lost"].rstrip("."))
         if "error" in found:
             kind, *words = found["error"]
             raise errors.rebuild(getattr(errors, kind), *words)
-        return found
+        return found["returned"]
 
 
 def _end_of(status: int, said: str) -> str:
@@ -116,31 +125,30 @@ def _end_of(status: int, said: str) -> str:
     return f"its process ended with status {status}: {last}"
 
 
-def serve(answer: Callable[[Answer], Answer], answers: BinaryIO) -> int:
-    """Answer until there are no more questions; the exit status."""
+def serve(answerer: object, answers: BinaryIO) -> int:
+    """Answer until nothing more is asked; the exit status."""
     while True:
         head = sys.stdin.buffer.read(8)
         if len(head) < 8:
             return 0
         (size,) = struct.unpack("<Q", head)
-        question = json.loads(sys.stdin.buffer.read(size))
+        method, arguments = json.loads(sys.stdin.buffer.read(size))
+        found: dict[str, Any]
         try:
-            found = answer(question)
+            found = {"returned": getattr(answerer, method)(*arguments)}
         except CustomDispatchError as error:
             words = (error.found, error.expected, error.next_step, error.log)
-            found = lost_device() or {"error": [type(error).__name__, *words]}
+            found = {"error": [type(error).__name__, *words]}
+        except MemoryError:
+            said = "The memory of this machine does not suffice."
+            found = {"error": [CallError.__name__, said, "", "give smaller sizes.", ""]}
+        # What a kernel did to the GPU it did for the whole process.
+        if problem := access_to("cuda").problem:
+            found = {"lost": problem}
         sys.stdout.flush()
         text = json.dumps(found).encode()
         answers.write(struct.pack("<Q", len(text)) + text)
         answers.flush()
-
-
-def lost_device() -> Answer:
-    """The answer that says what a kernel did to the GPU for the whole process; empty if nothing."""
-    from custom_dispatch.runtime.access import access_to
-
-    problem = access_to("cuda").problem
-    return {"problem": problem, "lost": True} if problem else {}
 
 
 def answers_apart() -> BinaryIO:

@@ -1,34 +1,67 @@
-"""What was measured of a function, and whether its results agree with others."""
+"""What was measured of a function: calls of several kinds, timed in turn.
+
+So what disturbs the machine disturbs them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
+from custom_dispatch.measure.comparison import Agreement
 
-from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.measure.check import compare
-from custom_dispatch.measure.timing import Timing
+_ROUNDS = 5
+_WARM_UP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """How results compare with others."""
+class Timing:
+    """How long calls took, in seconds."""
 
-    with_what: str
-    equal: bool
-    """Bit for bit."""
-    problem: str
-    """What is wrong; empty within the tolerance of the type."""
-    largest_difference: float
+    median_s: float
+    low_s: float
+    """The first quartile."""
+    high_s: float
+    """The third quartile."""
+    calls: int
+    """How many were timed."""
 
-    def __str__(self) -> str:
-        if self.problem:
-            return f"DIFFERS from {self.with_what}: {self.problem}"
-        how = "equals" if self.equal else f"within {self.largest_difference:.2g} of"
-        return f"{how} {self.with_what}"
+
+def time_in_turn(
+    calls: Mapping[str, Callable[[], float]], repetitions: int, budget_s: float
+) -> dict[str, Timing]:
+    """Time calls in turn, in rounds of blocks: a block of one kind warms up before it is timed.
+
+    Parameters
+    ----------
+    calls
+        Each makes one call, and returns the seconds it took.
+    repetitions
+        Calls of each kind, at most; at least one a round is made.
+    budget_s
+        Seconds after which no more calls of a kind are made, over all rounds.
+    """
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(min(_ROUNDS, repetitions)):
+        for name, call in calls.items():
+            for _ in range(_WARM_UP):
+                call()
+            end = time.perf_counter() + budget_s / _ROUNDS
+            for _ in range(max(1, repetitions // _ROUNDS)):
+                times[name].append(call())
+                if time.perf_counter() > end:
+                    break
+    return {name: _timing(values) for name, values in times.items()}
+
+
+def _timing(values: list[float]) -> Timing:
+    if len(values) == 1:
+        return Timing(values[0], values[0], values[0], 1)
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Timing(middle, low, high, len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,37 +132,3 @@ class Subject:
     """Launches of a call, at least: of kernels, and of code that IREE generated."""
     native_note: str
     """Why there is no native launch; empty if there is."""
-
-
-def agreement(
-    with_what: str,
-    kernel: Kernel,
-    found: tuple[numpy.ndarray[Any, Any], ...],
-    wanted: tuple[numpy.ndarray[Any, Any], ...],
-) -> Agreement:
-    """Compare a kernel's results with those of something else."""
-    largest, equal = 0.0, True
-    for operand, got, want in zip(kernel.outputs, found, wanted, strict=True):
-        if got.shape != want.shape:
-            problem = f"`{operand.name}` has shape {list(got.shape)} instead of {list(want.shape)}"
-            return Agreement(with_what, False, problem, largest)
-        # Integers of a module are signless; their bits are the same.
-        typed = got.view(operand.dtype.to_numpy()) if got.dtype != want.dtype else got
-        if _bits(typed, want):
-            continue
-        equal = False
-        wrong, difference = compare(operand.dtype, typed, want)
-        largest = max(largest, difference)
-        if wrong:
-            problem = f"`{operand.name}` differs in {wrong} of {got.size} elements"
-            return Agreement(with_what, False, problem, largest)
-    return Agreement(with_what, equal, "", largest)
-
-
-def _bits(left: numpy.ndarray[Any, Any], right: numpy.ndarray[Any, Any]) -> bool:
-    """Whether two arrays of one shape are equal bit for bit; NaNs with them."""
-    if left.dtype != right.dtype:
-        return False
-    raw = numpy.dtype(f"u{left.dtype.itemsize}")
-    one, other = (numpy.ascontiguousarray(side).reshape(-1).view(raw) for side in (left, right))
-    return bool(numpy.array_equal(one, other))

@@ -10,9 +10,9 @@ Management" and "Execution Control").
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import cycle, islice
-from types import TracebackType
 from typing import Any
 
 import numpy
@@ -58,12 +58,7 @@ class NativeContext:
         self.check("cuCtxPushCurrent", primary_context.push(self._gpu))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Nothing is raised here: after a lost context each of these fails, and was reported.
         for address in self._memory:
             self._library.cuMemFree_v2(address)
@@ -268,37 +263,27 @@ class NativeCopy:
         return seconds_of(self._context, [self], 1)
 
 
-class _Gate:
-    """What the default stream waits for, so that launches behind it are there when the first runs.
+@contextmanager
+def _gate(context: NativeContext) -> Iterator[ctypes.c_uint]:
+    """What the default stream waits for until it is 1, so that launches behind it are there when
+    the first runs.
 
     A launch takes the host several microseconds, and more than a short kernel runs. Page-locked
     memory and a wait for its value (CUDA Driver API, "Stream Memory Operations"); where the driver
     has none, nothing waits.
     """
-
-    def __init__(self, context: NativeContext) -> None:
-        self._context = context
-        self._memory = ctypes.c_void_p()
-        context.call("cuMemAllocHost_v2", ctypes.byref(self._memory), ctypes.sizeof(ctypes.c_uint))
-        self._flag = ctypes.c_uint.from_address(self._memory.value or 0)
-
-    def __enter__(self) -> _Gate:
-        return self
-
-    def close(self) -> None:
-        """Have what is launched from now on wait."""
-        self._flag.value = 0
-        address = ctypes.c_uint64(self._memory.value or 0)  # the same for the GPU
-        self._context.function("cuStreamWaitValue32_v2")(None, address, ctypes.c_uint(1), _WAIT_GEQ)
-
-    def open(self) -> None:
-        """Let it run."""
-        self._flag.value = 1
-
-    def __exit__(self, *error: object) -> None:
-        self.open()
-        self._context.function("cuCtxSynchronize")()  # until nothing reads the memory any more
-        self._context.function("cuMemFreeHost")(self._memory)
+    memory = ctypes.c_void_p()
+    context.call("cuMemAllocHost_v2", ctypes.byref(memory), ctypes.sizeof(ctypes.c_uint))
+    flag = ctypes.c_uint.from_address(memory.value or 0)
+    flag.value = 0
+    address = ctypes.c_uint64(memory.value or 0)  # the same for the GPU
+    try:
+        context.function("cuStreamWaitValue32_v2")(None, address, ctypes.c_uint(1), _WAIT_GEQ)
+        yield flag
+    finally:
+        flag.value = 1
+        context.function("cuCtxSynchronize")()  # until nothing reads the memory any more
+        context.function("cuMemFreeHost")(memory)
 
 
 def seconds_of(
@@ -327,13 +312,12 @@ def seconds_of(
     turns = cycle(launches)
     try:
         for first in range(0, times, _QUEUED):
-            with _Gate(context) as gate:
-                gate.close()
+            with _gate(context) as opened:
                 call("cuEventRecord", start, None)
                 for launch in islice(turns, min(_QUEUED, times - first)):
                     launch.enqueue()
                 call("cuEventRecord", stop, None)
-                gate.open()
+                opened.value = 1
                 call("cuEventSynchronize", stop)
             call("cuEventElapsedTime", ctypes.byref(elapsed), start, stop)
             seconds += elapsed.value / 1e3

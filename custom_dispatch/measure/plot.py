@@ -1,4 +1,7 @@
-"""Charts as SVG or PNG, drawn by matplotlib, which is loaded where one is asked for."""
+"""Charts as SVG or PNG, drawn by matplotlib, which is loaded where one is asked for.
+
+`bench` has a chart of times, and `tune` one of how much longer than the best each kernel takes.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ import io
 import math
 import shlex
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from custom_dispatch.errors import OutputError, ToolNotFoundError
 from custom_dispatch.installation import install_step
+from custom_dispatch.kernel.tuning import MeasuredSizes
+from custom_dispatch.measure.measurement import Timing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 _SUFFIXES = (".svg", ".png")
@@ -33,8 +37,24 @@ STYLE = {
 _DPI, _MOST_PIXELS = 150, 30_000
 _LOGARITHMIC = 8.0
 """How many times the smallest number the largest is where an axis is logarithmic."""
-_CHARACTER = 0.075
-"""Inches, about, of a character of a tick's label."""
+_CHARACTER, _AXIS = 0.075, 5.5
+"""Inches, about, of a character of a tick's label, and of the axis."""
+
+_SHADES = {
+    1.03: "#08306b",
+    1.1: "#2171b5",
+    1.25: "#6baed6",
+    1.5: "#b4d3e8",
+    2.0: "#e3eef8",
+}
+"""Up to how much longer than the best: from dark to light; what takes longer is white."""
+_MORE, _NONE = "#ffffff", "#c9c4bb"
+_BEST, _EDGE = "#ffb000", "#aaaaaa"
+_BY = " x "
+_CELL, _LETTER, _FONT = 0.2, 0.062, 7.5
+"""Inches of a cell and, about, of a letter, and the points of the font."""
+_COLUMNS = 40
+"""Sizes side by side, at most; where there are more, they go on below."""
 
 
 def check_plot(plot: Path | None) -> None:
@@ -86,26 +106,13 @@ def picture(figure: Figure, suffix: str, about: str = "") -> bytes:
     return written.getvalue()
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Where something was measured, and between which quartiles."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a chart; a bound, which has no quartiles shown, is dashed."""
-
-    name: str
-    points: Sequence[Point]
-    is_bound: bool = False
-
-
-def line_chart(title: str, about: str, x_label: str, lines: Sequence[Line]) -> Figure:
+def line_chart(
+    title: str,
+    about: str,
+    x_label: str,
+    lines: Mapping[str, Mapping[float, Timing]],
+    bound: str = "",
+) -> Figure:
     """A chart of times: medians, and the bands between their quartiles.
 
     Parameters
@@ -113,24 +120,39 @@ def line_chart(title: str, about: str, x_label: str, lines: Sequence[Line]) -> F
     about
         What holds for all points, under the title.
     lines
-        In the order of the legend, in seconds; an axis is logarithmic where its numbers are above
-        zero, and the largest is eight times the smallest.
+        By name, in the order of the legend, times by what the x axis has. An axis is logarithmic
+        where its numbers are above zero, and the largest is eight times the smallest.
+    bound
+        The line that is a bound: it is dashed, without quartiles.
     """
     import matplotlib
     from matplotlib.figure import Figure
 
-    points = [point for line in lines for point in line.points]
-    unit, scale = _unit([point.y for point in points])
-    places = sorted({point.x for point in points})
+    medians = sorted(timing.median_s for line in lines.values() for timing in line.values())
+    unit, scale = _unit(medians[len(medians) // 2])
+    sizes = sorted({x for line in lines.values() for x in line})
+    alone = len(sizes) == 1  # then lines stand side by side
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
         figure = Figure(figsize=(8.4, 4.6), layout="constrained")
         figure.suptitle(_wrapped(title, 80), x=0.01, ha="left", fontsize=11)
         axes = figure.add_subplot()
         axes.set_title(_wrapped(about, 84), loc="left", fontsize=9)
-        for index, line in enumerate(lines):
-            _draw(axes, line, index, scale, len(places) == 1)
-        _x_axis(axes.xaxis, places)
-        _y_axis(axes.yaxis, [point.y / scale for point in points])
+        for index, (name, line) in enumerate(lines.items()):
+            y = [timing.median_s / scale for timing in line.values()]
+            if name == bound:
+                ends = ([min(sizes) - 1, max(sizes) + 1], y * 2) if alone else ([*line], y)
+                axes.plot(*ends, color="#666666", linestyle="--", label=name)
+                continue
+            x = [place + 0.2 * index for place in line] if alone else [*line]
+            low = [timing.low_s / scale for timing in line.values()]
+            high = [timing.high_s / scale for timing in line.values()]
+            colour, mark = _COLOURS[index % len(_COLOURS)], _MARKS[index % len(_MARKS)]
+            if alone:
+                axes.vlines(x, low, high, color=colour)
+            else:
+                axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(x, y, color=colour, marker=mark, markersize=5, label=name)
+        _set_ticks(axes, sizes, [median / scale for median in medians])
         axes.set(xlabel=x_label, ylabel=unit)
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.set_axisbelow(True)
@@ -139,77 +161,43 @@ def line_chart(title: str, about: str, x_label: str, lines: Sequence[Line]) -> F
     return figure
 
 
-def _draw(axes: Axes, line: Line, index: int, scale: float, alone: bool) -> None:
-    """Draw a line and the band between its quartiles; a single size has bars, side by side."""
-    x = [point.x for point in line.points]
-    y, low, high = (
-        [getattr(point, name) / scale for point in line.points] for name in ("y", "low", "high")
-    )
-    colour = _COLOURS[index % len(_COLOURS)]
-    if line.is_bound:
-        x, y = ([x[0] - 1, x[0] + 1], y * 2) if alone else (x, y)
-        axes.plot(x, y, color="#666666", linestyle="--", linewidth=1.5, label=line.name)
-        return
-    if alone:
-        x = [x[0] + 0.2 * index - 0.2]
-        axes.vlines(x, low, high, color=colour, linewidth=1.5)
-    else:
-        axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    mark = _MARKS[index % len(_MARKS)]
-    axes.plot(x, y, color=colour, marker=mark, markersize=5, linewidth=1.5, label=line.name)
-
-
 def _wrapped(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(text, width))
 
 
-def _unit(seconds: Sequence[float]) -> tuple[str, float]:
-    """A unit in which the middle number is readable, and its seconds."""
-    middle = sorted(seconds)[len(seconds) // 2]
+def _unit(seconds: float) -> tuple[str, float]:
+    """A unit in which so many seconds are readable, and its seconds."""
     for name, scale in (("seconds", 1.0), ("milliseconds", 1e-3)):
-        if middle >= scale:
+        if seconds >= scale:
             return name, scale
     return "microseconds", 1e-6
 
 
-def _x_axis(axis: Axis, values: Sequence[float]) -> None:
-    """Ticks where something was measured, as many as there is room for."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+def _set_ticks(axes: Axes, sizes: Sequence[float], times: Sequence[float]) -> None:
+    """Ticks at sizes that were measured, both ends among them, and at 1, 2 and 5 times powers of
+    ten of the times; these begin at zero where they are close.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    scale = _scale(values)
-    axis.axes.set_xscale(scale)
-    place = math.log if scale == "log" else float
-    low, high = place(values[0]), place(values[-1])
-    axis.axes.margins(x=0.05)
-    if len(values) == 1:
-        axis.axes.set_xlim(values[0] - 1, values[0] + 1)
-    labels = {value: size_text(value) for value in values}
-    apart = max(map(len, labels.values())) * _CHARACTER + 0.1
-    room = (high - low or 1.0) * apart / 5.5  # the axis is some 5.5 inches long
-    shown = [values[0]]
-    for value in values[1:]:
-        if place(value) - place(shown[-1]) >= room:
-            shown.append(value)
-    if shown[-1] != values[-1]:  # both ends are named
-        shown[-1:] = [values[-1]] if len(shown) > 1 else [shown[0], values[-1]]
-    axis.set_major_locator(FixedLocator(shown))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: size_text(round(value))))
-
-
-def _y_axis(axis: Axis, values: Sequence[float]) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten; from zero on where times are close."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    scale = _scale(values)
-    axis.axes.set_yscale(scale)
-    if scale == "linear":
-        axis.axes.set_ylim(bottom=0)
+    axes.set(xscale=_scale(sizes), yscale=_scale(times))
+    place = math.log if _scale(sizes) == "log" else float
+    widest = max(len(size_text(size)) for size in sizes) * _CHARACTER + 0.1
+    apart = (place(sizes[-1]) - place(sizes[0])) * widest / _AXIS
+    shown = [sizes[0]]
+    for size in sizes[1:]:
+        if place(size) - place(shown[-1]) >= apart:
+            shown.append(size)
+    if shown[-1] != sizes[-1]:
+        shown[-1:] = [sizes[-1]] if len(shown) > 1 else [shown[0], sizes[-1]]
+    axes.set_xticks(shown, [*map(size_text, shown)])
+    axes.xaxis.set_minor_locator(NullLocator())
+    if _scale(times) == "linear":
+        axes.set_ylim(bottom=0)
         return
-    decades = math.log10(max(values) / min(values))
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 4 else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    steps = (1, 2, 5) if max(times) < 1e4 * min(times) else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _scale(values: Sequence[float]) -> str:
@@ -222,3 +210,92 @@ def size_text(size: float) -> str:
         if size >= 16384 and size % unit == 0:
             return f"{size // unit:.0f}{suffix}"
     return f"{size:.0f}" if size < 1e6 else f"{size:.4g}"
+
+
+def landscape(title: str, kernels: Sequence[str], sizes: Sequence[MeasuredSizes]) -> Figure:
+    """The picture: a row for each kernel, in the order given, a column for each of the sizes.
+
+    Sizes that differ in one dim stand together; what all of them share is said under the title.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    values = {name: {item.dims.get(name, 0) for item in sizes} for name in sizes[0].dims}
+    # Of those that come first there are few: neighbours differ in the last.
+    names = sorted((name for name in values if len(values[name]) > 1), key=lambda n: len(values[n]))
+    shared = [f"{name}={size}" for name, size in sizes[0].dims.items() if name not in names]
+    keys = {id(item): [item.dims.get(name, 0) for name in names] for item in sizes}
+    ordered = sorted(sizes, key=lambda item: keys[id(item)])
+    lines = [ordered[at : at + _COLUMNS] for at in range(0, len(ordered), _COLUMNS)]
+    labels = [[_BY.join(map(size_text, keys[id(item)])) for item in line] for line in lines]
+    below = max(len(label) for line in labels for label in line) * _LETTER + 0.25
+    left = max(map(len, kernels)) * _LETTER + 0.25
+    width = max(left + len(lines[0]) * _CELL + 0.2, 7.6)
+    rows = len(kernels) * _CELL
+    height = 0.8 + len(lines) * (rows + below)
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "font.size": _FONT}):
+        figure = Figure(figsize=(width, height))
+        head = textwrap.shorten(title, int(width / 0.1), placeholder=" ...")
+        figure.text(0.1 / width, 1 - 0.22 / height, head, fontsize=11)
+        columns = f"Columns: {_BY.join(names)}" if names else ""
+        about = ["Times as a multiple of the best", ", ".join(shared), columns]
+        figure.text(0.1 / width, 1 - 0.4 / height, ". ".join(filter(None, about)))
+        _add_legend(figure, width, height)
+        for index, (line, names_of) in enumerate(zip(lines, labels, strict=True)):
+            bottom = height - 0.75 - index * (rows + below) - rows
+            box = (left / width, bottom / height, len(line) * _CELL / width, rows / height)
+            axes = figure.add_axes(box)
+            _draw_cells(axes, kernels, line)
+            axes.set_xticks([at + 0.5 for at in range(len(line))], names_of, rotation=90)
+            firsts = [keys[id(item)][:-1] for item in line]
+            apart = [at + 1 for at, (one, other) in enumerate(pairwise(firsts)) if one != other]
+            axes.vlines(apart, 0, len(kernels), color="black", linewidth=0.75)
+    return figure
+
+
+def _draw_cells(axes: Axes, kernels: Sequence[str], sizes: Sequence[MeasuredSizes]) -> None:
+    from matplotlib.colors import ListedColormap
+
+    shades = [*_SHADES.values(), _MORE, _NONE]
+    cells = [[0] * len(sizes) for _ in kernels]
+    best = []
+    for column, item in enumerate(sizes):
+        least = min(item.seconds.values(), default=0.0)
+        for row, name in enumerate(kernels):
+            seconds = item.seconds.get(name)
+            if seconds is None:
+                cells[row][column] = shades.index(_NONE)
+                continue
+            ratio = seconds / least if least else 1.0
+            cells[row][column] = sum(ratio > most for most in _SHADES)
+            if seconds == least:
+                best.append((column + 0.5, row + 0.5))
+    colours = ListedColormap(shades)
+    # A picture in the picture: a path for each of a thousand results makes a large file.
+    around = (0, len(sizes), len(kernels), 0)
+    axes.imshow(cells, colours, vmin=0, vmax=len(shades) - 1, extent=around, aspect="auto")
+    axes.hlines(range(len(kernels)), 0, len(sizes), color=_EDGE, linewidth=0.25)
+    axes.vlines(range(len(sizes)), 0, len(kernels), color=_EDGE, linewidth=0.25)
+    axes.plot([x for x, _ in best], [y for _, y in best], "o", color=_BEST, markersize=4)
+    axes.tick_params(length=0, pad=2)
+    axes.set_yticks([row + 0.5 for row in range(len(kernels))], kernels)
+    axes.spines[:].set_color(_EDGE)
+
+
+def _add_legend(figure: Figure, width: float, height: float) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dot = Line2D([], [], marker="o", color=_BEST, linestyle="", markersize=4, label="the best")
+    named = {f"to {most:g}": shade for most, shade in _SHADES.items()}
+    named |= {f"over {max(_SHADES):g}": _MORE, "not measured": _NONE}
+    patches = [Patch(facecolor=shade, edgecolor=_EDGE, label=said) for said, shade in named.items()]
+    figure.legend(
+        handles=[dot, *patches],
+        loc="upper left",
+        bbox_to_anchor=(0.05 / width, 1 - 0.42 / height),
+        ncols=len(patches) + 1,
+        frameon=False,
+        handlelength=1.2,
+        columnspacing=1.2,
+    )

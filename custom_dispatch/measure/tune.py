@@ -1,39 +1,47 @@
 """Measuring the kernels of a choice for some sizes: `custom-dispatch tune`.
 
-Kernels are built here, and launched in another process (`tune_runner.py`). What goes wrong with one
-is its result, and never the end of the others.
+Kernels are built here, and one other process launches them all, in turn and with the same inputs. A
+kernel that faults ends the use of the GPU for everything in that process, and one that hangs ends
+only with it: then that is the kernel's result, and what is left goes on in a new process.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy
 
+from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.reference import reference_results
-from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError, DeviceError
 from custom_dispatch.files import temporary_directory
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.binding import grids_for
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.description import describe
+from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, MeasuredSizes
+from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import sizes_said
-from custom_dispatch.measure.bench_inputs import inputs_for_kernel
-from custom_dispatch.measure.sample import Sample
-from custom_dispatch.measure.tune_candidates import Built, build_each, read_objects
-from custom_dispatch.measure.tune_runner import DEFAULT_EFFORT, Candidate, Effort, Runner, not_taken
+from custom_dispatch.measure.child import START_S, Child, ChildEndedError
+from custom_dispatch.measure.comparison import sample_of, write_samples
+from custom_dispatch.measure.inputs import check_dims, elements, inputs_for_kernel
+from custom_dispatch.measure.tune_candidates import Candidate, build_each, read_objects
+from custom_dispatch.measure.tune_child import Effort
 from custom_dispatch.runtime.device import device_of
+from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.tuned import digest_of
 
 Report = Callable[[str], object]
 Dims = Mapping[str, int]
 
-
+_NONE = "takes no time that could be measured"
 _MOST_OPERATIONS = 1_000_000_000
 """The reference, usually numpy in double precision, takes seconds for so many."""
 
@@ -43,13 +51,13 @@ def tune(
     sizes: Sequence[Dims],
     target: Target,
     *,
-    device: str = "cuda",
-    effort: Effort = DEFAULT_EFFORT,
-    compiler: str = "auto",
-    include_dirs: Sequence[Path] = (),
-    objects: Path | None = None,
-    report: Report = lambda _: None,
-    done: Report = lambda _: None,
+    device: str,
+    effort: Effort,
+    compiler: str,
+    include_dirs: Sequence[Path],
+    objects: Path | None,
+    report: Report,
+    done: Report,
 ) -> Measured:
     """Measure every kernel of a choice for some sizes, on the device of this machine.
 
@@ -75,7 +83,7 @@ def tune(
     """
     for dims in sizes:
         for kernel in choice.kernels:
-            _check_names(kernel, dims)
+            check_dims(kernel, dims, "--shape", ",")
     here = device_of(device if target.is_cuda else "cpu")
     # Of the sources as they were before: an edit while they are measured makes the table stale.
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
@@ -86,8 +94,7 @@ def tune(
         built = read_objects(choice, target, objects)
     rows = []
     with temporary_directory() as directory:
-        ready = [_ready(item, target) for item in built]
-        runner = Runner(ready, target, here.argument, effort, directory)
+        runner = Runner(built, target, here.argument, effort, directory)
         try:
             for index, dims in enumerate(sizes):
                 said = f"{index + 1} of {len(sizes)}, {sizes_said(dims)}"
@@ -109,50 +116,21 @@ def tune(
     )
 
 
-def _check_names(kernel: Kernel, dims: Dims) -> None:
-    names = {dim.name for dim in kernel.dims}
-    if names == set(dims):
-        return
-    missing, unknown = sorted(names - set(dims)), sorted(set(dims) - names)
-    raise CallError(
-        f"Kernel `{kernel.name}` "
-        + (f"needs a value for `{missing[0]}`." if missing else f"has no dim `{unknown[0]}`."),
-        expected=f"values for {', '.join(sorted(names))}" if names else "no dims: it has none",
-        next_step="give --shape " + ",".join(f"{name}=1024" for name in sorted(names)) + ".",
-    )
-
-
-def _ready(item: Built, target: Target) -> Candidate:
-    """What the child process needs of a kernel; for the CPU a module of it."""
-    kernel, library = item.kernel, item.library
-    if library is None or item.problem:
-        return Candidate(kernel, b"", "", item.problem)
-    if target.is_cuda:
-        (found,) = library.objects
-        return Candidate(kernel, found.data, found.symbol(kernel.for_target(target).entry))
-    from custom_dispatch.compilation import compile as compile_module
-
-    try:
-        return Candidate(kernel, compile_module(None, library).bytes, "")
-    except CustomDispatchError as error:
-        return Candidate(kernel, b"", "", error.found)
-
-
 def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path | None:
     """What the reference computes for some sizes, as a file; None where there is none, or more
     operations than it is asked for.
     """
     if not effort.with_reference:
         return None
-    able = (item for item in choice.kernels if item.reference and not not_taken(item, dims))
+    able = (item for item in choice.kernels if item.reference and not _not_taken(item, dims))
     kernel = next(able, None)
     if kernel is None or _operations(kernel, dims) > _MOST_OPERATIONS:
         return None
     generator = numpy.random.default_rng(effort.seed)
     inputs = inputs_for_kernel(kernel, dims, generator, with_optional=False, scalars=effort.scalars)
     results = reference_results(kernel, inputs.given or ())
-    names = [item.name for item in kernel.outputs]
-    Sample.of(dict(zip(names, results, strict=True))).write(path)
+    pairs = zip(kernel.outputs, results, strict=True)
+    write_samples(path, {item.name: sample_of(result) for item, result in pairs})
     return path
 
 
@@ -161,8 +139,7 @@ def _operations(kernel: Kernel, dims: Dims) -> int:
     try:
         if kernel.flops is not None:
             return evaluate(kernel.flops, dims)
-        buffers = [item for item in kernel.operands if isinstance(item, Buffer)]
-        return sum(prod(evaluate(size, dims) for size in item.shape) for item in buffers)
+        return elements(kernel, dims)
     except DeclarationError:
         return 0
 
@@ -172,3 +149,164 @@ def _best_said(found: MeasuredSizes) -> str:
         return "no kernel could be measured"
     name, seconds = min(found.seconds.items(), key=lambda item: item[1])
     return f"{name}, {1e6 * seconds:.2f} us"
+
+
+class Runner:
+    """Measures candidates for one set of sizes after another.
+
+    Parameters
+    ----------
+    device
+        The name of the GPU, or "cpu".
+    directory
+        For the files that the process reads.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        target: Target,
+        device: str,
+        effort: Effort,
+        directory: Path,
+    ) -> None:
+        self._effort = effort
+        self._kernels = [item.kernel for item in candidates]
+        self._problems: dict[int, str] = {}
+        self._right: set[int] = set()
+        kernels = []
+        for index, item in enumerate(candidates):
+            code, symbol = b"", ""
+            try:
+                self._problems[index] = item.problem
+                if not item.problem and item.library is not None:
+                    code, symbol = _launched(item.kernel, item.library, target)
+            except CustomDispatchError as error:
+                self._problems[index] = error.found
+            path = directory / f"{index}.code"
+            path.write_bytes(code)
+            form = describe(item.kernel.for_target(target))
+            kernels.append({"kernel": form, "code": str(path), "symbol": symbol})
+        request = directory / "request.json"  # a command line has too little room
+        request.write_text(json.dumps(kernels))
+        self._child = Child(
+            "custom_dispatch.measure.tune_child",
+            "Candidates",
+            request=str(request),
+            device=device,
+            effort=asdict(effort),
+        )
+
+    def close(self) -> None:
+        """End the process."""
+        self._child.close()
+
+    def measure(self, dims: Dims, reference: Path | None) -> tuple[Result, ...]:
+        """Every candidate for some sizes.
+
+        Parameters
+        ----------
+        reference
+            A file of the results that are right; else they are those of a kernel that was right
+            for other sizes, or of the first.
+        """
+        problems = {
+            index: problem
+            for index, kernel in enumerate(self._kernels)
+            if (problem := self._problems[index] or _not_taken(kernel, dims))
+        }
+        seconds: dict[int, float] = {}
+        while left := [i for i in range(len(self._kernels)) if i not in problems]:
+            # Without a reference what was right before is what others are compared with.
+            left.sort(key=lambda index: index not in self._right)
+            if not self._check(left, dims, reference, problems):
+                continue
+            left = [index for index in left if index not in problems]
+            if reference is not None:
+                self._right.update(left)
+            try:
+                seconds = self._time(left)
+            except ChildEndedError:
+                for index in left:
+                    self._time_alone(index, dims, reference, problems, seconds)
+            break
+        return tuple(
+            Result(kernel.name, seconds.get(i), "" if i in seconds else problems.get(i, _NONE))
+            for i, kernel in enumerate(self._kernels)
+        )
+
+    def _check(
+        self, indices: Sequence[int], dims: Dims, reference: Path | None, problems: dict[int, str]
+    ) -> bool:
+        """Run each once; whether the process is still there."""
+        try:
+            self._ask(START_S, "open", dict(dims), str(reference or ""))
+        except (ChildEndedError, CustomDispatchError) as error:
+            problems.update(dict.fromkeys(indices, _said(error)))
+            return False
+        for index in indices:
+            try:
+                if problem := self._ask(self._effort.timeout_s, "check", index):
+                    problems[index] = problem
+            except (ChildEndedError, CustomDispatchError) as error:
+                problems[index] = _said(error)
+                if isinstance(error, ChildEndedError):
+                    return False
+        return True
+
+    def _ask(self, timeout_s: float, method: str, *arguments: Any) -> Any:
+        try:
+            return self._child.ask(timeout_s, method, *arguments)
+        except DeviceError as error:  # of no use to that process any more
+            self._child.close()
+            raise ChildEndedError(error.found.rstrip(".")) from None
+
+    def _time(self, indices: Sequence[int]) -> dict[int, float]:
+        if not indices:
+            return {}
+        try:
+            answer = self._ask(self._effort.timeout_s * len(indices), "seconds", list(indices))
+        except CustomDispatchError as error:
+            raise ChildEndedError(error.found) from None
+        found = {int(index): float(value) for index, value in answer.items()}
+        return {index: value for index, value in found.items() if 0 < value < math.inf}
+
+    def _time_alone(
+        self,
+        index: int,
+        dims: Dims,
+        reference: Path | None,
+        problems: dict[int, str],
+        seconds: dict[int, float],
+    ) -> None:
+        """One that did not fail when it ran once, by itself: which of several does is not known."""
+        if not self._check([index], dims, reference, problems) or index in problems:
+            return
+        try:
+            seconds |= self._time([index])
+        except ChildEndedError as error:
+            problems[index] = str(error)
+
+
+def _not_taken(kernel: Kernel, dims: Dims) -> str:
+    """Why a kernel does not take a call of these sizes."""
+    try:
+        for condition in kernel.requires:
+            if not holds(condition, dims):
+                return f"requires {condition}, which does not hold{for_values(condition, dims)}"
+        grids_for(kernel, dims)
+    except (CallError, DeclarationError) as error:
+        return error.found
+    return ""
+
+
+def _launched(kernel: Kernel, library: Library, target: Target) -> tuple[bytes, str]:
+    """What runs a kernel: an object for the GPU and its symbol there, or a module for the CPU."""
+    if target.is_cuda:
+        (found,) = library.objects
+        return found.data, found.symbol(kernel.for_target(target).entry)
+    return compile_module(None, library).bytes, ""
+
+
+def _said(error: ChildEndedError | CustomDispatchError) -> str:
+    return error.found if isinstance(error, CustomDispatchError) else str(error)

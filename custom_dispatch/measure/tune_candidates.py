@@ -28,7 +28,7 @@ INDEX = "tuning_objects.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class Candidate:
     """A kernel that was built, or why not."""
 
     kernel: Kernel
@@ -41,16 +41,16 @@ class Built:
 
 def build_each(
     choice: Choice, target: Target, compiler: str, include_dirs: Sequence[Path], image: str = "ptx"
-) -> list[Built]:
+) -> list[Candidate]:
     """Every kernel of a choice, built here in parallel."""
 
-    def build_one(kernel: Kernel) -> Built:
+    def build_one(kernel: Kernel) -> Candidate:
         try:
             library = build(
                 kernel, [target], compiler=compiler, include_dirs=include_dirs, image=image
             )
         except CustomDispatchError as error:
-            return Built(kernel, None, "", error.found)
+            return Candidate(kernel, None, "", error.found)
         objects = [item for unit in library.units for item in (*unit.objects, unit.cpu_ptx) if item]
         origins = {item.origin.rpartition("/")[2] for item in objects}
         return _fitting(kernel, library, ", ".join(sorted(origins)))
@@ -96,7 +96,7 @@ def write_objects(
     return [*paths, directory / INDEX]
 
 
-def read_objects(choice: Choice, target: Target, directory: Path) -> list[Built]:
+def read_objects(choice: Choice, target: Target, directory: Path) -> list[Candidate]:
     """Every kernel of a choice, from a directory of objects.
 
     Without an index they are those that something else built, all kernels together.
@@ -116,7 +116,7 @@ def read_objects(choice: Choice, target: Target, directory: Path) -> list[Built]
     for kernel in choice.kernels:
         entry = known[kernel.name]
         if entry["problem"]:
-            found.append(Built(kernel, None, "", entry["problem"]))
+            found.append(Candidate(kernel, None, "", entry["problem"]))
             continue
         library = build(kernel, [target], objects=directory / kernel.name)
         found.append(_fitting(kernel, library, entry["compiler"]))
@@ -159,13 +159,13 @@ def _read_index(choice: Choice, target: Target, directory: Path) -> dict[str, di
     )
 
 
-def _fitting(kernel: Kernel, library: Library, compiler: str) -> Built:
+def _fitting(kernel: Kernel, library: Library, compiler: str) -> Candidate:
     """A kernel with the object that it is in, and whether that is worth measuring."""
     (unit,) = (item for item in library.units if kernel in item.kernels)
     library = replace(library, units=(unit,))
     # An image that came with the declaration, for several architectures, does not tell.
     found = [item for item in library.report() if item.kernel == kernel.name]
-    return Built(kernel, library, compiler, _unfit(found[0]) if len(found) == 1 else "")
+    return Candidate(kernel, library, compiler, _unfit(found[0]) if len(found) == 1 else "")
 
 
 def _unfit(found: KernelReport) -> str:

@@ -275,7 +275,7 @@ def test_main_returns_130_when_interrupted(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("custom_dispatch.cli.kernels.load_kernels", interrupt)
+    monkeypatch.setattr("custom_dispatch.cli.build.load_kernels", interrupt)
     assert main(["build", "simple_mul.py", *SM_90, "--out", "o"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
 

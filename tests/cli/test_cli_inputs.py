@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custom_dispatch.cli.inputs import format_result, parse_input
-from custom_dispatch.cli.results import save
+from custom_dispatch.cli.run import save
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
 

@@ -14,7 +14,7 @@ import numpy
 import pytest
 from cli_harness import CommandLine, Outcome
 
-from custom_dispatch.cli.results import check_result_files, save, show
+from custom_dispatch.cli.run import check_result_files, save, show
 from custom_dispatch.errors import OutputError
 
 TWO = ("-i", "3xf32=2", "-i", "3xf32=4")

@@ -204,7 +204,7 @@ def test_an_interrupt_while_the_program_loads_shows_no_trace() -> None:
 import os, signal, sys
 class Finder:
     def find_spec(self, name, *_):
-        if name == "custom_dispatch.cli.bench":
+        if name == "custom_dispatch.cli.report":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
 from custom_dispatch.__main__ import script

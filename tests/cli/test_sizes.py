@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.cli.sizes import parse_sizes
+from custom_dispatch.cli.inputs import parse_sizes
 
 
 def test_sizes_and_ranges() -> None:

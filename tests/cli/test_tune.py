@@ -21,8 +21,8 @@ from custom_dispatch.errors import CallError, TuningWarning
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import EQUAL
 from custom_dispatch.kernel.tuning_table import TuningTable, read_table
+from custom_dispatch.measure.tune import Runner
 from custom_dispatch.measure.tune_candidates import INDEX, read_objects
-from custom_dispatch.measure.tune_runner import Runner
 from custom_dispatch.toolchain.tuned import tuned
 
 SOURCE = """

@@ -43,7 +43,7 @@ def measure(path: Path, name: str, generator: np.random.Generator) -> tuple[Any,
     """A function's bench and measurement; or why there is none."""
     from custom_dispatch.errors import CallError, DeclarationError
     from custom_dispatch.measure.bench import Bench
-    from custom_dispatch.measure.bench_inputs import inputs_for_kernel
+    from custom_dispatch.measure.inputs import inputs_for_kernel
 
     bench = Bench(path.read_bytes(), path.name, name, "cuda")
     if bench.kernel is None or bench.native_note:

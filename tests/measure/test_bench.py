@@ -13,7 +13,7 @@ from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.measure.bench import Bench
-from custom_dispatch.measure.bench_inputs import bytes_moved, inputs_for_kernel
+from custom_dispatch.measure.inputs import bytes_moved, inputs_for_kernel
 from custom_dispatch.runtime.device import Device
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -95,7 +95,7 @@ def test_a_foreign_modules_function_is_measured_without_rates() -> None:
     text += b"%y = arith.addf %x, %x : tensor<8xf32>\nreturn %y : tensor<8xf32>\n}"
     flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
     bench = Bench(compile_mlir(text, flags), "m", None, "cpu")
-    from custom_dispatch.measure.bench_inputs import inputs_for_type
+    from custom_dispatch.measure.inputs import inputs_for_type
 
     inputs = inputs_for_type("twice", bench.function.type, GENERATOR)
     found = bench.measure(inputs, repetitions=2, budget_s=0.1, reference=True)

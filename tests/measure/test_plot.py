@@ -13,12 +13,12 @@ import pytest
 from custom_dispatch.errors import OutputError, ToolNotFoundError
 from custom_dispatch.kernel.tuning import MeasuredSizes, Result
 from custom_dispatch.measure import plot
-from custom_dispatch.measure.landscape import landscape
-from custom_dispatch.measure.plot import Line, Point, check_plot, line_chart, picture, size_text
+from custom_dispatch.measure.measurement import Timing
+from custom_dispatch.measure.plot import check_plot, landscape, line_chart, picture, size_text
 
 
-def _line(name: str, times: dict[float, float], **more: Any) -> Line:
-    return Line(name, [Point(x, y, 0.9 * y, 1.1 * y) for x, y in times.items()], **more)
+def _line(times: dict[float, float]) -> dict[float, Timing]:
+    return {x: Timing(y, 0.9 * y, 1.1 * y, 5) for x, y in times.items()}
 
 
 def _words(content: bytes) -> list[str]:
@@ -38,8 +38,8 @@ def _ticks(axis: Any) -> list[str]:
 def test_medians_quartiles_and_a_bound_are_drawn() -> None:
     times = {64.0: 2e-5, 128.0: 3e-5, 256.0: 5e-5, 512.0: 2e-4}
     bound = dict.fromkeys(times, 1e-6)
-    lines = [_line("a & <b>", times), _line("a copy", bound, is_bound=True)]
-    figure = line_chart("f<x> on a CPU", "m = n = 256", "k", lines)
+    lines = {"a & <b>": _line(times), "a copy": _line(bound)}
+    figure = line_chart("f<x> on a CPU", "m = n = 256", "k", lines, bound="a copy")
     (axes,) = figure.axes
     drawn, dashed = axes.lines
     assert drawn.get_xydata().tolist() == [pytest.approx([x, y * 1e6]) for x, y in times.items()]
@@ -53,7 +53,7 @@ def test_medians_quartiles_and_a_bound_are_drawn() -> None:
     expected = {"f&lt;x&gt; on a CPU", "m = n = 256", "k", "microseconds", "a &amp; &lt;b&gt;"}
     assert expected | {"a copy"} <= set(_words(content))
     assert b"what it is" in content
-    again = line_chart("f<x> on a CPU", "m = n = 256", "k", lines)
+    again = line_chart("f<x> on a CPU", "m = n = 256", "k", lines, bound="a copy")
     assert content == picture(again, ".svg", "what it is")
     assert picture(figure, ".png").startswith(b"\x89PNG")
 
@@ -68,7 +68,7 @@ def test_medians_quartiles_and_a_bound_are_drawn() -> None:
     ],
 )
 def test_ticks_are_the_sizes(sizes: list[float], ticks: list[str]) -> None:
-    chart = line_chart("t", "", "n", [_line("a", dict.fromkeys(sizes, 1e-3))])
+    chart = line_chart("t", "", "n", {"a": _line(dict.fromkeys(sizes, 1e-3))})
     assert _ticks(chart.axes[0].xaxis) == ticks
     assert chart.axes[0].get_ylabel() == "milliseconds"
     assert chart.axes[0].get_ylim()[0] == 0  # times that are close to one another are no cliff
@@ -76,7 +76,7 @@ def test_ticks_are_the_sizes(sizes: list[float], ticks: list[str]) -> None:
 
 def test_of_many_sizes_as_many_have_ticks_as_there_is_room_for() -> None:
     sizes = {float(size): 1e-3 for size in range(1000, 1640, 10)}
-    ticks = _ticks(line_chart("t", "", "n", [_line("a", sizes)]).axes[0].xaxis)
+    ticks = _ticks(line_chart("t", "", "n", {"a": _line(sizes)}).axes[0].xaxis)
     assert (ticks[0], ticks[-1]) == ("1000", "1630")
     assert 5 <= len(ticks) <= 15
 
@@ -106,17 +106,21 @@ def test_sizes_that_differ_in_one_dim_stand_together() -> None:
         _sizes({"m": 1, "n": 2, "k": 8}, a=1.0, b=1.2),
     ]
     figure = landscape("c on a GPU", ["a", "b"], sizes)
-    found = [
-        (axes.get_title(loc="left"), [label.get_text() for label in axes.get_xticklabels()])
-        for axes in figure.axes
-    ]
-    assert found == [("n=64", ["16", "256"]), ("n=128", ["16", "32"]), ("others", ["1 x 2"])]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b"]
-    marked = [axes.lines[0].get_xydata().tolist() for axes in figure.axes]
-    assert marked == [[[0.5, 1.5], [1.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.5]]]
+    (axes,) = figure.axes
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["2 x 1", "64 x 16", "64 x 256", "128 x 16", "128 x 32"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    marked = {tuple(place) for place in axes.lines[0].get_xydata().tolist()}
+    assert marked == {(0.5, 0.5), (1.5, 1.5), (2.5, 0.5), (3.5, 0.5)}
+    (cells,) = axes.images
+    assert cells.get_array().tolist() == [[0, 1, 0, 0, 6], [2, 0, 5, 6, 6]]
     words = set(_words(picture(figure, ".svg")))
-    assert {"c on a GPU", "Times as a multiple of the best. k=8", "the best", "over 2"} <= words
-    assert {"Columns: m; of the others, m x n", "not measured", "to 1.03"} <= words
+    assert {
+        "c on a GPU",
+        "Times as a multiple of the best. k=8. Columns: n x m",
+        "the best",
+    } <= words
+    assert {"not measured", "to 1.03", "over 2"} <= words
 
 
 @pytest.mark.parametrize(
@@ -164,8 +168,5 @@ def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
 
 
 def test_matplotlib_is_loaded_where_a_chart_is_asked_for() -> None:
-    program = (
-        "import sys, custom_dispatch.cli.tune, custom_dispatch.measure.landscape\n"
-        "assert 'matplotlib' not in sys.modules"
-    )
+    program = "import sys, custom_dispatch.cli.tune\nassert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -238,14 +238,14 @@ def test_the_level_of_this_machine_is_one_that_runs_here() -> None:
 def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from custom_dispatch.cli import main
+    from custom_dispatch.cli import doctor, main
 
     gpus = tuple(Gpu(index, "NVIDIA H200", 90, 140 << 30) for index in range(2))
     state = DriverState(gpus, (13, 0), "", "580.159.04")
-    for room in (driver, device):
+    for room in (doctor, device):
         monkeypatch.setattr(room, "driver_state", lambda: state)
     present = Hardware("580.159.04", ("NVIDIA H200",) * 3)
-    monkeypatch.setattr(hardware, "hardware", lambda: present)
+    monkeypatch.setattr(doctor, "hardware", lambda: present)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
     assert main(["doctor"]) == 0
     rows = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
@@ -263,10 +263,10 @@ def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
 def test_doctor_fails_where_a_gpu_that_is_here_cannot_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from custom_dispatch.cli import main
+    from custom_dispatch.cli import doctor, main
 
     state = DriverState((Gpu(0, "NVIDIA H200", 90, 140 << 30),), (12, 4), "", "550.54.15")
-    for room in (driver, device):
+    for room in (doctor, device):
         monkeypatch.setattr(room, "driver_state", lambda: state)
     assert main(["doctor"]) == 1
     assert (
@@ -276,7 +276,7 @@ def test_doctor_fails_where_a_gpu_that_is_here_cannot_work(
     # A GPU without a usable driver; one that is hidden on purpose is no failure.
     monkeypatch.undo()
     present = Hardware("580.159.04", ("NVIDIA H200",))
-    monkeypatch.setattr(hardware, "hardware", lambda: present)
+    monkeypatch.setattr(doctor, "hardware", lambda: present)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert main(["doctor"]) == int(device.device_problem("cuda") is not None)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -1,4 +1,4 @@
-"""What a benchmark calls a function with: random values, or what the user gives."""
+"""What measured functions are called with: random values, or what the user gives."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ import numpy
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
 from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
-from custom_dispatch.kernel.dtypes import of_numpy
+from custom_dispatch.kernel.dtypes import ElementType, of_numpy
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Struct
-from custom_dispatch.measure.random_inputs import random_array, random_value, some_number
+from custom_dispatch.kernel.operand import Operand, Scalar, Struct
+from custom_dispatch.kernel.passed import struct_numbers
 from custom_dispatch.runtime.declaration import FunctionType
 
+_DRAWN = 1_048_573
+"""A prime, so that rows and columns of matrices are not the same again."""
 NO_SCALARS: Mapping[str, float | int] = MappingProxyType({})
 
 
@@ -43,6 +45,22 @@ class BenchInputs:
             if isinstance(value, numpy.ndarray)
             else str(value)
             for value in self.values
+        )
+
+
+def check_dims(kernel: Kernel, dims: Mapping[str, int], option: str, apart: str) -> None:
+    """Require a value for every dim of a kernel, as an option gives them; and no other values."""
+    names = [dim.name for dim in kernel.dims]
+    missing = [name for name in names if name not in dims]
+    unknown = [name for name in dims if name not in names]
+    if missing or unknown:
+        raise CallError(
+            f"Kernel `{kernel.name}` "
+            + (f"needs a value for `{missing[0]}`." if missing else f"has no dim `{unknown[0]}`."),
+            expected=f"values for {', '.join(names)}" if names else "no dims: it has none",
+            next_step=f"give {option} {apart.join(f'{name}=1024' for name in names)}."
+            if names
+            else f"leave {option} out.",
         )
 
 
@@ -70,18 +88,7 @@ def inputs_for_kernel(
     DeclarationError
         An expression has no value for these dims.
     """
-    names = [dim.name for dim in kernel.dims]
-    missing = [name for name in names if name not in dims]
-    unknown = [name for name in dims if name not in names]
-    if missing or unknown:
-        raise CallError(
-            f"Kernel `{kernel.name}` "
-            + (f"needs a value for `{missing[0]}`." if missing else f"has no dim `{unknown[0]}`."),
-            expected=f"values for {', '.join(names)}" if names else "no dims: it has none",
-            next_step="give --dims " + " ".join(f"{name}=1024" for name in names)
-            if names
-            else "leave --dims out.",
-        )
+    check_dims(kernel, dims, "--dims", " ")
     grids_for(kernel, dims)
     _check_memory(kernel, dims)
     given = tuple(
@@ -173,6 +180,12 @@ def size_bytes(operand: Buffer, dims: Mapping[str, int]) -> int:
     return prod(evaluate(size, dims) for size in operand.shape) * operand.dtype.bytes
 
 
+def elements(kernel: Kernel, dims: Mapping[str, int]) -> int:
+    """How many elements all operands of a kernel have together."""
+    buffers = (item for item in kernel.operands if isinstance(item, Buffer))
+    return sum(prod(evaluate(size, dims) for size in item.shape) for item in buffers)
+
+
 def _check_memory(kernel: Kernel, dims: Mapping[str, int]) -> None:
     buffers = [item for item in kernel.operands if isinstance(item, Buffer)]
     needed = 2 * sum(size_bytes(operand, dims) for operand in buffers)  # on the host, and copied
@@ -190,16 +203,11 @@ def _flat(kernel: Kernel, given: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of the module's function: a struct's numbers one by one."""
     values: list[Any] = []
     for operand, value in zip(kernel.inputs, given, strict=True):
-        values += struct_numbers(operand, value) if isinstance(operand, Struct) else [value]
+        if isinstance(operand, Struct):
+            values += struct_numbers(operand, value, operand.name)
+        else:
+            values.append(value)
     return tuple(values)
-
-
-def struct_numbers(operand: Struct, value: Mapping[str, Any]) -> list[Any]:
-    """The numbers of a struct, in order."""
-    found: list[Any] = []
-    for item in operand.fields:
-        found += [value[item.name]] if item.count is None else list(value[item.name])
-    return found
 
 
 def given_by_name(kernel: Kernel, inputs: BenchInputs) -> dict[str, Any]:
@@ -218,9 +226,53 @@ def launch_numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for operand in kernel.operands:
         if isinstance(operand, Struct):
-            numbers[operand.name] = tuple(struct_numbers(operand, given[operand.name]))
+            numbers[operand.name] = tuple(
+                struct_numbers(operand, given[operand.name], operand.name)
+            )
         elif isinstance(operand, Buffer):
             numbers[operand.name] = int(numpy.size(given.get(operand.name, ())) > 0)
         elif operand.is_argument:
             numbers[operand.name] = given[operand.name]
     return numbers
+
+
+def random_value(
+    operand: Operand, dims: Mapping[str, int], generator: numpy.random.Generator
+) -> Any:
+    """A value for an input: an array, a number, or a mapping for a struct."""
+    if isinstance(operand, Scalar):
+        return some_number(operand.dtype)
+    if isinstance(operand, Struct):
+        return {
+            field.name: some_number(field.dtype)
+            if field.count is None
+            else [some_number(field.dtype)] * field.count
+            for field in operand.fields
+        }
+    shape = tuple(evaluate(size, dims) for size in operand.shape)
+    return random_array(operand.dtype, shape, generator)
+
+
+def random_array(
+    kind: ElementType, shape: tuple[int, ...], generator: numpy.random.Generator
+) -> numpy.ndarray[Any, Any]:
+    """Normally distributed floats, integers from 0 to 99, or truth values.
+
+    After `_DRAWN` elements they come again in the same order.
+    """
+    size = prod(shape)
+    if size > _DRAWN:
+        return numpy.resize(random_array(kind, (_DRAWN,), generator), shape)
+    dtype = kind.to_numpy()
+    if kind.is_float:
+        if kind.name == "f32":
+            return generator.standard_normal(shape, numpy.float32)
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 2 if kind.name == "bool" else 100, shape).astype(dtype)
+
+
+def some_number(kind: ElementType) -> float | int:
+    """A number that every type of its kind holds."""
+    if kind.is_float:
+        return 1.5
+    return 1 if kind.name == "bool" else 3
