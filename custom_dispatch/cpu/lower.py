@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from custom_dispatch.cpu.analysis.graph import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
@@ -26,15 +27,14 @@ from custom_dispatch.cpu.text.variables import (
     global_texts,
     reachable_variables,
 )
-from custom_dispatch.cpu.threads.block_function import block_function
 from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.entry_function import entry_function
-from custom_dispatch.cpu.threads.scheduler import scheduler_function
-from custom_dispatch.cpu.threads.thread_function import ThreadFunction
+from custom_dispatch.cpu.threads.scheduler import block_function
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
+from custom_dispatch.cpu.threads.thread_function import thread_function
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.warp_function import warp_function
-from custom_dispatch.cpu.warps.warp_scheduler import warp_scheduler
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
@@ -84,11 +84,11 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
                 expected="letters, digits and `_`, and another symbol for each kernel",
                 next_step="rename the kernel's symbol.",
             )
-        thread = _thread_function(module, entry, kernel, symbols, sites)
-        functions += _functions(thread)
+        thread, lines = _run_block(_thread_code(module, entry, kernel, symbols, sites))
+        functions += lines
         if thread.checks is not None:
             functions += thread.checks.globals()
-            functions += _checked_block(module, thread, symbols)
+            functions += _checked_block(module, thread, thread.checks)
         functions += entry_function(thread)
         local_memory[kernel.symbol] = thread.memory.size if thread.memory.needed else 0
         used |= thread.used_globals
@@ -98,13 +98,13 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
     return CpuCode(text, local_memory)
 
 
-def _thread_function(
+def _thread_code(
     module: Module,
     entry: Entry,
     kernel: CpuKernel,
     symbols: dict[str, str],
     sites: Sites | None,
-) -> ThreadFunction:
+) -> ThreadCode:
     entry = inline_calls(module, entry, prints=sites is not None)
     graph = build_graph(entry)
     instructions = [i for block in graph.blocks for i in block.instructions]
@@ -124,56 +124,52 @@ def _thread_function(
         places = {v.name for v in variables if v.space != "const" or v.name in symbols}
         origins = Origins(entry, kernel.bindings, places)
         checks = Checks(kernel, instructions, origins, memory, sites)
-    return ThreadFunction(entry, kernel, graph, symbols, memory, checks)
+    return ThreadCode(entry, kernel, graph, symbols, memory, checks)
 
 
-def _checked_block(module: Module, thread: ThreadFunction, symbols: dict[str, str]) -> list[str]:
+def _checked_block(module: Module, thread: ThreadCode, checks: Checks) -> list[str]:
     """The function ``@symbol.checked``, which runs a block in checked mode."""
+    symbols = thread.globals
     variables = {v.name: v for v in module.variables if v.name in symbols}
-    first = thread.checks.variables if thread.checks is not None else []
     rest = reachable_variables(module, symbols, thread.used_globals)
-    thread.used_globals.update(first)
-    names = dict.fromkeys([*first, *sorted(rest)])
+    thread.used_globals.update(checks.variables)
+    names = dict.fromkeys([*checks.variables, *sorted(rest)])
     return checked_block_function(thread, [variables[name] for name in names], symbols)
 
 
-def _functions(thread: ThreadFunction) -> list[str]:
-    """What runs a block: the function ``@symbol.block`` and those it calls."""
-    memory = thread.memory
-    by_warps = _by_warps(thread)
-    if by_warps is not None:
-        return by_warps
-    if memory.suspends:
-        step = step_function(thread, memory)
-        if thread.checks is None:
-            memory.check_size(thread.entry)
-        return step + scheduler_function(thread, memory)
-    memory.check_size(thread.entry)
-    return thread.text() + block_function(thread)
+def _run_by_threads(thread: ThreadCode) -> list[str]:
+    """What runs a block thread by thread: the function ``@symbol.block`` and those it calls."""
+    lines = step_function(thread) if thread.memory.suspends else []
+    if thread.checks is None:
+        thread.memory.check_size(thread.entry)
+    return (lines or thread_function(thread)) + block_function(thread)
 
 
-def _by_warps(thread: ThreadFunction) -> list[str] | None:
-    """The same for a kernel that can be run warp by warp; None for any other."""
-    kernel, threads = thread.kernel, thread.memory
-    if thread.checks is not None:
-        return None
-    instructions = [i for block in thread.graph.blocks for i in block.instructions]
-    barriers = [i for i in instructions if is_barrier(i)]
+def _by_warps(thread: ThreadCode) -> ThreadCode:
+    """The kernel, to be run warp by warp."""
+    instructions = thread.instructions
     memory = BlockMemory(
-        kernel,
-        threads.shared,
-        suspends=bool(barriers),
+        thread.kernel,
+        thread.memory.shared,
+        suspends=any(map(is_barrier, instructions)),
         lockstep=is_lockstep([i for i in instructions if not is_warp_operation(i)]),
         by_warps=True,
     )
-    thread.memory = memory
-    try:
-        lines = warp_function(thread, memory) + warp_scheduler(thread, memory)
-        memory.check_size(thread.entry)
-    except NoWarpFormError:
-        thread.memory = threads
-        return None
-    return lines
+    return replace(thread, memory=memory)
+
+
+def _run_block(thread: ThreadCode) -> tuple[ThreadCode, list[str]]:
+    """The kernel with the memory that it needs, and the functions that run a block of it."""
+    if thread.checks is None:
+        warps = _by_warps(thread)
+        try:
+            lines = warp_function(warps) + block_function(warps)
+            warps.memory.check_size(thread.entry)
+        except NoWarpFormError:
+            pass
+        else:
+            return warps, lines
+    return thread, _run_by_threads(thread)
 
 
 def _entry(module: Module, kernel: CpuKernel) -> Entry:

@@ -14,7 +14,6 @@ from custom_dispatch.ptx.module import (
     Label,
     Location,
     Parameter,
-    Predicate,
     Span,
     Statement,
     Variable,
@@ -199,14 +198,14 @@ class BodyReader:
             )
         )
 
-    def _predicate(self) -> Predicate:
+    def _predicate(self) -> Register:
         stream = self._stream
         negated = stream.accept("!")
         known = self._scope.register(stream.peek().text)
         if known is None or known[1] != "pred":
             stream.fail("a declared predicate register after `@`")
         stream.take()
-        return Predicate(Register(*known), negated)
+        return Register(*known, negated)
 
 
 def _has_symbol(operand: Operand) -> bool:

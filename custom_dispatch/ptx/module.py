@@ -133,14 +133,6 @@ class Variable:
         return type_size(self.type) * self.count
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """The guard of an instruction: ``@%p1`` or ``@!%p1``."""
-
-    register: Register
-    negated: bool
-
-
 @functools.lru_cache(maxsize=1024)
 def opcode_parts(opcode: str) -> tuple[str, ...]:
     """An opcode split at its dots."""
@@ -158,7 +150,7 @@ class Instruction:
     operands
         In the order written, destination first.
     predicate
-        The guard, or None.
+        The guard, ``@%p1`` or ``@!%p1``, or None.
     line
         Its line in the PTX text, from 1.
     location
@@ -169,7 +161,7 @@ class Instruction:
 
     opcode: str
     operands: tuple[Operand, ...]
-    predicate: Predicate | None
+    predicate: Register | None
     line: int
     location: Location | None
     span: Span

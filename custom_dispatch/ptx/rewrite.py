@@ -350,7 +350,7 @@ def _guard(instruction: Instruction) -> str:
     if instruction.predicate is None:
         return ""
     mark = "!" if instruction.predicate.negated else ""
-    return f"@{mark}{_as_written(instruction.predicate.register)} "
+    return f"@{mark}{_as_written(instruction.predicate)} "
 
 
 def _pointer_attributes(parameter: Parameter) -> str:

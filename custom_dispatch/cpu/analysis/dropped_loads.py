@@ -62,7 +62,7 @@ def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
     since = 0
     for item in instructions:
         base = opcode_base(item)
-        known |= of([item.predicate.register.name] if item.predicate is not None else ())
+        known |= of([item.predicate.name] if item.predicate is not None else ())
         if base == "st":
             known |= of(_registers(item.operands[:1]))
             if item.predicate is None:  # of those loads that come to it in any case

@@ -24,7 +24,6 @@ from custom_dispatch.ptx import (
     Module,
     Operand,
     Pair,
-    Predicate,
     Register,
     Statement,
     Symbol,
@@ -160,25 +159,23 @@ class _Inliner:
                 targets = tuple(names.get(name, name) for name in statement.targets)
                 found.append(replace(statement, name=names[statement.name], targets=targets))
             elif opcode_base(statement) == "ret":
-                predicate = _rename_predicate(statement.predicate, suffix)
-                found.append(_branch(statement, end, predicate))
+                found.append(_branch(statement, end, _guard(statement, suffix)))
             else:
                 operands = tuple(_rename(o, names, suffix) for o in statement.operands)
-                predicate = _rename_predicate(statement.predicate, suffix)
+                predicate = _guard(statement, suffix)
                 found.append(replace(statement, operands=operands, predicate=predicate))
         found.append(Label(end, call.line))
         return self.expand(found, callers)
 
 
-def _branch(instead: Instruction, target: str, predicate: Predicate | None) -> Instruction:
+def _branch(instead: Instruction, target: str, predicate: Register | None) -> Instruction:
     return replace(instead, opcode="bra", operands=(Symbol(target),), predicate=predicate)
 
 
-def _rename_predicate(predicate: Predicate | None, suffix: str) -> Predicate | None:
-    if predicate is None:
-        return None
-    register = predicate.register
-    return replace(predicate, register=replace(register, name=register.name + suffix))
+def _guard(instruction: Instruction, suffix: str) -> Register | None:
+    """An instruction's guard, as a call's own register."""
+    register = instruction.predicate
+    return None if register is None else replace(register, name=register.name + suffix)
 
 
 def _rename(operand: Operand, names: Mapping[str, str], suffix: str) -> Operand:

@@ -57,7 +57,7 @@ def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
             for register in registers_in(operand):
                 found.setdefault(register.name, register)
         if instruction.predicate is not None:
-            register = instruction.predicate.register
+            register = instruction.predicate
             found.setdefault(register.name, register)
     return list(found.values())
 
@@ -92,7 +92,7 @@ def reads(instruction: Instruction) -> set[str]:
         if isinstance(operand, Address):
             found |= {register.name for register in registers_in(operand)}
     if instruction.predicate is not None:
-        found.add(instruction.predicate.register.name)
+        found.add(instruction.predicate.name)
     return found
 
 

@@ -121,14 +121,14 @@ class SpinCounter:
         """A block begins. It is written for one thread, or for a warp as a whole."""
         b = self._b
         if index in self._spins.after:
-            b.store(self._start, self._turns, "i64", 8)
+            b.store(self._start, self._turns, "i64")
         if index not in self._spins.asking:
             return
-        turns = b.binary("add", b.load(self._turns, "i64", 8), b.const(1, 64), "i64")
-        b.store(turns, self._turns, "i64", 8)
+        turns = b.binary("add", b.load(self._turns, "i64"), 1, "i64")
+        b.store(turns, self._turns, "i64")
         waits, on = b.fresh_label("waits"), b.fresh_label("asks")
-        b.cond_branch(b.icmp("ugt", turns, b.const(MOST_TURNS, 64), "i64"), waits, on)
+        b.cond_branch(b.icmp("ugt", turns, MOST_TURNS, "i64"), waits, on)
         b.block(waits)
-        b.store(b.const(Failure.SPIN, 32), FAILURE, "i32", 4)
+        b.store(Failure.SPIN, FAILURE)
         b.branch("exit")
         b.block(on)

@@ -4,52 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.monitor import (
-    BARRIER,
-    BASE,
-    BLOCK_ID,
     CELL_BYTES,
-    CELLS,
     CONTEXT,
-    CONTEXT_BYTES,
-    COUNT,
-    FAILED,
-    HEIGHT,
-    KERNEL,
-    LENGTH,
-    LOCAL_BYTES,
-    NAME,
-    NOW,
-    RECORD_BYTES,
-    RECORDS,
-    REGION_BYTES,
-    REGION_COUNT,
-    REGIONS,
-    SHARED,
-    SHARED_BYTES,
-    SHARED_CELLS,
-    USES,
     USES_BYTES,
-    WIDTH,
-    WRITABLE,
-    WRONG,
+    Context,
     Field,
+    Record,
+    Region,
     call,
     get,
     number_of,
     put,
 )
-from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder
+from custom_dispatch.cpu.text.builder import (
+    FAILURE,
+    POINTER,
+    Builder,
+    Operand,
+    function_text,
+)
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.structure import when
 from custom_dispatch.cpu.threads.block_memory import MEMORY
-from custom_dispatch.cpu.threads.thread_function import (
-    PLACE,
-    ThreadFunction,
-    parameters_of,
-    signature_text,
-)
+from custom_dispatch.cpu.threads.thread_code import PLACE, Signature, ThreadCode
 from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Variable
 
@@ -58,14 +36,13 @@ LENGTHS = "%lengths"
 _ALIGN = 64
 
 
-def checked_signature(thread: ThreadFunction) -> tuple[tuple[str, str], ...]:
+def checked_signature(thread: ThreadCode) -> Signature:
     """What ``@symbol.checked`` takes."""
-    parameters = parameters_of(thread.kernel)
-    return (*parameters, *PLACE, (LENGTHS, POINTER), (FAILURE, POINTER))
+    return (*thread.parameters, *PLACE, (LENGTHS, POINTER), (FAILURE, POINTER))
 
 
 def checked_block_function(
-    thread: ThreadFunction, variables: Sequence[Variable], symbols: Mapping[str, str]
+    thread: ThreadCode, variables: Sequence[Variable], symbols: Mapping[str, str]
 ) -> list[str]:
     """The lines of ``@symbol.checked``: it runs one block, and says in `FAILURE` how that went.
 
@@ -86,44 +63,50 @@ def checked_block_function(
     taken, (context, regions, records, cells, uses, block) = _take_memory(
         b,
         [
-            CONTEXT_BYTES,
-            REGION_BYTES * count,
-            RECORD_BYTES * (memory.threads + 31) if checks.has_records else 0,
+            Context.SIZE,
+            Region.SIZE * count,
+            Record.SIZE * (memory.threads + 31) if checks.has_records else 0,
             CELL_BYTES * memory.shared.size,
             USES_BYTES * memory.threads if checks.may_drop else 0,
             memory.size,
         ],
     )
     null = b.value(f"llvm.mlir.zero : {POINTER}")
-    name = b.value(f"llvm.mlir.addressof @check.kernel.{kernel.symbol} : {POINTER}")
-    values: list[tuple[Field, str]] = [
-        (NOW, b.const(1, 32)),
-        (BARRIER, b.const(0, 32)),
-        (SHARED, block),
-        (SHARED_BYTES, b.const(memory.shared.size, 64)),
-        (SHARED_CELLS, cells),
-        (RECORDS, records if checks.has_records else null),
-        (REGIONS, regions),
-        (USES, uses),
-        (REGION_COUNT, b.const(count, 32)),
-        (WIDTH, b.const(kernel.block[0], 32)),
-        (HEIGHT, b.const(kernel.block[1], 32)),
-        (LOCAL_BYTES, b.const(checks.local_bytes, 64)),
-        (KERNEL, name),
-    ]
-    values += [
-        ((BLOCK_ID[0] + 4 * axis, "i32"), value) for axis, (value, _) in enumerate(PLACE[:3])
+    first, axis = Context.block
+    values: list[tuple[Field, Operand]] = [
+        (Context.now, 1),
+        (Context.barrier, 0),
+        (Context.shared, block),
+        (Context.shared_bytes, memory.shared.size),
+        (Context.shared_cells, cells),
+        (Context.records, records if checks.has_records else null),
+        (Context.regions, regions),
+        (Context.uses, uses),
+        (Context.region_count, count),
+        (Context.width, kernel.block[0]),
+        (Context.height, kernel.block[1]),
+        (Context.local_bytes, checks.local_bytes),
+        (Context.kernel, b.address_of(f"check.kernel.{kernel.symbol}")),
+        *(((first + 4 * index, axis), value) for index, (value, _) in enumerate(PLACE[:3])),
     ]
     for field, value in values:
         put(b, context, field, value)
-    _write_regions(b, regions, thread, checks, variables, symbols)
+    for index in range(kernel.bindings):
+        length = b.load(b.offset(LENGTHS, 8 * index), "i64")
+        region = b.offset(regions, Region.SIZE * index)
+        _write_region(b, region, f"%p{index}", length, checks.operand(index))
+    for index, variable in enumerate(variables, kernel.bindings):
+        base = b.address_of(symbols[variable.name])
+        what = (checks.sites.text(f"variable `{variable.name}`"), variable.space == "global")
+        region = b.offset(regions, Region.SIZE * index)
+        _write_region(b, region, base, max(variable.size_bytes, 1), what)
     _run_block(b, thread, context, block)
     for index in range(count):
-        call_c(b, "free", [(get(b, b.offset(regions, REGION_BYTES * index), CELLS), POINTER)])
+        region = b.offset(regions, Region.SIZE * index)
+        call_c(b, "free", [(get(b, region, Region.cells), POINTER)])
     call_c(b, "free", [(taken, POINTER)])
-    b.line("llvm.return")
-    arguments = signature_text(checked_signature(thread))
-    return [f"  llvm.func internal @{kernel.symbol}.checked({arguments}) {{", *b.lines, "  }"]
+    b.return_()
+    return function_text(f"{kernel.symbol}.checked", checked_signature(thread), b.lines)
 
 
 def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
@@ -143,59 +126,40 @@ def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
     for size in sizes:
         places.append(end)
         end += -(-size // _ALIGN) * _ALIGN
-    taken = call_c(b, "calloc", [(b.const(end + _ALIGN, 64), "i64"), (b.const(1, 64), "i64")])
+    taken = call_c(b, "calloc", [(end + _ALIGN, "i64"), (1, "i64")])
     enough, none = b.fresh_label("enough"), b.fresh_label("none")
-    b.cond_branch(b.icmp("ne", number_of(b, taken), b.const(0, 64), "i64"), enough, none)
+    b.cond_branch(b.icmp("ne", number_of(b, taken), 0, "i64"), enough, none)
     b.block(none)
-    b.store(b.const(Failure.NO_MEMORY, 32), FAILURE, "i32", 4)
-    b.line("llvm.return")
+    b.store(Failure.NO_MEMORY, FAILURE)
+    b.return_()
     b.block(enough)
-    start = b.binary("add", number_of(b, taken), b.const(_ALIGN - 1, 64), "i64")
-    start = b.cast("inttoptr", b.binary("and", start, b.const(-_ALIGN, 64), "i64"), "i64", POINTER)
+    start = b.binary("add", number_of(b, taken), _ALIGN - 1, "i64")
+    start = b.cast("inttoptr", b.binary("and", start, -_ALIGN, "i64"), "i64", POINTER)
     return taken, [b.offset(start, place) for place in places]
 
 
-def _write_regions(
-    b: Builder,
-    regions: str,
-    thread: ThreadFunction,
-    checks: Checks,
-    variables: Sequence[Variable],
-    symbols: Mapping[str, str],
+def _write_region(
+    b: Builder, region: str, base: str, length: Operand, what: tuple[int, bool]
 ) -> None:
-    """Write where the operands and the variables lie, whose accesses are held to them."""
-    bindings = thread.kernel.bindings
-    for index in range(bindings):
-        length = b.load(b.offset(LENGTHS, 8 * index), "i64", 8)
-        what = checks.operand(index)
-        _region(b, b.offset(regions, REGION_BYTES * index), f"%p{index}", length, what)
-    for index, variable in enumerate(variables, bindings):
-        base = b.value(f"llvm.mlir.addressof @{symbols[variable.name]} : {POINTER}")
-        what = (checks.sites.text(f"variable `{variable.name}`"), variable.space == "global")
-        length = b.const(max(variable.size_bytes, 1), 64)
-        _region(b, b.offset(regions, REGION_BYTES * index), base, length, what)
+    """Write where an operand or a variable lies, its name's place, and whether it is writable."""
+    put(b, region, Region.base, base)
+    put(b, region, Region.length, length)
+    put(b, region, Region.name, what[0])
+    put(b, region, Region.writable, what[1])
 
 
-def _run_block(b: Builder, thread: ThreadFunction, context: str, block: str) -> None:
+def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None:
     """Run the block's threads, and report what was found."""
     passed = {MEMORY: block, CONTEXT: context}
-    names = ", ".join(passed.get(name, name) for name, _ in thread.block_arguments)
-    types = ", ".join(kind for _, kind in thread.block_arguments)
-    b.line(f"llvm.call @{thread.kernel.symbol}.block({names}) : ({types}) -> ()")
+    arguments = [(passed.get(name, name), kind) for name, kind in thread.block_arguments]
+    b.call(f"{thread.kernel.symbol}.block", arguments)
     if thread.checks is not None and thread.checks.may_drop:
-        call(b, "settle", [(b.const(thread.memory.threads, 32), "i32")], context=context)
-    failed, wrong, count = (get(b, context, field) for field in (FAILED, WRONG, COUNT))
-    wrong = b.binary("or", failed, wrong, "i32")
-    with when(b, b.icmp("ne", b.binary("or", wrong, count, "i32"), b.const(0, 32), "i32")):
-        call(b, "report", [], context=context)
-    with when(b, b.icmp("ne", wrong, b.const(0, 32), "i32")):
-        b.store(b.const(Failure.FINDING, 32), FAILURE, "i32", 4)
-    call(b, "free_cells", [], context=context)
-
-
-def _region(b: Builder, region: str, base: str, length: str, what: tuple[int, bool]) -> None:
-    name, writable = what
-    put(b, region, BASE, base)
-    put(b, region, LENGTH, length)
-    put(b, region, NAME, b.const(name, 32))
-    put(b, region, WRITABLE, b.const(int(writable), 32))
+        call(b, "settle", [(thread.memory.threads, "i32")], context=context)
+    fields = (Context.failed, Context.wrong, Context.count)
+    failed, wrong, count = (get(b, context, field) for field in fields)
+    wrong = b.binary("or", failed, wrong)
+    with when(b, b.icmp("ne", b.binary("or", wrong, count), 0)):
+        call(b, "report", context=context)
+    with when(b, b.icmp("ne", wrong, 0)):
+        b.store(Failure.FINDING, FAILURE)
+    call(b, "free_cells", context=context)

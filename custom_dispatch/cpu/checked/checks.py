@@ -7,7 +7,6 @@ is found leaves memory in doubt, the thread stops, and with it the block.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
@@ -17,15 +16,14 @@ from custom_dispatch.cpu.checked.monitor import (
     ANYWHERE,
     CONTEXT,
     DROPPED_SHIFT,
-    FAILED,
     IN_LOCAL,
     IN_REGION,
     IN_SHARED,
     IS_STRONG,
     IS_SWAP,
     READS,
-    SPINS,
     WRITES,
+    Context,
     call,
     get,
     put,
@@ -36,14 +34,12 @@ from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.lowering.memory_access import MemoryAccess, access_of
-from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Operand
 from custom_dispatch.cpu.text.structure import loop, when
+from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.cpu.threads.barriers import LAST_COUNT
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, BlockMemory
-from custom_dispatch.ptx import Address, Instruction, Integer, Operand
-
-if TYPE_CHECKING:
-    from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.ptx import Address, Instruction, Integer
 
 _MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 _ORDERING = frozenset({"acquire", "release", "acq_rel"})
@@ -106,73 +102,72 @@ class Checks:
         self._locals[name] = (start, start + size)
         self.local_bytes = max(self.local_bytes, start + size)
 
-    def access(self, frame: Frame, operand: Operand, space: str, pointer: str) -> None:
-        """Check the access that the current instruction makes."""
-        instruction = frame.current
-        if instruction is None or not isinstance(operand, Address):
-            return
+    def access(
+        self, b: Builder, instruction: Instruction, operand: Address, space: str, pointer: str
+    ) -> None:
+        """Check the access that an instruction makes.
+
+        Raises
+        ------
+        UnsupportedInstructionError
+            What it accesses is not known.
+        """
         access = access_of(instruction, space)
         if access is None:
-            raise frame.unsupported(
-                instruction, "what memory it accesses is not known to cpu:checked"
+            raise unsupported(
+                self.kernel.entry,
+                instruction,
+                "what memory it accesses is not known to cpu:checked",
             )
-        b = frame.b
         if access.size == 0:
             return
         if not _ORDERING.isdisjoint(instruction.parts):
-            self.fence(frame)
+            self.fence(b)
         stored = self._dropped.stored.get(id(instruction))
         if stored is not None:
-            note_use(b, "%thread", b.const(stored, 64))
+            note_use(b, "%thread", stored)
         site = self._site(instruction, access, operand, space)
-        size = b.const(access.size, 32)
+        size: Operand = access.size
         if access.lanes < 32:
-            lane = b.binary("and", "%thread", b.const(31, 32), "i32")
-            takes_part = b.icmp("ult", lane, b.const(access.lanes, 32), "i32")
-            size = b.select(takes_part, size, b.const(0, 32), "i32")
-        if instruction.parts[0] == "cp" and space != "shared":
-            size = self._copied(frame, instruction, size)
+            lane = b.binary("and", "%thread", 31)
+            size = b.select(b.icmp("ult", lane, access.lanes), size, 0)
         self._access(b, site, pointer, size)
 
-    def select(self, frame: Frame, instruction: Instruction, condition: str) -> None:
+    def select(self, b: Builder, instruction: Instruction, condition: str) -> None:
         """The thread takes one of two values."""
         bits = self._dropped.selected.get(id(instruction))
         if bits is not None:
-            one, other = (frame.b.const(each, 64) for each in bits)
-            note_use(frame.b, "%thread", frame.b.select(condition, one, other, "i64"))
+            note_use(b, "%thread", b.select(condition, *bits, "i64"))
 
     def part(
-        self, frame: Frame, operand: Address, space: str, places: list[str], size: int
+        self,
+        b: Builder,
+        instruction: Instruction,
+        operand: Address,
+        space: str,
+        places: list[str],
+        size: Operand,
     ) -> None:
-        """Check the accesses of some parts of what the current instruction accesses."""
-        instruction = frame.current
-        access = None if instruction is None else access_of(instruction, space)
-        if instruction is None or access is None:
+        """Check the accesses of some parts of what an instruction accesses."""
+        access = access_of(instruction, space)
+        if access is None:
             return
         site = self._site(instruction, access, operand, space)
         for place in places:
-            self._access(frame.b, site, place, frame.b.const(size, 32))
+            self._access(b, site, place, size)
 
-    def _access(self, b: Builder, site: int, pointer: str, size: str) -> None:
-        arguments = [
+    def _access(self, b: Builder, site: int, pointer: str, size: Operand) -> None:
+        address = (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64")
+        arguments: Arguments = [
             ("%thread", "i32"),
-            (b.const(site, 32), "i32"),
-            (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64"),
+            (site, "i32"),
+            address,
             (size, "i32"),
             ("%state", POINTER),
         ]
-        self._stop(b, call(b, "access", arguments, "i1"))
-
-    def _copied(self, frame: Frame, instruction: Instruction, size: str) -> str:
-        """How much `cp.async` reads: less, or nothing, where it says so."""
-        b = frame.b
-        operands = instruction.operands
-        given = operands[3:-1] if "L2::cache_hint" in instruction.parts else operands[3:]
-        if not given:
-            return size
-        if getattr(given[0], "type", "") == "pred":
-            return b.select(frame.predicate(given[0]), b.const(0, 32), size, "i32")
-        return frame.integer(given[0], 32)
+        on = b.fresh_label("checked")
+        b.cond_branch(call(b, "access", arguments, "i1"), "stopped", on)
+        b.block(on)
 
     def _site(
         self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
@@ -212,49 +207,45 @@ class Checks:
 
     # ---- what else an instruction can do wrong
 
-    def found(self, frame: Frame, instruction: Instruction, finding: Finding) -> None:
-        """Report a finding, and stop the thread."""
-        b = frame.b
-        site = b.const(self.sites.add(instruction), 32)
-        find(b, finding, thread="%thread", site=site)
+    def found(
+        self, b: Builder, instruction: Instruction, finding: Finding, **values: Operand
+    ) -> None:
+        """Report a finding, with what `find` takes of it, and stop the thread."""
+        find(b, finding, thread="%thread", site=self.sites.add(instruction), **values)
         b.branch("stopped")
         b.block(b.fresh_label("found"))
 
-    def assertion(self, frame: Frame, instruction: Instruction) -> None:
-        """Report an assertion that does not hold, from what `__assertfail` is given."""
-        b = frame.b
-        message, file, line, function, *_ = (
-            frame.pointer(operand) for operand in instruction.operands
-        )
-        size = b.resize(b.load(line, "i32", 4), 32, 64)
-        find(
+    def assertion(self, b: Builder, instruction: Instruction, given: list[str]) -> None:
+        """Report an assertion that does not hold, from pointers to what `__assertfail` is given."""
+        message, file, line, function, *_ = given
+        size = b.resize(b.load(line), 32, 64)
+        offset, object_ = b.load(file, "i64"), b.load(message, POINTER)
+        length = b.load(function, "i64")
+        self.found(
             b,
+            instruction,
             Finding.ASSERTION,
-            thread="%thread",
-            site=b.const(self.sites.add(instruction), 32),
-            offset=b.load(file, "i64", 8),
+            offset=offset,
             size=size,
-            object_=b.load(message, POINTER, 8),
-            length=b.load(function, "i64", 8),
+            object_=object_,
+            length=length,
         )
-        b.branch("stopped")
-        b.block(b.fresh_label("found"))
 
-    def division(self, frame: Frame, instruction: Instruction, by_zero: str) -> None:
+    def division(self, b: Builder, instruction: Instruction, by_zero: str) -> None:
         """Report a division, where an i1 says that it is by zero."""
-        with when(frame.b, by_zero):
-            self.found(frame, instruction, Finding.DIVISION)
+        with when(b, by_zero):
+            self.found(b, instruction, Finding.DIVISION)
 
     # ---- order
 
-    def fence(self, frame: Frame) -> None:
+    def fence(self, b: Builder) -> None:
         """The thread executes a fence."""
-        call(frame.b, "fence", [("%thread", "i32")])
+        call(b, "fence", [("%thread", "i32")])
 
-    def come(self, frame: Frame, barrier: str) -> None:
+    def come(self, b: Builder, barrier: str) -> None:
         """The thread comes to a barrier, to wait there or not."""
         if self._has_meetings:
-            call(frame.b, "come", [("%thread", "i32"), (barrier, "i32")])
+            call(b, "come", [("%thread", "i32"), (barrier, "i32")])
 
     def all_met(self, b: Builder) -> None:
         """All threads of the block have met."""
@@ -262,10 +253,10 @@ class Checks:
 
     def barriers_met(self, b: Builder, free: str, alive: str) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
-        with loop(b, b.const(BARRIERS, 32)) as number:
-            met = b.load(self.memory.barrier(b, number, LAST_COUNT), "i32", 4)
-            is_free = b.resize(b.binary("lshr", free, number, "i32"), 32, 1)
-            with when(b, b.binary("and", is_free, b.icmp("eq", met, alive, "i32"), "i1")):
+        with loop(b, BARRIERS) as number:
+            met = b.load(self.memory.barrier(b, number, LAST_COUNT))
+            is_free = b.resize(b.binary("lshr", free, number), 32, 1)
+            with when(b, b.binary("and", is_free, b.icmp("eq", met, alive), "i1")):
                 self.all_met(b)
 
     def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
@@ -286,13 +277,13 @@ class Checks:
 
     def begin_turn(self, b: Builder) -> None:
         """A thread begins to run, or goes on."""
-        put(b, CONTEXT, SPINS, b.const(0, 32))
+        put(b, CONTEXT, Context.spins, 0)
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if what a thread has just found demands it."""
         keep_staged(b)
         on = b.fresh_label("on")
-        failed = b.icmp("ne", get(b, CONTEXT, FAILED), b.const(0, 32), "i32")
+        failed = b.icmp("ne", get(b, CONTEXT, Context.failed), 0)
         b.cond_branch(failed, "ended", on)
         b.block(on)
 
@@ -312,11 +303,6 @@ class Checks:
                 f"check.kernel.{self.kernel.symbol}", self.kernel.name or self.kernel.entry
             ),
         ]
-
-    def _stop(self, b: Builder, found: str) -> None:
-        on = b.fresh_label("checked")
-        b.cond_branch(found, "stopped", on)
-        b.block(on)
 
 
 def _plain(name: str) -> str:

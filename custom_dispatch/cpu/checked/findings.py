@@ -19,26 +19,17 @@ from enum import IntEnum
 from typing import Final
 
 from custom_dispatch.cpu.checked.monitor import (
-    ADDRESS,
     CONTEXT,
-    COUNT,
-    FAILED,
     FOUND,
     FOUND_BYTES,
-    KEPT,
     MOST_KEPT,
-    PENDING,
-    SAVED,
-    SAVED_BYTES,
     SITE_SHIFT,
-    STAGED,
-    STOPPED,
-    WRONG,
+    Context,
     element,
     get,
     put,
 )
-from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Operand
 from custom_dispatch.cpu.text.structure import fold, when
 from custom_dispatch.format.failure import NOTE
 
@@ -172,7 +163,7 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
 }
 
 
-def find(b: Builder, finding: Finding, **values: str) -> None:
+def find(b: Builder, finding: Finding, **values: Operand) -> None:
     """Note a finding in the block's context: the block ends.
 
     Parameters
@@ -182,11 +173,11 @@ def find(b: Builder, finding: Finding, **values: str) -> None:
         `site`), and for the record of another thread's access (`other`); i64 values of the access
         and of what is accessed (`offset`, `size`, `length`); a pointer to its name (`object_`).
     """
-    put(b, CONTEXT, FAILED, b.const(finding + 1, 32))
-    _write(b, STOPPED, values | {"kind": b.const(finding, 32)})
+    put(b, CONTEXT, Context.failed, finding + 1)
+    _write(b, Context.stopped, values | {"kind": finding})
 
 
-def stage(b: Builder, finding: Finding, *, saved: str = "", **values: str) -> None:
+def stage(b: Builder, finding: Finding, *, saved: Operand = 0, **values: Operand) -> None:
     """Note a finding after which the block goes on, as `find`.
 
     There is one of an access, the first; but what may turn out to be a note gives way.
@@ -197,66 +188,65 @@ def stage(b: Builder, finding: Finding, *, saved: str = "", **values: str) -> No
         How many bytes, an i32, are to be compared with what the access will have left there.
     """
     zero = b.const(0, 32)
-    pending = get(b, CONTEXT, PENDING)
-    free = b.icmp("eq", pending, zero, "i32")
+    pending = get(b, CONTEXT, Context.pending)
+    free = b.icmp("eq", pending, zero)
     if finding not in NOTES:
-        dropped = b.icmp("eq", pending, b.const(Finding.DROPPED + 1, 32), "i32")
+        dropped = b.icmp("eq", pending, Finding.DROPPED + 1)
         free = b.binary("or", free, dropped, "i1")
         if not saved:
-            free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, SAVED), zero, "i32"), "i1")
+            free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, Context.saved), zero), "i1")
     with when(b, free):
-        put(b, CONTEXT, PENDING, b.const(finding + 1, 32))
-        put(b, CONTEXT, SAVED, saved or zero)
-        _write(b, STAGED, values | {"other": values.get("other", zero)})
+        put(b, CONTEXT, Context.pending, finding + 1)
+        put(b, CONTEXT, Context.saved, saved or zero)
+        _write(b, Context.staged, values | {"other": values.get("other", zero)})
 
 
-def _write(b: Builder, start: int, values: Mapping[str, str]) -> None:
+def _write(b: Builder, start: int, values: Mapping[str, Operand]) -> None:
     for name, value in values.items():
         put(b, b.offset(CONTEXT, start), FOUND[name], value)
 
 
 def keep_staged(b: Builder) -> None:
     """Keep what is staged, if anything is: as a note, if it is a write that changed nothing."""
-    zero, one = b.const(0, 32), b.const(1, 32)
-    pending = get(b, CONTEXT, PENDING)
-    with when(b, b.icmp("ne", pending, zero, "i32")):
-        put(b, CONTEXT, PENDING, zero)
-        staged, saved = b.offset(CONTEXT, STAGED), get(b, CONTEXT, SAVED)
-        address = b.cast("inttoptr", get(b, CONTEXT, ADDRESS), "i64", POINTER)
+    pending = get(b, CONTEXT, Context.pending)
+    with when(b, b.icmp("ne", pending, 0)):
+        put(b, CONTEXT, Context.pending, 0)
+        staged, saved = b.offset(CONTEXT, Context.staged), get(b, CONTEXT, Context.saved)
+        address = b.cast("inttoptr", get(b, CONTEXT, Context.address), "i64", POINTER)
 
         def compare(index: str, carried: list[str]) -> list[str]:
-            before = b.load(element(b, b.offset(CONTEXT, SAVED_BYTES), index, 1), "i8", 1)
-            equal = b.icmp("eq", before, b.load(element(b, address, index, 1), "i8", 1), "i8")
+            before = b.load(element(b, b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
+            equal = b.icmp("eq", before, b.load(element(b, address, index, 1), "i8"), "i8")
             return [b.binary("and", carried[0], equal, "i1")]
 
-        (same,) = fold(b, saved, [(b.icmp("ne", saved, zero, "i32"), "i1")], compare)
-        put(b, CONTEXT, SAVED, zero)
-        kind = b.binary("sub", pending, one, "i32")
-        kind = b.select(same, b.const(Finding.SAME_VALUE, 32), kind, "i32")
+        (same,) = fold(b, saved, [(b.icmp("ne", saved, 0), "i1")], compare)
+        put(b, CONTEXT, Context.saved, 0)
+        kind = b.binary("sub", pending, 1)
+        kind = b.select(same, Finding.SAME_VALUE, kind)
         put(b, staged, FOUND["kind"], kind)
         same = is_note(b, kind)
-        wrong = b.resize(b.binary("xor", same, b.const(1, 1), "i1"), 1, 32)
-        put(b, CONTEXT, WRONG, b.binary("or", get(b, CONTEXT, WRONG), wrong, "i32"))
-        count = get(b, CONTEXT, COUNT)
+        wrong = b.resize(b.binary("xor", same, 1, "i1"), 1, 32)
+        put(b, CONTEXT, Context.wrong, b.binary("or", get(b, CONTEXT, Context.wrong), wrong))
+        count = get(b, CONTEXT, Context.count)
         # The last place is for what is more than a note.
-        most = b.select(same, b.const(MOST_KEPT - 1, 32), b.const(MOST_KEPT, 32), "i32")
+        most = b.select(same, MOST_KEPT - 1, MOST_KEPT)
         key = key_of(b, staged)
         with new_among(b, key, (count, most), lambda i: key_of(b, kept_at(b, i))):
             kept = kept_at(b, count)
             for word in range(0, FOUND_BYTES, 8):
                 put(b, kept, (word, "i64"), get(b, staged, (word, "i64")))
-            put(b, CONTEXT, COUNT, b.binary("add", count, one, "i32"))
+            put(b, CONTEXT, Context.count, b.binary("add", count, 1))
 
 
 def is_note(b: Builder, kind: str) -> str:
     """Whether a finding of some kind, an i32, fails nothing."""
-    same, dropped = (b.icmp("eq", kind, b.const(note, 32), "i32") for note in NOTES)
+    same, dropped = (b.icmp("eq", kind, note) for note in NOTES)
     return b.binary("or", same, dropped, "i1")
 
 
 def kept_at(b: Builder, index: str) -> str:
     """One of the findings that the block keeps."""
-    return element(b, b.offset(CONTEXT, KEPT), index, FOUND_BYTES)
+    return element(b, b.offset(CONTEXT, Context.kept), index, FOUND_BYTES)
 
 
 @contextmanager
@@ -277,22 +267,19 @@ def new_among(
     def look(index: str, carried: list[str]) -> list[str]:
         return [b.binary("or", carried[0], b.icmp("eq", key_at(index), key, "i64"), "i1")]
 
-    (known,) = fold(b, count, [(b.const(0, 1), "i1")], look)
-    new = b.binary("xor", known, b.const(1, 1), "i1")
-    with when(b, b.binary("and", new, b.icmp("ult", count, most, "i32"), "i1")):
+    (known,) = fold(b, count, [(0, "i1")], look)
+    new = b.binary("xor", known, 1, "i1")
+    with when(b, b.binary("and", new, b.icmp("ult", count, most), "i1")):
         yield
 
 
 def key_of(b: Builder, found: str) -> str:
     """What a finding has in common with the same one of other threads, as an i64."""
     site = b.resize(get(b, found, FOUND["site"]), 32, 64)
-    other = b.binary("lshr", get(b, found, FOUND["other"]), b.const(SITE_SHIFT, 32), "i32")
+    other = b.binary("lshr", get(b, found, FOUND["other"]), SITE_SHIFT)
     other = b.resize(other, 32, 64)
-    low, high = (
-        b.call_intrinsic(f"llvm.u{end}", [site, other], ["i64"] * 2, "i64")
-        for end in ("min", "max")
-    )
+    low, high = (b.call_intrinsic(f"llvm.u{end}", [site, other], "i64") for end in ("min", "max"))
     key = b.resize(get(b, found, FOUND["kind"]), 32, 64)
     for part, start in ((low, 8), (high, 36)):
-        key = b.binary("or", key, b.binary("shl", part, b.const(start, 64), "i64"), "i64")
+        key = b.binary("or", key, b.binary("shl", part, start, "i64"), "i64")
     return key

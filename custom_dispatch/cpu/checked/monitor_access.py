@@ -6,33 +6,16 @@ from dataclasses import dataclass
 
 from custom_dispatch.cpu.checked.findings import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
-    ADDRESS,
-    BASE,
     CELL_BYTES,
     CONTEXT,
-    HIGH,
     IN_LOCAL,
     IN_REGION,
     IN_SHARED,
     IS_STRONG,
-    KIND,
-    LENGTH,
-    LOCAL_BYTES,
-    LOW,
-    NAME,
-    OBJECT,
-    REGION_BYTES,
-    REGION_COUNT,
-    REGIONS,
-    SAVED,
-    SAVED_BYTES,
-    SHARED,
-    SHARED_BYTES,
-    SHARED_CELLS,
-    SPACE,
-    SPINS,
-    WRITABLE,
     WRITES,
+    Context,
+    Region,
+    Site,
     call,
     element,
     function,
@@ -108,27 +91,27 @@ def access_function() -> list[str]:
     _refuse_null(b, access)
     _count_spins(b, access)
     b.line(
-        f"llvm.switch {get(b, access.site, SPACE)} : i32, ^anywhere [{IN_REGION}: "
+        f"llvm.switch {get(b, access.site, Site.space)} : i32, ^anywhere [{IN_REGION}: "
         f"^region_of_site, {IN_SHARED}: ^shared({access.start}, {access.end}, {access.named} : "
         f"i64, i64, {POINTER}), {IN_LOCAL}: ^local({access.start}, {access.end}, {access.named} : "
         f"i64, i64, {POINTER})]"
     )
     b.block("region_of_site")
-    region = element(b, get(b, CONTEXT, REGIONS), access.low, REGION_BYTES)
+    region = element(b, get(b, CONTEXT, Context.regions), access.low, Region.SIZE)
     b.branch("region", (region, POINTER))
     _find_memory(b, access)
     _check_local(b, access)
     _check_shared(b, access)
     _check_region(b, access)
     b.block("staged")
-    put(b, CONTEXT, ADDRESS, "%address")
+    put(b, CONTEXT, Context.address, "%address")
     memory = b.cast("inttoptr", "%address", "i64", POINTER)
-    with loop(b, get(b, CONTEXT, SAVED)) as index:
-        byte = b.load(element(b, memory, index, 1), "i8", 1)
-        b.store(byte, element(b, b.offset(CONTEXT, SAVED_BYTES), index, 1), "i8", 1)
+    with loop(b, get(b, CONTEXT, Context.saved)) as index:
+        byte = b.load(element(b, memory, index, 1), "i8")
+        b.store(byte, element(b, b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
     b.branch("fine")
     b.block("fine")
-    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    b.return_(0, "i1")
     return function(b, "access", _ARGUMENTS, "i1")
 
 
@@ -136,10 +119,13 @@ def _access(b: Builder) -> _Access:
     site = site_at(b, "%site")
     size, zero = b.resize("%size", 32, 64), b.const(0, 64)
     null = b.value(f"llvm.mlir.zero : {POINTER}")
-    named = text_at(b, get(b, site, OBJECT))
-    low, high = get(b, site, LOW), get(b, site, HIGH)
+    named = text_at(b, get(b, site, Site.object))
+    low, high = get(b, site, Site.low), get(b, site, Site.high)
     start, end = b.resize(low, 32, 64), b.resize(high, 32, 64)
-    shared, shared_bytes = number_of(b, get(b, CONTEXT, SHARED)), get(b, CONTEXT, SHARED_BYTES)
+    shared, shared_bytes = (
+        number_of(b, get(b, CONTEXT, Context.shared)),
+        get(b, CONTEXT, Context.shared_bytes),
+    )
     in_shared = b.binary("sub", "%address", shared, "i64")
     in_local = b.binary("sub", "%address", number_of(b, "%state"), "i64")
     return _Access(
@@ -149,8 +135,7 @@ def _access(b: Builder) -> _Access:
 
 def _refuse_null(b: Builder, access: _Access) -> None:
     """Report an address that was computed from a null pointer."""
-    lowest = b.const(_LOWEST_ADDRESS, 64)
-    b.cond_branch(b.icmp("ult", "%address", lowest, "i64"), "null", "not_null")
+    b.cond_branch(b.icmp("ult", "%address", _LOWEST_ADDRESS, "i64"), "null", "not_null")
     b.block("null")
     _found(b, Finding.FOREIGN, "%address", access.size, access.null, access.zero)
     b.block("not_null")
@@ -158,11 +143,11 @@ def _refuse_null(b: Builder, access: _Access) -> None:
 
 def _count_spins(b: Builder, access: _Access) -> None:
     """Report a thread that waits in a loop, by its many atomic and volatile accesses."""
-    strong = b.binary("and", get(b, access.site, KIND), b.const(IS_STRONG, 32), "i32")
-    with when(b, b.icmp("ne", strong, b.const(0, 32), "i32")):
-        spins = b.binary("add", get(b, CONTEXT, SPINS), b.const(1, 32), "i32")
-        put(b, CONTEXT, SPINS, spins)
-        with when(b, b.icmp("ugt", spins, b.const(_MOST_SPINS, 32), "i32")):
+    strong = b.binary("and", get(b, access.site, Site.kind), IS_STRONG)
+    with when(b, b.icmp("ne", strong, 0)):
+        spins = b.binary("add", get(b, CONTEXT, Context.spins), 1)
+        put(b, CONTEXT, Context.spins, spins)
+        with when(b, b.icmp("ugt", spins, _MOST_SPINS)):
             _found(b, Finding.SPIN, "%address", access.size, access.null, access.zero)
             b.block("spinning")
 
@@ -171,24 +156,24 @@ def _find_memory(b: Builder, access: _Access) -> None:
     """Where the site does not tell, go to the memory that the address is in, if there is one."""
     b.block("anywhere")
     within = b.icmp("ult", access.in_shared, access.shared_bytes, "i64")
-    memory = b.value(f"llvm.mlir.addressof @check.shared_memory : {POINTER}")
+    memory = b.address_of("check.shared_memory")
     b.line(
         f"llvm.cond_br {within}, ^shared({access.zero}, {access.shared_bytes}, {memory} : i64, "
         f"i64, {POINTER}), ^not_shared"
     )
     b.block("not_shared")
-    local_bytes = get(b, CONTEXT, LOCAL_BYTES)
+    local_bytes = get(b, CONTEXT, Context.local_bytes)
     within = b.icmp("ult", access.in_local, local_bytes, "i64")
-    memory = b.value(f"llvm.mlir.addressof @check.local_memory : {POINTER}")
+    memory = b.address_of("check.local_memory")
     b.line(
         f"llvm.cond_br {within}, ^local({access.zero}, {local_bytes}, {memory} : i64, i64, "
         f"{POINTER}), ^not_local"
     )
     b.block("not_local")
-    with loop(b, get(b, CONTEXT, REGION_COUNT)) as index:
-        region = element(b, get(b, CONTEXT, REGIONS), index, REGION_BYTES)
-        offset = b.binary("sub", "%address", number_of(b, get(b, region, BASE)), "i64")
-        with when(b, b.icmp("ult", offset, get(b, region, LENGTH), "i64")):
+    with loop(b, get(b, CONTEXT, Context.region_count)) as index:
+        region = element(b, get(b, CONTEXT, Context.regions), index, Region.SIZE)
+        offset = b.binary("sub", "%address", number_of(b, get(b, region, Region.base)), "i64")
+        with when(b, b.icmp("ult", offset, get(b, region, Region.length), "i64")):
             b.branch("region", (region, POINTER))
             b.block("unreached")
     _found(b, Finding.FOREIGN, "%address", access.size, access.null, access.zero)
@@ -207,23 +192,23 @@ def _check_local(b: Builder, access: _Access) -> None:
 def _check_shared(b: Builder, access: _Access) -> None:
     b.block("shared", *_RANGE)
     offset, length = _bounds(b, access.in_shared, "%start", "%end", access.size, "%what")
-    cells = get(b, CONTEXT, SHARED_CELLS)
-    cell = b.offset(cells, b.binary("mul", access.in_shared, b.const(CELL_BYTES, 64), "i64"))
+    cells = get(b, CONTEXT, Context.shared_cells)
+    cell = b.offset(cells, b.binary("mul", access.in_shared, CELL_BYTES, "i64"))
     _note(b, cell, b.const(1, 1), offset, "%what", length)
 
 
 def _check_region(b: Builder, access: _Access) -> None:
     """Check an access to an operand's memory, or to that of a variable of the module."""
     b.block("region", ("%region", POINTER))
-    named = text_at(b, get(b, "%region", NAME))
-    length = get(b, "%region", LENGTH)
-    offset = b.binary("sub", "%address", number_of(b, get(b, "%region", BASE)), "i64")
+    named = text_at(b, get(b, "%region", Region.name))
+    length = get(b, "%region", Region.length)
+    offset = b.binary("sub", "%address", number_of(b, get(b, "%region", Region.base)), "i64")
     _bounds(b, offset, access.zero, length, access.size, named)
-    writable = b.icmp("ne", get(b, "%region", WRITABLE), b.const(0, 32), "i32")
+    writable = b.icmp("ne", get(b, "%region", Region.writable), 0)
     b.cond_branch(writable, "track", "constant")
     b.block("constant")
-    writes = b.binary("and", get(b, access.site, KIND), b.const(WRITES, 32), "i32")
-    with when(b, b.icmp("ne", writes, b.const(0, 32), "i32")):
+    writes = b.binary("and", get(b, access.site, Site.kind), WRITES)
+    with when(b, b.icmp("ne", writes, 0)):
         _found(b, Finding.READ_ONLY, offset, access.size, named, length)
         b.block("unreached_2")
     b.branch("fine")
@@ -246,9 +231,9 @@ def _bounds(
     b.block(outside)
     _found(b, Finding.OUT_OF_BOUNDS, offset, size, object_, length)
     b.block(inside)
-    rest = b.binary("and", place, b.binary("sub", size, b.const(1, 64), "i64"), "i64")
+    rest = b.binary("and", place, b.binary("sub", size, 1, "i64"), "i64")
     aligned, askew = b.fresh_label("aligned"), b.fresh_label("askew")
-    b.cond_branch(b.icmp("eq", rest, b.const(0, 64), "i64"), aligned, askew)
+    b.cond_branch(b.icmp("eq", rest, 0, "i64"), aligned, askew)
     b.block(askew)
     _found(b, Finding.MISALIGNED, offset, size, object_, length)
     b.block(aligned)
@@ -275,4 +260,4 @@ def _found(b: Builder, finding: Finding, offset: str, size: str, object_: str, l
         object_=object_,
         length=length,
     )
-    b.line(f"llvm.return {b.const(1, 1)} : i1")
+    b.return_(1, "i1")

@@ -15,17 +15,11 @@ whole warps; two fences order their threads even if no flag between them was rea
 from __future__ import annotations
 
 from custom_dispatch.cpu.checked.monitor import (
-    BARRIER,
     CONTEXT,
-    FENCED,
-    LANE_STAMPS,
     MEETING_BYTES,
-    MEETINGS,
-    RECORD_BYTES,
-    RECORDS,
-    SEES_FENCES,
-    WARP_STAMPS,
     WARPS,
+    Context,
+    Record,
     element,
     function,
     get,
@@ -43,7 +37,7 @@ def order_functions() -> list[str]:
 
 
 def _record(b: Builder, thread: str) -> str:
-    return element(b, get(b, CONTEXT, RECORDS), thread, RECORD_BYTES)
+    return element(b, get(b, CONTEXT, Context.records), thread, Record.SIZE)
 
 
 def _stamp(b: Builder, record: str, start: int, index: str) -> str:
@@ -51,39 +45,39 @@ def _stamp(b: Builder, record: str, start: int, index: str) -> str:
 
 
 def _later(b: Builder, x: str, y: str) -> str:
-    return b.call_intrinsic("llvm.umax", [x, y], ["i32", "i32"], "i32")
+    return b.call_intrinsic("llvm.umax", [x, y])
 
 
 def _raise(b: Builder, place: str, stamp: str) -> None:
-    b.store(_later(b, b.load(place, "i32", 4), stamp), place, "i32", 4)
+    b.store(_later(b, b.load(place), stamp), place)
 
 
 def _ordered() -> list[str]:
     """Whether an access that another thread made at a time comes before what this one does now."""
     b = Builder()
     one = b.const(1, 1)
-    same = b.icmp("eq", "%thread", "%other", "i32")
-    met = b.icmp("ule", "%stamp", get(b, CONTEXT, BARRIER), "i32")
+    same = b.icmp("eq", "%thread", "%other")
+    met = b.icmp("ule", "%stamp", get(b, CONTEXT, Context.barrier))
     b.cond_branch(b.binary("or", same, met, "i1"), "yes", "ask")
     b.block("ask")
     b.cond_branch(
-        b.icmp("eq", number_of(b, get(b, CONTEXT, RECORDS)), b.const(0, 64), "i64"), "no", "look"
+        b.icmp("eq", number_of(b, get(b, CONTEXT, Context.records)), 0, "i64"), "no", "look"
     )
     b.block("look")
-    five, mine, theirs = b.const(5, 32), _record(b, "%thread"), _record(b, "%other")
-    warp = b.binary("lshr", "%other", five, "i32")
-    known = b.load(_stamp(b, mine, WARP_STAMPS, warp), "i32", 4)
-    lane = b.binary("and", "%other", b.const(31, 32), "i32")
-    by_lane = b.load(_stamp(b, mine, LANE_STAMPS, lane), "i32", 4)
-    neighbour = b.icmp("eq", warp, b.binary("lshr", "%thread", five, "i32"), "i32")
-    known = _later(b, known, b.select(neighbour, by_lane, b.const(0, 32), "i32"))
-    fences = [get(b, mine, SEES_FENCES), get(b, theirs, FENCED)]
-    known = _later(b, known, b.call_intrinsic("llvm.umin", fences, ["i32", "i32"], "i32"))
-    b.line(f"llvm.return {b.icmp('ule', '%stamp', known, 'i32')} : i1")
+    mine, theirs = _record(b, "%thread"), _record(b, "%other")
+    warp = b.binary("lshr", "%other", 5)
+    known = b.load(_stamp(b, mine, Record.warp_stamps, warp))
+    lane = b.binary("and", "%other", 31)
+    by_lane = b.load(_stamp(b, mine, Record.lane_stamps, lane))
+    neighbour = b.icmp("eq", warp, b.binary("lshr", "%thread", 5))
+    known = _later(b, known, b.select(neighbour, by_lane, 0))
+    fences = [get(b, mine, Record.sees_fences), get(b, theirs, Record.fenced)]
+    known = _later(b, known, b.call_intrinsic("llvm.umin", fences))
+    b.return_(b.icmp("ule", "%stamp", known), "i1")
     b.block("yes")
-    b.line(f"llvm.return {one} : i1")
+    b.return_(one, "i1")
     b.block("no")
-    b.line(f"llvm.return {b.const(0, 1)} : i1")
+    b.return_(0, "i1")
     arguments = [("%thread", "i32"), ("%other", "i32"), ("%stamp", "i32")]
     return function(b, "ordered", arguments, "i1")
 
@@ -94,53 +88,53 @@ def _lanes_met() -> list[str]:
     now, zero, warp = tick(b), b.const(0, 32), b.const(WARPS, 32)
 
     def taking_part(lane: str) -> str:
-        return b.resize(b.binary("lshr", "%group", lane, "i32"), 32, 1)
+        return b.resize(b.binary("lshr", "%group", lane), 32, 1)
 
     with loop(b, warp) as entry:
 
         def gather(lane: str, carried: list[str]) -> list[str]:
-            record = _record(b, b.binary("add", "%first", lane, "i32"))
+            record = _record(b, b.binary("add", "%first", lane))
             found = []
-            for start, stamp in zip((WARP_STAMPS, LANE_STAMPS), carried, strict=True):
-                theirs = b.load(_stamp(b, record, start, entry), "i32", 4)
-                theirs = b.select(taking_part(lane), theirs, zero, "i32")
+            for start, stamp in zip((Record.warp_stamps, Record.lane_stamps), carried, strict=True):
+                theirs = b.load(_stamp(b, record, start, entry))
+                theirs = b.select(taking_part(lane), theirs, zero)
                 found.append(_later(b, stamp, theirs))
             return found
 
         by_warp, by_lane = fold(b, "%lanes", [(zero, "i32"), (zero, "i32")], gather)
-        by_lane = _later(b, by_lane, b.select(taking_part(entry), now, zero, "i32"))
+        by_lane = _later(b, by_lane, b.select(taking_part(entry), now, zero))
         with loop(b, "%lanes") as lane, when(b, taking_part(lane)):
-            record = _record(b, b.binary("add", "%first", lane, "i32"))
-            b.store(by_warp, _stamp(b, record, WARP_STAMPS, entry), "i32", 4)
-            b.store(by_lane, _stamp(b, record, LANE_STAMPS, entry), "i32", 4)
+            record = _record(b, b.binary("add", "%first", lane))
+            b.store(by_warp, _stamp(b, record, Record.warp_stamps, entry))
+            b.store(by_lane, _stamp(b, record, Record.lane_stamps, entry))
 
     def latest(lane: str, carried: list[str]) -> list[str]:
-        record = _record(b, b.binary("add", "%first", lane, "i32"))
-        theirs = b.select(taking_part(lane), get(b, record, SEES_FENCES), zero, "i32")
+        record = _record(b, b.binary("add", "%first", lane))
+        theirs = b.select(taking_part(lane), get(b, record, Record.sees_fences), zero)
         return [_later(b, carried[0], theirs)]
 
     (fences,) = fold(b, "%lanes", [(zero, "i32")], latest)
     with loop(b, "%lanes") as lane, when(b, taking_part(lane)):
-        record = _record(b, b.binary("add", "%first", lane, "i32"))
-        put(b, record, SEES_FENCES, fences)
-    b.line("llvm.return")
+        record = _record(b, b.binary("add", "%first", lane))
+        put(b, record, Record.sees_fences, fences)
+    b.return_()
     return function(b, "lanes_met", [("%first", "i32"), ("%lanes", "i32"), ("%group", "i32")])
 
 
 def _meeting(b: Builder, barrier: str) -> str:
-    return element(b, b.offset(CONTEXT, MEETINGS), barrier, MEETING_BYTES)
+    return element(b, b.offset(CONTEXT, Context.meetings), barrier, MEETING_BYTES)
 
 
 def _come() -> list[str]:
     """A thread has come to a barrier, to wait there or not: it brings what it knows."""
     b = Builder()
     now, record, meeting = tick(b), _record(b, "%thread"), _meeting(b, "%barrier")
-    with loop(b, b.const(WARPS, 32)) as warp:
-        theirs = b.load(_stamp(b, record, WARP_STAMPS, warp), "i32", 4)
+    with loop(b, WARPS) as warp:
+        theirs = b.load(_stamp(b, record, Record.warp_stamps, warp))
         _raise(b, element(b, meeting, warp, 4), theirs)
-    warp = b.binary("lshr", "%thread", b.const(5, 32), "i32")
+    warp = b.binary("lshr", "%thread", 5)
     _raise(b, element(b, meeting, warp, 4), now)
-    b.line("llvm.return")
+    b.return_()
     return function(b, "come", [("%thread", "i32"), ("%barrier", "i32")])
 
 
@@ -148,30 +142,29 @@ def _leave() -> list[str]:
     """A thread goes on from a barrier: it takes what the others brought."""
     b = Builder()
     record, meeting = _record(b, "%thread"), _meeting(b, "%barrier")
-    with loop(b, b.const(WARPS, 32)) as warp:
-        brought = b.load(element(b, meeting, warp, 4), "i32", 4)
-        _raise(b, _stamp(b, record, WARP_STAMPS, warp), brought)
-    b.line("llvm.return")
+    with loop(b, WARPS) as warp:
+        brought = b.load(element(b, meeting, warp, 4))
+        _raise(b, _stamp(b, record, Record.warp_stamps, warp), brought)
+    b.return_()
     return function(b, "leave", [("%thread", "i32"), ("%barrier", "i32")])
 
 
 def _clear() -> list[str]:
     """All have left the barriers whose bits are set: what was brought there is forgotten."""
     b = Builder()
-    zero = b.const(0, 32)
-    with loop(b, b.const(16, 32)) as barrier:
-        left = b.resize(b.binary("lshr", "%free", barrier, "i32"), 32, 1)
-        with when(b, left), loop(b, b.const(WARPS, 32)) as warp:
-            b.store(zero, element(b, _meeting(b, barrier), warp, 4), "i32", 4)
-    b.line("llvm.return")
+    with loop(b, 16) as barrier:
+        left = b.resize(b.binary("lshr", "%free", barrier), 32, 1)
+        with when(b, left), loop(b, WARPS) as warp:
+            b.store(0, element(b, _meeting(b, barrier), warp, 4))
+    b.return_()
     return function(b, "clear", [("%free", "i32")])
 
 
 def _all_met() -> list[str]:
     """All threads of the block that there still are have met."""
     b = Builder()
-    put(b, CONTEXT, BARRIER, tick(b))
-    b.line("llvm.return")
+    put(b, CONTEXT, Context.barrier, tick(b))
+    b.return_()
     return function(b, "all_met", [])
 
 
@@ -179,7 +172,7 @@ def _fence() -> list[str]:
     """A thread executes a fence: it publishes what it did, and sees what others published."""
     b = Builder()
     now, record = tick(b), _record(b, "%thread")
-    put(b, record, FENCED, now)
-    put(b, record, SEES_FENCES, now)
-    b.line("llvm.return")
+    put(b, record, Record.fenced, now)
+    put(b, record, Record.sees_fences, now)
+    b.return_()
     return function(b, "fence", [("%thread", "i32")])

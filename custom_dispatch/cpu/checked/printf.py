@@ -60,7 +60,7 @@ class _Printer:
         b.branch("next")
         b.block("next")
         character = self._peek()
-        b.cond_branch(b.icmp("eq", character, b.const(0, 8), "i8"), "end", "some")
+        b.cond_branch(b.icmp("eq", character, 0, "i8"), "end", "some")
         b.block("some")
         self._step()
         b.cond_branch(self._is_one_of(character, "%"), "percent", "plain")
@@ -75,7 +75,7 @@ class _Printer:
         b = self._b
         b.block("percent")
         self._copied.set(b.const(0, 64))
-        self._wide.clear()
+        self._wide.set(0)
         self._put(b.const(ord("%"), 8))
         b.branch("modifier")
         b.block("modifier")
@@ -86,7 +86,7 @@ class _Printer:
         self._step()
         self._put(character)
         with when(b, self._is_one_of(character, _WIDE_LENGTHS)):
-            self._wide.set(self._one)
+            self._wide.set(1)
         b.branch("modifier")
         b.block("star_or_end")
         b.cond_branch(self._is_one_of(character, "*"), "star", "conversion")
@@ -100,9 +100,9 @@ class _Printer:
         self._step()
         self._end_specification()
         number = self._take(4, "i32")
-        room = b.icmp("ult", self._copied.get(), b.const(_MAX_SPECIFICATION - 16, 64), "i64")
+        room = b.icmp("ult", self._copied.get(), _MAX_SPECIFICATION - 16, "i64")
         with when(b, room):
-            decimal = b.value(f"llvm.mlir.addressof @check.decimal : {POINTER}")
+            decimal = b.address_of("check.decimal")
             end = b.offset(self._specification, self._copied.get())
             size = (b.const(16, 64), "i64")
             arguments = [(end, POINTER), size, (decimal, POINTER), (number, "i32")]
@@ -115,7 +115,7 @@ class _Printer:
         """Print the argument as the character says."""
         b = self._b
         b.block("conversion")
-        b.cond_branch(b.icmp("eq", character, b.const(0, 8), "i8"), "end", "known")
+        b.cond_branch(b.icmp("eq", character, 0, "i8"), "end", "known")
         b.block("known")
         self._step()
         self._put(character)
@@ -128,7 +128,7 @@ class _Printer:
         )
         b.line(f"llvm.switch {character} : i8, ^unknown [{cases}]")
         b.block("integer")
-        b.cond_branch(b.icmp("ne", self._wide.get(), b.const(0, 32), "i32"), "long", "int")
+        b.cond_branch(b.icmp("ne", self._wide.get(), 0), "long", "int")
         for label, size, type_name in (
             ("long", 8, "i64"),
             ("int", 4, "i32"),
@@ -139,8 +139,8 @@ class _Printer:
             self._show(self._take(size, type_name), type_name)
         b.block("text")
         text = self._take(8, POINTER)
-        null = b.value(f"llvm.mlir.addressof @check.null : {POINTER}")
-        is_null = b.icmp("eq", number_of(b, text), b.const(0, 64), "i64")
+        null = b.address_of("check.null")
+        is_null = b.icmp("eq", number_of(b, text), 0, "i64")
         self._show(b.select(is_null, null, text, POINTER), POINTER)
         b.block("pointer")
         self._show(self._take(8, POINTER), POINTER)
@@ -157,47 +157,47 @@ class _Printer:
         b = self._b
         b.block("end")
         call_c(b, "fclose", [(self._stream, POINTER)])
-        text, size = b.load(self._text, POINTER, 8), b.load(self._length, "i64", 8)
+        text, size = b.load(self._text, POINTER), b.load(self._length, "i64")
         call_c(b, "write", [(b.const(2, 32), "i32"), (text, POINTER), (size, "i64")])
         call_c(b, "free", [(text, POINTER)])
-        b.line(f"llvm.return {self._count.get()} : i32")
+        b.return_(self._count.get(), "i32")
 
     # ---- parts
 
     def _peek(self) -> str:
-        return self._b.load(self._b.offset("%format", self._read.get()), "i8", 1)
+        return self._b.load(self._b.offset("%format", self._read.get()), "i8")
 
     def _step(self) -> None:
         b = self._b
-        self._read.set(b.binary("add", self._read.get(), b.const(1, 64), "i64"))
+        self._read.set(b.binary("add", self._read.get(), 1, "i64"))
 
     def _is_one_of(self, character: str, characters: str) -> str:
         b = self._b
         found = b.const(0, 1)
         for wanted in characters:
-            same = b.icmp("eq", character, b.const(ord(wanted), 8), "i8")
+            same = b.icmp("eq", character, ord(wanted), "i8")
             found = b.binary("or", found, same, "i1")
         return found
 
     def _put(self, character: str) -> None:
         """Append to the specification, if there is room for it and what follows."""
         b = self._b
-        room = b.icmp("ult", self._copied.get(), b.const(_MAX_SPECIFICATION - 2, 64), "i64")
+        room = b.icmp("ult", self._copied.get(), _MAX_SPECIFICATION - 2, "i64")
         with when(b, room):
-            b.store(character, b.offset(self._specification, self._copied.get()), "i8", 1)
-            self._copied.set(b.binary("add", self._copied.get(), b.const(1, 64), "i64"))
+            b.store(character, b.offset(self._specification, self._copied.get()), "i8")
+            self._copied.set(b.binary("add", self._copied.get(), 1, "i64"))
 
     def _end_specification(self) -> None:
         b = self._b
-        b.store(b.const(0, 8), b.offset(self._specification, self._copied.get()), "i8", 1)
+        b.store(0, b.offset(self._specification, self._copied.get()), "i8")
 
     def _take(self, size: int, type_name: str) -> str:
         """The next argument."""
         b = self._b
-        aligned = b.binary("add", self._taken.get(), b.const(size - 1, 64), "i64")
-        aligned = b.binary("and", aligned, b.const(-size, 64), "i64")
-        self._taken.set(b.binary("add", aligned, b.const(size, 64), "i64"))
-        self._count.set(b.binary("add", self._count.get(), b.const(1, 32), "i32"))
+        aligned = b.binary("add", self._taken.get(), size - 1, "i64")
+        aligned = b.binary("and", aligned, -size, "i64")
+        self._taken.set(b.binary("add", aligned, size, "i64"))
+        self._count.set(b.binary("add", self._count.get(), 1))
         return b.load(b.offset("%arguments", aligned), type_name, size)
 
     def _show(self, value: str, type_name: str) -> None:

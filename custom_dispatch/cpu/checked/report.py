@@ -15,21 +15,14 @@ from custom_dispatch.cpu.checked.findings import (
     new_among,
 )
 from custom_dispatch.cpu.checked.monitor import (
-    BLOCK_ID,
     CONTEXT,
-    COUNT,
-    FAILED,
     FOUND,
-    HEIGHT,
-    KERNEL,
-    KIND,
-    PLACE,
     READS,
     SITE_SHIFT,
-    STOPPED,
     THREAD_BITS,
-    WIDTH,
     WRITES,
+    Context,
+    Site,
     element,
     function,
     get,
@@ -88,36 +81,31 @@ def report_function() -> list[str]:
     b.branch("wait")
     b.block("wait")
     before = b.value(f"llvm.atomicrmw xchg {lock}, {b.const(1, 32)} seq_cst : {POINTER}, i32")
-    b.cond_branch(b.icmp("eq", before, b.const(0, 32), "i32"), "alone", "wait")
+    b.cond_branch(b.icmp("eq", before, 0), "alone", "wait")
     b.block("alone")
-    failed = b.resize(b.icmp("ne", get(b, CONTEXT, FAILED), zero, "i32"), 1, 32)
-    count = get(b, CONTEXT, COUNT)
-    with loop(b, b.binary("add", count, failed, "i32")) as index:
-        is_kept = b.icmp("ult", index, count, "i32")
-        found = b.select(is_kept, kept_at(b, index), b.offset(CONTEXT, STOPPED), POINTER)
+    failed = b.resize(b.icmp("ne", get(b, CONTEXT, Context.failed), zero), 1, 32)
+    count = get(b, CONTEXT, Context.count)
+    with loop(b, b.binary("add", count, failed)) as index:
+        is_kept = b.icmp("ult", index, count)
+        found = b.select(is_kept, kept_at(b, index), b.offset(CONTEXT, Context.stopped), POINTER)
         _tell(b, found)
     b.value(f"llvm.atomicrmw xchg {lock}, {zero} seq_cst : {POINTER}, i32")
-    b.line("llvm.return")
+    b.return_()
     return function(b, "report", [])
 
 
 def _global(b: Builder, name: str) -> str:
-    return b.value(f"llvm.mlir.addressof @check.{name} : {POINTER}")
+    return b.address_of(f"check.{name}")
 
 
 def _tell(b: Builder, found: str) -> None:
     """Put a finding into words, unless that was done, or there was too much of it."""
     key, told, place = key_of(b, found), _global(b, "told"), _global(b, "told_count")
-    count = b.load(place, "i32", 4)
-    most = b.select(
-        is_note(b, get(b, found, FOUND["kind"])),
-        b.const(_MOST_NOTES, 32),
-        b.const(_MOST_TOLD, 32),
-        "i32",
-    )
-    with new_among(b, key, (count, most), lambda i: b.load(element(b, told, i, 8), "i64", 8)):
-        b.store(key, element(b, told, count, 8), "i64", 8)
-        b.store(b.binary("add", count, b.const(1, 32), "i32"), place, "i32", 4)
+    count = b.load(place)
+    most = b.select(is_note(b, get(b, found, FOUND["kind"])), _MOST_NOTES, _MOST_TOLD)
+    with new_among(b, key, (count, most), lambda i: b.load(element(b, told, i, 8), "i64")):
+        b.store(key, element(b, told, count, 8), "i64")
+        b.store(b.binary("add", count, 1), place)
         _write_report(b, found)
 
 
@@ -136,29 +124,28 @@ def _write_report(b: Builder, found: str) -> None:
         b.branch(written)
     b.block(written)
     call_c(b, "fclose", [(stream, POINTER)])
-    text, size = b.load(place, POINTER, 8), b.load(length, "i64", 8)
+    text, size = b.load(place, POINTER), b.load(length, "i64")
     quiet = _global(b, "quiet")
-    with when(b, b.icmp("eq", b.load(quiet, "i32", 4), b.const(0, 32), "i32")):
+    with when(b, b.icmp("eq", b.load(quiet), 0)):
         end = b.value(f"llvm.getelementptr {text}[{size}] : ({POINTER}, i64) -> {POINTER}, i8")
-        b.store(b.const(10, 8), end, "i8", 1)  # in place of the zero
-        whole = b.binary("add", size, b.const(1, 64), "i64")
+        b.store(10, end, "i8")  # in place of the zero
+        whole = b.binary("add", size, 1, "i64")
         call_c(b, "write", [(b.const(2, 32), "i32"), (text, POINTER), (whole, "i64")])
-    used = b.resize(b.load(_global(b, "report_size"), "i32", 4), 32, 64)
-    room = b.binary("sub", b.const(REPORT_BYTES - 2, 64), used, "i64")
-    size = b.call_intrinsic("llvm.umin", [size, room], ["i64", "i64"], "i64")
+    used = b.resize(b.load(_global(b, "report_size")), 32, 64)
+    room = b.binary("sub", REPORT_BYTES - 2, used, "i64")
+    size = b.call_intrinsic("llvm.umin", [size, room], "i64")
     target = b.offset(_global(b, "report_text"), used)
-    b.store(b.const(ord(MARK), 8), target, "i8", 1)
+    b.store(ord(MARK), target, "i8")
     call_c(b, "memcpy", [(b.offset(target, 1), POINTER), (text, POINTER), (size, "i64")])
-    used = b.binary("add", used, b.binary("add", size, b.const(1, 64), "i64"), "i64")
-    b.store(b.const(0, 8), b.offset(_global(b, "report_text"), used), "i8", 1)
-    most = b.const(REPORT_BYTES - 2, 64)
-    used = b.call_intrinsic("llvm.umin", [used, most], ["i64", "i64"], "i64")
-    b.store(b.resize(used, 64, 32), _global(b, "report_size"), "i32", 4)
+    used = b.binary("add", used, b.binary("add", size, 1, "i64"), "i64")
+    b.store(0, b.offset(_global(b, "report_text"), used), "i8")
+    used = b.call_intrinsic("llvm.umin", [used, REPORT_BYTES - 2], "i64")
+    b.store(b.resize(used, 64, 32), _global(b, "report_size"))
     call_c(b, "free", [(text, POINTER)])
 
 
 def _print(b: Builder, stream: str, finding: Finding, found: str) -> None:
-    format_ = b.value(f"llvm.mlir.addressof @{_format_name(finding)} : {POINTER}")
+    format_ = b.address_of(_format_name(finding))
     names = _PART.findall(_template(finding))
     arguments = [value for name in names for value in _values(b, name, found)]
     call_c(b, "fprintf", [(stream, POINTER), (format_, POINTER), *arguments])
@@ -186,17 +173,17 @@ def _values(b: Builder, name: str, found: str) -> list[tuple[str, str]]:
     theirs, _, what = name.rpartition(" ")
     thread, site, other = (get(b, found, FOUND[name]) for name in ("thread", "site", "other"))
     if theirs:
-        thread = b.binary("and", other, b.const(THREAD_BITS, 32), "i32")
-        site = b.binary("lshr", other, b.const(SITE_SHIFT, 32), "i32")
+        thread = b.binary("and", other, THREAD_BITS)
+        site = b.binary("lshr", other, SITE_SHIFT)
     if what == "kernel":
-        return [(get(b, CONTEXT, KERNEL), POINTER)]
+        return [(get(b, CONTEXT, Context.kernel), POINTER)]
     if what == "thread":
         return [(axis, "i32") for axis in _coordinates(b, thread)]
     if what == "block":
-        start = BLOCK_ID[0]
+        start = Context.block[0]
         return [(get(b, CONTEXT, (start + 4 * axis, "i32")), "i32") for axis in range(3)]
     if what == "place":
-        return [(text_at(b, get(b, site_at(b, site), PLACE)), POINTER)]
+        return [(text_at(b, get(b, site_at(b, site), Site.place)), POINTER)]
     if what == "verb":
         return [(_verb(b, site), POINTER)]
     if what in ("object", "assertion"):
@@ -209,15 +196,15 @@ def _values(b: Builder, name: str, found: str) -> list[tuple[str, str]]:
 
 
 def _coordinates(b: Builder, thread: str) -> tuple[str, str, str]:
-    width, height = get(b, CONTEXT, WIDTH), get(b, CONTEXT, HEIGHT)
-    row = b.binary("udiv", thread, width, "i32")
-    x, y = b.binary("urem", thread, width, "i32"), b.binary("urem", row, height, "i32")
-    return x, y, b.binary("udiv", row, height, "i32")
+    width, height = get(b, CONTEXT, Context.width), get(b, CONTEXT, Context.height)
+    row = b.binary("udiv", thread, width)
+    x, y = b.binary("urem", thread, width), b.binary("urem", row, height)
+    return x, y, b.binary("udiv", row, height)
 
 
 def _verb(b: Builder, site: str) -> str:
-    kind = b.binary("and", get(b, site_at(b, site), KIND), b.const(READS | WRITES, 32), "i32")
-    words = [b.value(f"llvm.mlir.addressof @check.{name} : {POINTER}") for name in _VERBS]
-    writes = b.icmp("eq", kind, b.const(WRITES, 32), "i32")
-    updates = b.icmp("eq", kind, b.const(READS | WRITES, 32), "i32")
+    kind = b.binary("and", get(b, site_at(b, site), Site.kind), READS | WRITES)
+    words = [b.address_of(f"check.{name}") for name in _VERBS]
+    writes = b.icmp("eq", kind, WRITES)
+    updates = b.icmp("eq", kind, READS | WRITES)
     return b.select(updates, words[2], b.select(writes, words[1], words[0], POINTER), POINTER)

@@ -58,7 +58,7 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
     is_shared = "shared" in modifiers or "shared::cta" in modifiers
     pointer = frame.address(operands[first], "shared" if is_shared else "generic")
     size = TYPE_BITS[type_name]
-    if size == 128 and not is_shared and not frame.kernel.processor.wide_atomics:
+    if size == 128 and not is_shared and not frame.thread.kernel.processor.wide_atomics:
         raise frame.unsupported(instruction, _TOO_WIDE)
     atomic = _Atomic(frame, instruction, operation, type_name)
     for index, result in enumerate(results):
@@ -120,16 +120,15 @@ class _Atomic:
             return value
         if operation in ("min", "max"):
             name = f"llvm.{'s' if type_name[0] == 's' else 'u'}{operation}"
-            return b.call_intrinsic(name, [old, value], [integer, integer], integer)
+            return b.call_intrinsic(name, [old, value], integer)
         if operation not in ("inc", "dec"):
             return b.binary(operation, old, value, integer)
-        zero, one = b.const(0, self.bits), b.const(1, self.bits)
         if operation == "inc":
             wraps = b.icmp("uge", old, value, integer)
-            return b.select(wraps, zero, b.binary("add", old, one, integer), integer)
-        is_zero = b.icmp("eq", old, zero, integer)
+            return b.select(wraps, 0, b.binary("add", old, 1, integer), integer)
+        is_zero = b.icmp("eq", old, 0, integer)
         wraps = b.binary("or", is_zero, b.icmp("ugt", old, value, integer), "i1")
-        return b.select(wraps, value, b.binary("sub", old, one, integer), integer)
+        return b.select(wraps, value, b.binary("sub", old, 1, integer), integer)
 
 
 def _in_turn(atomic: _Atomic, place: str, values: list[str]) -> str:

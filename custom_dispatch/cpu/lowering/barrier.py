@@ -49,7 +49,7 @@ def lower_barrier(frame: Frame, instruction: Instruction) -> None:
 
 def _number(frame: Frame, operand: Operand) -> str:
     b = frame.b
-    return b.binary("and", frame.integer(operand, 32), b.const(BARRIERS - 1, 32), "i32")
+    return b.binary("and", frame.integer(operand, 32), BARRIERS - 1)
 
 
 def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
@@ -58,9 +58,9 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
         return  # no thread of the kernel ever waits
     at = _number(frame, number)
     if frame.checks is not None:
-        frame.checks.come(frame, at)
+        frame.checks.come(frame.b, at)
     count_up(b, memory, at, ARRIVED, frame.count())
-    b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED), "i32", 4)
+    b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED))
 
 
 def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str | None) -> str:
@@ -72,10 +72,10 @@ def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str |
     else:
         at = _number(frame, number)
         if frame.checks is not None:
-            frame.checks.come(frame, at)
+            frame.checks.come(frame.b, at)
         count_up(b, memory, at, WAITING, frame.count())
         needed = b.const(0, 32) if count is None else frame.integer(count, 32)
-        b.store(needed, memory.barrier(b, at, NEEDED), "i32", 4)
+        b.store(needed, memory.barrier(b, at, NEEDED))
     if predicate is not None:
         count_up(b, memory, at, SUM, frame.count(predicate))
     return at
@@ -88,11 +88,11 @@ def _reduce(frame: Frame, instruction: Instruction, operands: list[Operand]) -> 
     at = _come(frame, number, given, frame.predicate(condition))
     frame.waits().wait_at_barrier(instruction, at, keep=[number])
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)
-    total = b.load(memory.barrier(b, at, LAST_SUM), "i32", 4)
+    total = b.load(memory.barrier(b, at, LAST_SUM))
     if "popc" in instruction.parts:
         frame.set_integer(d, total, 32)
     elif "or" in instruction.parts:
-        frame.set_integer(d, b.icmp("ne", total, b.const(0, 32), "i32"), 1)
+        frame.set_integer(d, b.icmp("ne", total, 0), 1)
     else:
-        everyone = b.load(memory.barrier(b, at, LAST_COUNT), "i32", 4)
-        frame.set_integer(d, b.icmp("eq", total, everyone, "i32"), 1)
+        everyone = b.load(memory.barrier(b, at, LAST_COUNT))
+        frame.set_integer(d, b.icmp("eq", total, everyone), 1)

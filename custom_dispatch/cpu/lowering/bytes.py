@@ -26,7 +26,7 @@ def lower_convert_bytes(
             raise frame.unsupported(instruction)
         d, a = frame.operands(instruction, 2)
         pair = frame.integer(a, 16)
-        upper = b.binary("lshr", pair, b.const(8, 16), "i16")
+        upper = b.binary("lshr", pair, 8, "i16")
         values = [
             widen_byte(b, b.resize(byte, 16, 8), source.removesuffix("x2"))
             for byte in (pair, upper)
@@ -50,5 +50,5 @@ def lower_convert_bytes(
         values = [relu(b, value) for value in values]
     element = target.removesuffix("x2")
     low, high = (b.resize(narrow_to_byte(b, value, element), 8, 16) for value in values)
-    high = b.binary("shl", high, b.const(8, 16), "i16")
+    high = b.binary("shl", high, 8, "i16")
     frame.set_integer(d, b.binary("or", low, high, "i16"), 16)

@@ -35,7 +35,7 @@ def lower_compare(frame: Frame, instruction: Instruction) -> None:
     """`setp` and `set`, with a second destination and with a predicate to combine with."""
     base, condition, *modifiers, type_name = instruction.parts
     target = modifiers.pop() if base == "set" else "pred"
-    ftz = "ftz" in modifiers and frame.keeps_subnormals
+    ftz = "ftz" in modifiers and frame.thread.keeps_subnormals
     modifiers = [m for m in modifiers if m != "ftz"]
     combine = modifiers.pop(0) if modifiers else ""
     if modifiers or combine not in ("", "and", "or", "xor"):
@@ -57,7 +57,7 @@ def lower_compare(frame: Frame, instruction: Instruction) -> None:
         return
     ((result, holds),) = results
     if isinstance(d, Pair):
-        fails = frame.b.binary("xor", holds, frame.b.const(1, 1), "i1")
+        fails = frame.b.binary("xor", holds, 1, "i1")
         frame.set_integer(d.first, result, 1)
         frame.set_integer(d.second, _combined(frame, combine, fails, predicate), 1)
     else:
@@ -78,8 +78,8 @@ def _set(
         raise frame.unsupported(instruction)
     if element not in (*_ONES, "u16", "s16", "u32", "s32"):
         raise frame.unsupported(instruction)
-    yes, no = b.const(_ONES.get(element, -1), bits), b.const(0, bits)
-    values = [b.select(result, yes, no, int_type(bits)) for result in results]
+    yes = b.const(_ONES.get(element, -1), bits)
+    values = [b.select(result, yes, 0, int_type(bits)) for result in results]
     if len(values) == 2:
         frame.set_integer(d, join_halves(b, values), 32)
     else:
@@ -130,16 +130,16 @@ def lower_select(frame: Frame, instruction: Instruction) -> None:
     d, a, c, by = frame.operands(instruction, 4)
     bits = TYPE_BITS[modifiers[-1] if base == "selp" else modifiers[-2]]
     if base == "selp":
-        frame.check_modifiers(instruction, tuple(modifiers[:-1]), frozenset())
+        frame.check_modifiers(instruction, tuple(modifiers[:-1]))
         condition = frame.predicate(by)
         if frame.checks is not None:
-            frame.checks.select(frame, instruction, condition)
+            frame.checks.select(b, instruction, condition)
     elif modifiers[-1] == "f32":
         value = frame.float(by, "f32")
-        if "ftz" in modifiers and frame.keeps_subnormals:
+        if "ftz" in modifiers and frame.thread.keeps_subnormals:
             value = flushed(b, value, "f32")
-        condition = b.fcmp("oge", value, b.float_const(0, "f32"), "f32")
+        condition = b.fcmp("oge", value, 0, "f32")
     else:
-        condition = b.icmp("sge", frame.integer(by, 32), b.const(0, 32), "i32")
+        condition = b.icmp("sge", frame.integer(by, 32), 0)
     value = b.select(condition, frame.integer(a, bits), frame.integer(c, bits), int_type(bits))
     frame.set_integer(d, value, bits)

@@ -73,7 +73,7 @@ class _Conversion:
 
     def flush(self, value: str) -> str:
         """An f32 as `.ftz` has it."""
-        if not self.says("ftz") or not self.frame.keeps_subnormals:
+        if not self.says("ftz") or not self.frame.thread.keeps_subnormals:
             return value
         return flushed(self.frame.b, value, "f32")
 
@@ -87,7 +87,7 @@ def lower_convert(frame: Frame, instruction: Instruction) -> None:
     if target == "tf32":
         _to_tf32(frame, instruction, tuple(modifiers), source)
         return
-    frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
+    frame.check_modifiers(instruction, modifiers, _MODIFIERS)
     if target in ("f16x2", "bf16x2") and source == "f32":
         _to_pair(frame, instruction, tuple(modifiers), target.removesuffix("x2"))
         return
@@ -133,13 +133,13 @@ def _to_tf32(
     if modifiers != ("rz",):
         half = b.const(0x1000, 32)
         if modifiers == ("rn",):
-            last = b.binary("lshr", bits, b.const(13, 32), "i32")
-            last = b.binary("and", last, b.const(1, 32), "i32")
-            half = b.binary("add", last, b.const(0xFFF, 32), "i32")
-        bits = b.binary("add", bits, half, "i32")
-    bits = b.binary("and", bits, b.const(-0x2000, 32), "i32")
+            last = b.binary("lshr", bits, 13)
+            last = b.binary("and", last, 1)
+            half = b.binary("add", last, 0xFFF)
+        bits = b.binary("add", bits, half)
+    bits = b.binary("and", bits, -0x2000)
     is_nan = b.fcmp("uno", value, value, "f32")
-    frame.set_integer(d, b.select(is_nan, b.const(0x7FFFFFFF, 32), bits, "i32"), 32)
+    frame.set_integer(d, b.select(is_nan, 0x7FFFFFFF, bits), 32)
 
 
 def _float_to_float(c: _Conversion) -> None:
@@ -179,13 +179,13 @@ def _float_to_integer(c: _Conversion) -> None:
     low = b.float_const(-(2.0 ** (bits - 1)) if signed else 0, kind)
     high = b.float_const(2.0 ** (bits - signed), kind)
     inside = b.select(b.fcmp("olt", value, low, kind), low, value, kind)
-    inside = b.select(b.fcmp("olt", inside, high, kind), inside, b.float_const(0, kind), kind)
+    inside = b.select(b.fcmp("olt", inside, high, kind), inside, 0, kind)
     result = b.cast("fptosi" if signed else "fptoui", inside, kind, int_type(bits))
     largest = b.const((1 << (bits - signed)) - 1, bits)
     result = b.select(b.fcmp("oge", value, high, kind), largest, result, int_type(bits))
     if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
         is_nan = b.fcmp("uno", value, value, kind)
-        result = b.select(is_nan, b.const(1 << (bits - 1), bits), result, int_type(bits))
+        result = b.select(is_nan, 1 << (bits - 1), result, int_type(bits))
     c.frame.set_integer(c.d, result, bits, signed=signed)
 
 
@@ -215,19 +215,19 @@ def _odd_f64(c: _Conversion, value: str) -> str:
     bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
     wide = b.resize(value, bits, 64, signed=signed)
     if bits == 64:
-        magnitude = b.call_intrinsic("llvm.smax", [wide, _minus(c, wide)], ["i64"] * 2, "i64")
-        size = b.binary("lshr", magnitude if signed else wide, b.const(53, 64), "i64")
-        is_long = b.icmp("ne", size, b.const(0, 64), "i64")
-        lost = b.binary("and", wide, b.const(0x7FF, 64), "i64")
-        inexact = b.resize(b.icmp("ne", lost, b.const(0, 64), "i64"), 1, 64)
-        odd = b.binary("shl", inexact, b.const(11, 64), "i64")
+        magnitude = b.call_intrinsic("llvm.smax", [wide, _minus(c, wide)], "i64")
+        size = b.binary("lshr", magnitude if signed else wide, 53, "i64")
+        is_long = b.icmp("ne", size, 0, "i64")
+        lost = b.binary("and", wide, 0x7FF, "i64")
+        inexact = b.resize(b.icmp("ne", lost, 0, "i64"), 1, 64)
+        odd = b.binary("shl", inexact, 11, "i64")
         odd = b.binary("or", b.binary("sub", wide, lost, "i64"), odd, "i64")
         wide = b.select(is_long, odd, wide, "i64")
     return b.cast("sitofp" if signed else "uitofp", wide, "i64", "f64")
 
 
 def _minus(c: _Conversion, value: str) -> str:
-    return c.frame.b.binary("sub", c.frame.b.const(0, 64), value, "i64")
+    return c.frame.b.binary("sub", 0, value, "i64")
 
 
 def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:
@@ -237,7 +237,7 @@ def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:
     operation = "sitofp" if signed else "uitofp"
     if bits < 64:
         return b.cast(operation, value, int_type(bits), "f64"), b.float_const(0, "f64")
-    lower = b.binary("and", value, b.const(0x7FF, 64), "i64")
+    lower = b.binary("and", value, 0x7FF, "i64")
     upper = b.binary("sub", value, lower, "i64")
     parts = (b.cast(operation, part, "i64", "f64") for part in (upper, lower))
     return two_sum(b, *parts)
@@ -256,7 +256,7 @@ def _integer_to_integer(c: _Conversion) -> None:
         value = b.resize(value, source_bits, wide, signed=source_signed)
         for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
             bounds = [value, b.const(bound, wide)]
-            value = b.call_intrinsic(name, bounds, [int_type(wide)] * 2, int_type(wide))
+            value = b.call_intrinsic(name, bounds, int_type(wide))
         source_bits = wide
     value = b.resize(value, source_bits, target_bits, signed=source_signed)
     frame.set_integer(c.d, value, target_bits, signed=target_signed)

@@ -24,12 +24,12 @@ def lower_float(frame: Frame, instruction: Instruction) -> None:
     rounding = next((m for m in modifiers if m in _DIRECTED), "rn")
     if rounding != "rn" and base not in ROUNDED:
         raise frame.unsupported(instruction)
-    frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS | _DIRECTED)
+    frame.check_modifiers(instruction, modifiers, _MODIFIERS | _DIRECTED)
     count = {"fma": 4, "mad": 4}.get(
         base, 3 if base in (*_ARITHMETIC, "min", "max", "copysign") else 2
     )
     d, *sources = frame.operands(instruction, count)
-    ftz = "ftz" in modifiers and frame.keeps_subnormals
+    ftz = "ftz" in modifiers and frame.thread.keeps_subnormals
     values = [frame.float(source, type_name) for source in sources]
     if ftz and base != "ex2":  # whose result for them is 1 in any case
         values = [flushed(frame.b, value, type_name) for value in values]
@@ -45,8 +45,8 @@ def lower_float(frame: Frame, instruction: Instruction) -> None:
     else:
         is_nan_wanted = "NaN" in modifiers
         value = compute(frame, instruction, base, values, type_name, propagate_nan=is_nan_wanted)
-    if base == "mul" and frame.is_apart(instruction):
-        value = frame.b.call_intrinsic("llvm.arithmetic.fence", [value], [type_name], type_name)
+    if base == "mul" and frame.thread.is_apart(instruction):
+        value = frame.b.call_intrinsic("llvm.arithmetic.fence", [value], type_name)
     if ftz:
         value = flushed(frame.b, value, type_name)
     if "sat" in modifiers:
@@ -78,25 +78,23 @@ def compute(
     if base in _ARITHMETIC:
         return b.binary(_ARITHMETIC[base], values[0], values[1], type_name)
     if base in ("fma", "mad"):
-        return b.call_intrinsic("llvm.fma", values, [type_name] * 3, type_name)
+        return b.call_intrinsic("llvm.fma", values, type_name)
     if base in ("min", "max"):
         name = f"llvm.{base}imum" + ("" if propagate_nan else "num")
-        return b.call_intrinsic(name, values, [type_name, type_name], type_name)
+        return b.call_intrinsic(name, values, type_name)
     if base == "neg":
         return flip_sign(frame, values[0], type_name)
     if base == "abs":
-        return b.call_intrinsic("llvm.fabs", values, [type_name], type_name)
+        return b.call_intrinsic("llvm.fabs", values, type_name)
     if base == "copysign":  # the sign of the first, the magnitude of the second
-        return b.call_intrinsic(
-            "llvm.copysign", [values[1], values[0]], [type_name, type_name], type_name
-        )
+        return b.call_intrinsic("llvm.copysign", [values[1], values[0]], type_name)
     if base in ("sqrt", "rcp", "rsqrt"):
         value = values[0]
         if base != "rcp":
-            value = b.call_intrinsic("llvm.sqrt", [value], [type_name], type_name)
+            value = b.call_intrinsic("llvm.sqrt", [value], type_name)
         if base == "sqrt":
             return value
-        return b.binary("fdiv", b.float_const(1, type_name), value, type_name)
+        return b.binary("fdiv", 1, value, type_name)
     if base in MATH and type_name == "f32":
         wide = b.cast("fpext", values[0], "f32", "f64")
         return b.cast("fptrunc", MATH[base](b, wide), "f64", "f32")
@@ -111,9 +109,8 @@ def flip_sign(frame: Frame, value: str, type_name: str) -> str:
 def saturate(frame: Frame, value: str, type_name: str) -> str:
     """Clamp to [0, 1]; NaN becomes 0."""
     b = frame.b
-    zero, one = b.float_const(0, type_name), b.float_const(1, type_name)
-    value = b.select(b.fcmp("ogt", value, zero, type_name), value, zero, type_name)
-    return b.select(b.fcmp("olt", value, one, type_name), value, one, type_name)
+    value = b.select(b.fcmp("ogt", value, 0, type_name), value, 0, type_name)
+    return b.select(b.fcmp("olt", value, 1, type_name), value, 1, type_name)
 
 
 def lower_testp(frame: Frame, instruction: Instruction) -> None:
@@ -128,9 +125,7 @@ def lower_testp(frame: Frame, instruction: Instruction) -> None:
     fraction = 23 if bits == 32 else 52
     infinity = b.const(((1 << (bits - 1)) - 1) >> fraction << fraction, bits)
     smallest_normal = b.const(1 << fraction, bits)
-    magnitude = b.binary(
-        "and", frame.integer(a, bits), b.const((1 << (bits - 1)) - 1, bits), integer
-    )
+    magnitude = b.binary("and", frame.integer(a, bits), (1 << (bits - 1)) - 1, integer)
     is_finite = b.icmp("ult", magnitude, infinity, integer)
     is_small = b.icmp("ult", magnitude, smallest_normal, integer)
     if kind == "finite":
@@ -142,12 +137,12 @@ def lower_testp(frame: Frame, instruction: Instruction) -> None:
     elif kind == "notanumber":
         result = b.icmp("ugt", magnitude, infinity, integer)
     elif kind == "normal":  # zeros are, as on an H200
-        nonzero = b.icmp("ne", magnitude, b.const(0, bits), integer)
+        nonzero = b.icmp("ne", magnitude, 0, integer)
         is_small = b.binary("and", is_small, nonzero, "i1")
-        not_small = b.binary("xor", is_small, b.const(1, 1), "i1")
+        not_small = b.binary("xor", is_small, 1, "i1")
         result = b.binary("and", is_finite, not_small, "i1")
     elif kind == "subnormal":
-        nonzero = b.icmp("ne", magnitude, b.const(0, bits), integer)
+        nonzero = b.icmp("ne", magnitude, 0, integer)
         result = b.binary("and", is_small, nonzero, "i1")
     else:
         raise frame.unsupported(instruction)

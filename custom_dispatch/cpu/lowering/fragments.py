@@ -54,14 +54,14 @@ def pack_sums(
                 b.resize(narrow(b, value, "f16"), 16, 32)
                 for value in values[2 * index : 2 * index + 2]
             )
-            high = b.binary("shl", high, b.const(16, 32), "i32")
-            frame.set_integer(operand, b.binary("or", low, high, "i32"), 32)
+            high = b.binary("shl", high, 16)
+            frame.set_integer(operand, b.binary("or", low, high), 32)
 
 
 def add_product(b: Builder, total: str, x: str, y: str, type_name: str) -> str:
     """A product of two numbers and a sum, rounded by themselves."""
     if type_name in ("s8", "u8"):
-        return b.binary("add", total, b.binary("mul", x, y, "i32"), "i32")
+        return b.binary("add", total, b.binary("mul", x, y))
     return b.binary("fadd", total, b.binary("fmul", x, y, "f32"), "f32")
 
 
@@ -71,7 +71,7 @@ def numbers_in(b: Builder, word: str, type_name: str) -> list[str]:
     if type_name in ("s8", "u8"):
         return [b.resize(part, 8, 32, signed=type_name == "s8") for part in parts]
     if type_name == "tf32":  # the last 13 bits do not count
-        kept = b.binary("and", parts[0], b.const(-8192, 32), "i32")
+        kept = b.binary("and", parts[0], -8192)
         return [b.cast("bitcast", kept, "i32", "f32")]
     if type_name in FORMATS:
         return [widen_byte(b, part, type_name) for part in parts]
@@ -84,5 +84,5 @@ def split(b: Builder, word: str, bits: int) -> list[str]:
         return [word]
     parts = [word]
     for start in range(bits, 32, bits):
-        parts.append(b.binary("lshr", word, b.const(start, 32), "i32"))
+        parts.append(b.binary("lshr", word, start))
     return [b.resize(part, 32, bits) for part in parts]

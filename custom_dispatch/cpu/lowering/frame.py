@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from custom_dispatch.cpu.analysis.waits import Waits
-from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.lowering.special_registers import special_register
+from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
-from custom_dispatch.cpu.numbers.subnormals import wants_flushing
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, int_type
-from custom_dispatch.cpu.text.special_registers import Ids, special_register
+from custom_dispatch.cpu.text.builder import Operand as Number
 from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
-from custom_dispatch.cpu.threads.block_memory import MEMORY, BlockMemory
-from custom_dispatch.cpu.threads.parameters import Parameters
+from custom_dispatch.cpu.threads.block_memory import MEMORY
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.errors import PtxError
 from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import (
     TYPE_BITS,
     Address,
-    Entry,
     Float,
     Instruction,
     Integer,
@@ -36,9 +33,6 @@ from custom_dispatch.ptx import (
     SpecialRegister,
     Symbol,
 )
-
-if TYPE_CHECKING:
-    from custom_dispatch.cpu.checked.checks import Checks
 
 _LARGEST_F32 = 3.4028234663852886e38
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -56,65 +50,33 @@ class Frame:
     ----------
     builder
         Where operations go.
-    entry, kernel
+    thread
         The kernel.
-    ids
-        Its thread, block and grid.
-    globals_
-        Symbols of the module's variables by PTX name.
-    memory
-        The block's memory.
+    place
+        Which of a block's threads it is: its x, y and z, each an i32.
     """
 
     def __init__(
         self,
         builder: Builder,
-        entry: Entry,
-        kernel: CpuKernel,
-        ids: Ids,
-        globals_: Mapping[str, str],
-        memory: BlockMemory,
+        thread: ThreadCode,
+        place: tuple[str, str, str] = ("%tid_x", "%tid_y", "%tid_z"),
     ) -> None:
         self.b = builder
-        builder.processor = kernel.processor
-        self.entry = entry
-        self.kernel = kernel
-        self.ids = ids
-        self.globals = globals_
+        self.thread = thread
+        self.memory = thread.memory
+        self.checks = thread.checks
+        builder.processor = thread.kernel.processor
+        self.place_in_block = place
         self._slots: dict[str, tuple[str, int]] = {}
         self.local: frozenset[str] = frozenset()
         """Registers that are kept as they are written: nothing reads them elsewhere."""
         self._held: dict[str, str] = {}
         self.variables: dict[str, str] = {}
-        self.parameters = Parameters(builder, entry, kernel)
-        self.used_globals: set[str] = set()
-        self.memory = memory
         self.coroutine: Waits | None = None
         """Where the thread can wait for others."""
-        self.checks: Checks | None = None
-        """In checked mode, what is checked."""
         self.current: Instruction | None = None
         """The instruction being lowered, which errors name."""
-
-        self.keeps_subnormals = not wants_flushing(entry)
-        """Whether the hardware leaves subnormal numbers alone, so that `.ftz` is to be lowered."""
-        sums = [
-            statement.parts
-            for statement in entry.body
-            if isinstance(statement, Instruction) and statement.parts[0] in ("add", "sub")
-        ]
-        self._added_types = {parts[-1] for parts in sums}
-        self._rounded_sums = {parts[-1] for parts in sums if "rn" in parts}
-
-    def is_apart(self, product: Instruction) -> bool:
-        """Whether a product must not be fused with what it is added to.
-
-        IREE lets LLVM fuse them; PTX does not where either says how it rounds.
-        """
-        type_name = product.parts[-1]
-        if "rn" in product.parts:
-            return type_name in self._added_types
-        return type_name in self._rounded_sums
 
     # ---- what the kernel declares
 
@@ -122,21 +84,21 @@ class Frame:
         """Give a register its slot, set to zero."""
         bits = TYPE_BITS.get(register.type)
         if bits is None:
-            raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+            raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
         if register.name in self.local:
             self._slots[register.name] = ("", bits)
             return
         slot = f"%r{len(self._slots)}"
-        one = self.b.const(1, 32)
-        self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
-        self.b.line(f"llvm.store {self.b.const(0, bits)}, {slot} : i{bits}, {POINTER}")
+        self._slot(slot, bits)
         self._slots[register.name] = (slot, bits)
 
     def declare_carry(self) -> None:
         """Give the thread its carry flag (`add.cc` and the like)."""
-        one = self.b.const(1, 32)
-        self.b.line(f"%carry = llvm.alloca {one} x i1 : (i32) -> {POINTER}")
-        self.set_carry(self.b.const(0, 1))
+        self._slot("%carry", 1)
+
+    def _slot(self, name: str, bits: int) -> None:
+        self.b.line(f"{name} = llvm.alloca {self.b.const(1, 32)} x i{bits} : (i32) -> {POINTER}")
+        self.b.line(f"llvm.store {self.b.const(0, bits)}, {name} : i{bits}, {POINTER}")
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
         """Give a local variable its memory: on the stack, or where it outlives a wait."""
@@ -205,7 +167,7 @@ class Frame:
     def fail(self, failure: Failure) -> None:
         """End the thread, and let the workgroup return a failure."""
         b = self.b
-        b.store(b.const(failure, 32), FAILURE, "i32", 4)
+        b.store(failure, FAILURE)
         b.branch("exit")
         b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
 
@@ -213,21 +175,25 @@ class Frame:
 
     def unsupported(self, instruction: Instruction, reason: str = "") -> Exception:
         """The error for an instruction that cannot be lowered."""
-        return unsupported(self.entry.name, instruction, reason)
+        return unsupported(self.thread.entry.name, instruction, reason)
 
-    def _malformed(self, what: str) -> PtxError:
-        return malformed(self.entry.name, what, self.current)
+    def malformed(self, what: str) -> PtxError:
+        """The error for PTX that no compiler prints."""
+        return malformed(self.thread.entry.name, what, self.current)
 
     def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
         """An instruction's operands when there are as many as there must be."""
         if len(instruction.operands) != count:
-            raise self._malformed(
+            raise self.malformed(
                 f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
             )
         return instruction.operands
 
     def check_modifiers(
-        self, instruction: Instruction, modifiers: tuple[str, ...], known: frozenset[str]
+        self,
+        instruction: Instruction,
+        modifiers: Iterable[str],
+        known: frozenset[str] = frozenset(),
     ) -> None:
         """Refuse an instruction with a modifier its lowering does not know."""
         if not known.issuperset(modifiers):
@@ -241,14 +207,14 @@ class Frame:
         if isinstance(operand, Register):
             value, width = self.read(operand.name)
             if operand.negated:
-                value = b.binary("xor", value, b.const(1, width), int_type(width))
+                value = b.binary("xor", value, 1, int_type(width))
             return b.resize(value, width, bits)
         if isinstance(operand, Integer):
             return b.const(operand.value, bits)
         if isinstance(operand, Float):
             return b.const(self._literal(operand, bits), bits)
         if isinstance(operand, SpecialRegister):
-            special = special_register(b, self.kernel, self.ids, self.memory, operand)
+            special = special_register(b, self.thread, self.place_in_block, operand)
             if special is None:
                 raise self._no_special(operand)
             return b.resize(special[0], special[1], bits)
@@ -257,7 +223,7 @@ class Frame:
         if isinstance(operand, Symbol):
             address = b.cast("ptrtoint", self.pointer(operand), POINTER, "i64")
             return b.resize(address, 64, bits)
-        raise self._malformed(f"the operand `{shown(operand)}` has no lowering")
+        raise self.malformed(f"the operand `{shown(operand)}` has no lowering")
 
     def predicate(self, operand: Operand) -> str:
         """A predicate operand as i1, negated if written so."""
@@ -277,37 +243,37 @@ class Frame:
         if isinstance(operand, Symbol):
             if operand.name in self.variables:
                 return b.offset(self.variables[operand.name], operand.offset)
-            if operand.name in self.globals:
-                self.used_globals.add(operand.name)
-                base = b.value(f"llvm.mlir.addressof @{self.globals[operand.name]} : {POINTER}")
-                return b.offset(base, operand.offset)
-            raise self._malformed(f"`{operand.name}` is no variable that the CPU target places")
+            if operand.name in self.thread.globals:
+                self.thread.used_globals.add(operand.name)
+                return b.offset(b.address_of(self.thread.globals[operand.name]), operand.offset)
+            raise self.malformed(f"`{operand.name}` is no variable that the CPU target places")
         return b.cast("inttoptr", self.integer(operand, 64), "i64", POINTER)
 
     def address(self, operand: Operand, space: str = "generic") -> str:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
         if not isinstance(operand, Address) or operand.extra:
-            raise self._malformed(f"`{shown(operand)}` is no address of memory")
+            raise self.malformed(f"`{shown(operand)}` is no address of memory")
         if space == "shared":
             base = self.b.const(0, 64)
             if operand.base is not None:
                 base = self.integer(operand.base, 64)
             pointer = self.b.offset(self.b.offset(MEMORY, base), operand.offset)
         elif operand.base is None:
-            raise self._malformed(f"`{shown(operand)}` is no address of memory")
+            raise self.malformed(f"`{shown(operand)}` is no address of memory")
         else:
             pointer = self.b.offset(self.pointer(operand.base), operand.offset)
-        if self.checks is not None:
-            self.checks.access(self, operand, space, pointer)
+        if self.checks is not None and self.current is not None:
+            self.checks.access(self.b, self.current, operand, space, pointer)
         return pointer
 
-    def check_part(self, operand: Operand, space: str, places: list[str], size: int) -> None:
+    def check_part(self, operand: Operand, space: str, places: list[str], size: Number) -> None:
         """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
 
         Only for instructions whose whole access cannot be told from the operand.
         """
-        if self.checks is not None and isinstance(operand, Address):
-            self.checks.part(self, operand, space, places, size)
+        instruction = self.current
+        if self.checks is not None and instruction is not None and isinstance(operand, Address):
+            self.checks.part(self.b, instruction, operand, space, places, size)
 
     def is_variable(self, operand: Operand) -> bool:
         """Whether a memory operand names a variable of the thread."""
@@ -324,7 +290,7 @@ class Frame:
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
-            raise self._malformed(f"`{shown(operand)}` is no register to write")
+            raise self.malformed(f"`{shown(operand)}` is no register to write")
         width = self.width(operand.name)
         value = self.b.resize(value, bits, width, signed=signed)
         self.write(operand.name, value)
@@ -341,7 +307,7 @@ class Frame:
         if literal.width == bits:
             return literal.bits
         if bits not in (32, 64):
-            raise self._malformed(f"a {literal.width}-bit literal stands for {bits} bits")
+            raise self.malformed(f"a {literal.width}-bit literal stands for {bits} bits")
         source, target = ("<f", "<d") if bits == 64 else ("<d", "<f")
         (value,) = struct.unpack(source, literal.bits.to_bytes(literal.width // 8, "little"))
         if bits == 32 and abs(value) > _LARGEST_F32:
@@ -351,7 +317,7 @@ class Frame:
     def _no_special(self, register: SpecialRegister) -> Exception:
         reason = f"the CPU target has no special register `{register.name}`"
         return (
-            self._malformed(reason)
+            self.malformed(reason)
             if self.current is None
             else self.unsupported(self.current, reason)
         )

@@ -23,7 +23,7 @@ _OPERATIONS = frozenset({*_SOURCES, "abs", "neg", "ex2", "tanh"})
 def lower_half(frame: Frame, instruction: Instruction) -> None:
     """Every f16, bf16, f16x2 and bf16x2 instruction that computes."""
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), _MODIFIERS)
+    frame.check_modifiers(instruction, modifiers, _MODIFIERS)
     if base not in _OPERATIONS:
         raise frame.unsupported(instruction)
     d, *sources = frame.operands(instruction, 1 + _SOURCES.get(base, 1))
@@ -53,14 +53,14 @@ def packed(
 
 def halves_of(b: Builder, word: str) -> list[str]:
     """An i32 as two i16, the lower first."""
-    upper = b.binary("lshr", word, b.const(16, 32), "i32")
+    upper = b.binary("lshr", word, 16)
     return [b.resize(half, 32, 16) for half in (word, upper)]
 
 
 def join_halves(b: Builder, halves: Sequence[str]) -> str:
     """Two i16, the lower first, as an i32."""
     lower, upper = (b.resize(half, 16, 32) for half in halves)
-    return b.binary("or", lower, b.binary("shl", upper, b.const(16, 32), "i32"), "i32")
+    return b.binary("or", lower, b.binary("shl", upper, 16))
 
 
 def _compute(
@@ -97,9 +97,9 @@ def _compute(
 
 def _flushed(b: Builder, half: str) -> str:
     """An f16 with subnormal numbers made zero of the same sign."""
-    exponent = b.binary("and", half, b.const(0x7C00, 16), "i16")
-    sign = b.binary("and", half, b.const(0x8000, 16), "i16")
-    return b.select(b.icmp("eq", exponent, b.const(0, 16), "i16"), sign, half, "i16")
+    exponent = b.binary("and", half, 0x7C00, "i16")
+    sign = b.binary("and", half, 0x8000, "i16")
+    return b.select(b.icmp("eq", exponent, 0, "i16"), sign, half, "i16")
 
 
 def _odd_fma(frame: Frame, values: list[str]) -> str:
@@ -109,12 +109,11 @@ def _odd_fma(frame: Frame, values: list[str]) -> str:
     product = b.binary("fmul", x, y, "f64")  # exact: at most 22 digits
     total, error = two_sum(b, product, z)
     bits = b.cast("bitcast", total, "f64", "i64")
-    zero = b.float_const(0, "f64")
-    inexact = b.fcmp("one", error, zero, "f64")
+    inexact = b.fcmp("one", error, 0, "f64")
     # An even sum moves towards the error by one; an odd one is already right.
-    up = b.binary("xor", b.fcmp("ogt", error, zero, "f64"), b.fcmp("olt", total, zero, "f64"), "i1")
-    step = b.select(up, b.const(1, 64), b.const(-1, 64), "i64")
-    even = b.binary("xor", b.resize(bits, 64, 1), b.const(1, 1), "i1")
+    up = b.binary("xor", b.fcmp("ogt", error, 0, "f64"), b.fcmp("olt", total, 0, "f64"), "i1")
+    step = b.select(up, 1, -1, "i64")
+    even = b.binary("xor", b.resize(bits, 64, 1), 1, "i1")
     moved = b.binary("add", bits, step, "i64")
     bits = b.select(b.binary("and", inexact, even, "i1"), moved, bits, "i64")
     return round_odd(b, b.cast("bitcast", bits, "i64", "f64"))

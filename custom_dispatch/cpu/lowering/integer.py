@@ -12,7 +12,7 @@ _MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
 def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
     """`add`, `sub`, `addc`, `subc`: carries go through one flag a thread."""
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset({"sat", "cc"}))
+    frame.check_modifiers(instruction, modifiers, frozenset({"sat", "cc"}))
     d, a, c = frame.operands(instruction, 3)
     bits = TYPE_BITS[type_name]
     x, y = frame.integer(a, bits), frame.integer(c, bits)
@@ -20,7 +20,7 @@ def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
     if "sat" in modifiers:
         if type_name != "s32":
             raise frame.unsupported(instruction)
-        value = frame.b.call_intrinsic(f"llvm.s{operation}.sat", [x, y], ["i32", "i32"], "i32")
+        value = frame.b.call_intrinsic(f"llvm.s{operation}.sat", [x, y])
     elif base.endswith("c") or "cc" in modifiers:
         value = add_with_carry(
             frame, operation, x, y, bits, carry_in=base.endswith("c"), carry_out="cc" in modifiers
@@ -41,7 +41,7 @@ def add_with_carry(
         carry = b.resize(frame.carry(), 1, 2 * bits)
         value = b.binary(operation, value, carry, wide)
     if carry_out:
-        shifted = b.binary("lshr", value, b.const(bits, 2 * bits), wide)
+        shifted = b.binary("lshr", value, bits, wide)
         frame.set_carry(b.resize(shifted, 2 * bits, 1))
     return b.resize(value, 2 * bits, bits)
 
@@ -50,7 +50,7 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
     """`mul`, `mad`, `madc`, `mul24` and `mad24`."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), _MULTIPLY)
+    frame.check_modifiers(instruction, modifiers, _MULTIPLY)
     if "sat" in modifiers and instruction.opcode not in ("mad.hi.sat.s32", "mad24.hi.sat.s32"):
         raise frame.unsupported(instruction)
     with_add = base.startswith("mad")
@@ -68,7 +68,7 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
         if "hi" in modifiers:
             # mul24.hi keeps the upper 32 of the product's 48 bits
             shift = 16 if base.endswith("24") else bits
-            value = b.binary("lshr", value, b.const(shift, 2 * bits), double)
+            value = b.binary("lshr", value, shift, double)
         if "wide" not in modifiers:
             value, width = b.resize(value, 2 * bits, bits), bits
     if with_add:
@@ -84,7 +84,7 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
                 carry_out="cc" in modifiers,
             )
         elif "sat" in modifiers:
-            value = b.call_intrinsic("llvm.sadd.sat", [value, addend], ["i32", "i32"], "i32")
+            value = b.call_intrinsic("llvm.sadd.sat", [value, addend])
         else:
             value = b.binary("add", value, addend, int_type(width))
     frame.set_integer(d, value, width, signed=signed)
@@ -104,27 +104,26 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
     """
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     d, a, c = frame.operands(instruction, 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     x, y = frame.integer(a, bits), frame.integer(c, bits)
-    zero, one, ones = b.const(0, bits), b.const(1, bits), b.const(-1, bits)
-    by_zero = b.icmp("eq", y, zero, integer)
+    by_zero = b.icmp("eq", y, 0, integer)
     if frame.checks is not None:
-        frame.checks.division(frame, instruction, by_zero)
+        frame.checks.division(b, instruction, by_zero)
     harmful = by_zero
     if signed:
-        by_minus_one = b.icmp("eq", y, ones, integer)
+        by_minus_one = b.icmp("eq", y, -1, integer)
         harmful = b.binary("or", by_zero, by_minus_one, "i1")
-    safe = b.select(harmful, one, y, integer)
+    safe = b.select(harmful, 1, y, integer)
     value = b.binary(("s" if signed else "u") + base, x, safe, integer)
     if base == "div":
         if signed:
-            value = b.select(by_minus_one, b.binary("sub", zero, x, integer), value, integer)
-        value = b.select(by_zero, ones, value, integer)
+            value = b.select(by_minus_one, b.binary("sub", 0, x, integer), value, integer)
+        value = b.select(by_zero, -1, value, integer)
     else:
-        value = b.select(by_zero, ones, value, integer)
+        value = b.select(by_zero, -1, value, integer)
     frame.set_integer(d, value, bits, signed=signed)
 
 
@@ -134,16 +133,15 @@ def lower_min_max(frame: Frame, instruction: Instruction) -> None:
     type_name = next((m for m in reversed(modifiers) if m != "relu"), "")
     modifiers.remove(type_name)
     known = frozenset({"relu"}) if type_name == "s32" else frozenset[str]()
-    frame.check_modifiers(instruction, tuple(modifiers), known)
+    frame.check_modifiers(instruction, modifiers, known)
     d, a, c = frame.operands(instruction, 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     name = f"llvm.{'s' if signed else 'u'}{base}"
     x, y = frame.integer(a, bits), frame.integer(c, bits)
-    value = frame.b.call_intrinsic(name, [x, y], [integer, integer], integer)
+    value = frame.b.call_intrinsic(name, [x, y], integer)
     if "relu" in modifiers:
-        zero = frame.b.const(0, bits)
-        value = frame.b.call_intrinsic("llvm.smax", [value, zero], [integer, integer], integer)
+        value = frame.b.call_intrinsic("llvm.smax", [value, 0], integer)
     frame.set_integer(d, value, bits, signed=signed)
 
 
@@ -151,14 +149,14 @@ def lower_abs_neg(frame: Frame, instruction: Instruction) -> None:
     """`abs` and `neg` of integers."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     d, a = frame.operands(instruction, 2)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
-    x, zero = frame.integer(a, bits), b.const(0, bits)
-    value = b.binary("sub", zero, x, integer)
+    x = frame.integer(a, bits)
+    value = b.binary("sub", 0, x, integer)
     if base == "abs":
-        value = b.select(b.icmp("slt", x, zero, integer), value, x, integer)
+        value = b.select(b.icmp("slt", x, 0, integer), value, x, integer)
     frame.set_integer(d, value, bits, signed=True)
 
 
@@ -166,7 +164,7 @@ def lower_sad(frame: Frame, instruction: Instruction) -> None:
     """`sad`: the absolute difference of two integers, plus a third."""
     b = frame.b
     _, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     d, *sources = frame.operands(instruction, 4)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
@@ -196,12 +194,12 @@ def lower_dot_product(frame: Frame, instruction: Instruction) -> None:
     for index in range(32 // width):
         left = _field(frame, x, index * width, width, signed=x_signed)
         right = _field(frame, y, start + index * 8, 8, signed=y_signed)
-        total = b.binary("add", total, b.binary("mul", left, right, "i32"), "i32")
+        total = b.binary("add", total, b.binary("mul", left, right))
     frame.set_integer(d, total, 32)
 
 
 def _field(frame: Frame, value: str, start: int, width: int, *, signed: bool) -> str:
     b = frame.b
     if start:
-        value = b.binary("lshr", value, b.const(start, 32), "i32")
+        value = b.binary("lshr", value, start)
     return b.resize(b.resize(value, 32, width), width, 32, signed=signed)

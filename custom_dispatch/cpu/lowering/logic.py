@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import int_type
 from custom_dispatch.ptx import TYPE_BITS, Instruction, Integer
@@ -11,16 +13,16 @@ def lower_bitwise(frame: Frame, instruction: Instruction) -> None:
     """`and`, `or`, `xor`, `not` and `cnot`."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     if base in ("not", "cnot"):
         d, a = frame.operands(instruction, 2)
         x = frame.integer(a, bits)
         if base == "not":
-            value = b.binary("xor", x, b.const(-1, bits), integer)
+            value = b.binary("xor", x, -1, integer)
         else:
-            value = b.resize(b.icmp("eq", x, b.const(0, bits), integer), 1, bits)
+            value = b.resize(b.icmp("eq", x, 0, integer), 1, bits)
     else:
         d, a, c = frame.operands(instruction, 3)
         value = b.binary(base, frame.integer(a, bits), frame.integer(c, bits), integer)
@@ -36,13 +38,13 @@ def lower_lop3(frame: Frame, instruction: Instruction) -> None:
     if not isinstance(table, Integer):
         raise frame.unsupported(instruction)
     values = [frame.integer(source, 32) for source in sources]
-    inverted = [b.binary("xor", value, b.const(-1, 32), "i32") for value in values]
+    inverted = [b.binary("xor", value, -1) for value in values]
     result = b.const(0, 32)
     for row in range(8):
         if table.value >> row & 1:
             chosen = [values[k] if row >> (2 - k) & 1 else inverted[k] for k in range(3)]
-            term = b.binary("and", b.binary("and", chosen[0], chosen[1], "i32"), chosen[2], "i32")
-            result = b.binary("or", result, term, "i32")
+            term = b.binary("and", b.binary("and", chosen[0], chosen[1]), chosen[2])
+            result = b.binary("or", result, term)
     frame.set_integer(d, result, 32)
 
 
@@ -50,20 +52,20 @@ def lower_shift(frame: Frame, instruction: Instruction) -> None:
     """`shl` and `shr`: a shift by the width or more gives zero, or the sign for ``.s``."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     d, a, c = frame.operands(instruction, 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     x, amount = frame.integer(a, bits), frame.integer(c, 32)
-    far = b.icmp("uge", amount, b.const(bits, 32), "i32")
+    far = b.icmp("uge", amount, bits)
     if base == "shr" and signed:
-        amount = b.select(far, b.const(bits - 1, 32), amount, "i32")
+        amount = b.select(far, bits - 1, amount)
         value = b.binary("ashr", x, b.resize(amount, 32, bits), integer)
     else:
-        amount = b.select(far, b.const(0, 32), amount, "i32")
+        amount = b.select(far, 0, amount)
         operation = "shl" if base == "shl" else "lshr"
         value = b.binary(operation, x, b.resize(amount, 32, bits), integer)
-        value = b.select(far, b.const(0, bits), value, integer)
+        value = b.select(far, 0, value, integer)
     frame.set_integer(d, value, bits, signed=signed)
 
 
@@ -71,31 +73,34 @@ def lower_funnel_shift(frame: Frame, instruction: Instruction) -> None:
     """`shf`: shift the 64 bits of two registers and keep 32."""
     b = frame.b
     _, *modifiers, _ = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset({"l", "r", "clamp", "wrap"}))
+    frame.check_modifiers(instruction, modifiers, frozenset({"l", "r", "clamp", "wrap"}))
     d, low, high, c = frame.operands(instruction, 4)
     amount = frame.integer(c, 32)
-    if "wrap" in modifiers:
-        amount = b.binary("and", amount, b.const(31, 32), "i32")
-    else:
-        amount = at_most(frame, amount, 32)
-    amount = b.resize(amount, 32, 64)
+    amount = b.resize(_limited(frame, amount, modifiers), 32, 64)
     both = _join(frame, frame.integer(low, 32), frame.integer(high, 32))
     if "l" in modifiers:
-        value = b.binary("lshr", b.binary("shl", both, amount, "i64"), b.const(32, 64), "i64")
+        value = b.binary("lshr", b.binary("shl", both, amount, "i64"), 32, "i64")
     else:
         value = b.binary("lshr", both, amount, "i64")
     frame.set_integer(d, b.resize(value, 64, 32), 32)
 
 
+def _limited(frame: Frame, amount: str, modifiers: Sequence[str]) -> str:
+    """An amount of bits of a register: `.wrap` takes its low bits, and `.clamp` at most 32."""
+    if "wrap" in modifiers:
+        return frame.b.binary("and", amount, 31)
+    return at_most(frame, amount, 32)
+
+
 def at_most(frame: Frame, value: str, limit: int) -> str:
     """The smaller of an unsigned 32-bit value and a constant."""
     b = frame.b
-    return b.call_intrinsic("llvm.umin", [value, b.const(limit, 32)], ["i32", "i32"], "i32")
+    return b.call_intrinsic("llvm.umin", [value, limit])
 
 
 def _join(frame: Frame, low: str, high: str) -> str:
     b = frame.b
-    upper = b.binary("shl", b.resize(high, 32, 64), b.const(32, 64), "i64")
+    upper = b.binary("shl", b.resize(high, 32, 64), 32, "i64")
     return b.binary("or", b.resize(low, 32, 64), upper, "i64")
 
 
@@ -121,22 +126,22 @@ def lower_permute(frame: Frame, instruction: Instruction) -> None:
     selector = frame.integer(c, 32)
     if len(parts) == 3:  # as the selector of the default mode
         chosen = [b.const(int(picked[::-1], 16), 32) for picked in _PERMUTES[parts[2]]]
-        bits = [b.binary("lshr", selector, b.const(i, 32), "i32") for i in range(2)]
+        bits = [b.binary("lshr", selector, i) for i in range(2)]
         odd, upper = (b.resize(bit, 32, 1) for bit in bits)
-        lower_pair = b.select(odd, chosen[1], chosen[0], "i32")
-        upper_pair = b.select(odd, chosen[3], chosen[2], "i32")
-        selector = b.select(upper, upper_pair, lower_pair, "i32")
+        lower_pair = b.select(odd, chosen[1], chosen[0])
+        upper_pair = b.select(odd, chosen[3], chosen[2])
+        selector = b.select(upper, upper_pair, lower_pair)
     result = b.const(0, 32)
     for index in range(4):
-        nibble = b.binary("lshr", selector, b.const(4 * index, 32), "i32")
-        which = b.binary("and", nibble, b.const(7, 32), "i32")
-        shift = b.resize(b.binary("shl", which, b.const(3, 32), "i32"), 32, 64)
+        nibble = b.binary("lshr", selector, 4 * index)
+        which = b.binary("and", nibble, 7)
+        shift = b.resize(b.binary("shl", which, 3), 32, 64)
         byte = b.resize(b.binary("lshr", both, shift, "i64"), 64, 8)
-        sign = b.binary("ashr", byte, b.const(7, 8), "i8")
-        replicate = b.binary("and", nibble, b.const(8, 32), "i32")
-        replicate = b.icmp("ne", replicate, b.const(0, 32), "i32")
+        sign = b.binary("ashr", byte, 7, "i8")
+        replicate = b.binary("and", nibble, 8)
+        replicate = b.icmp("ne", replicate, 0)
         byte = b.resize(b.select(replicate, sign, byte, "i8"), 8, 32)
-        result = b.binary("or", result, b.binary("shl", byte, b.const(8 * index, 32), "i32"), "i32")
+        result = b.binary("or", result, b.binary("shl", byte, 8 * index))
     frame.set_integer(d, result, 32)
 
 
@@ -145,35 +150,33 @@ def lower_count(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     base, *modifiers, type_name = instruction.parts
     known = frozenset({"shiftamt"}) if base == "bfind" else frozenset[str]()
-    frame.check_modifiers(instruction, tuple(modifiers), known)
+    frame.check_modifiers(instruction, modifiers, known)
     d, a = frame.operands(instruction, 2)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     x = frame.integer(a, bits)
     if base == "brev":
-        value = b.call_intrinsic("llvm.bitreverse", [x], [integer], integer)
+        value = b.call_intrinsic("llvm.bitreverse", [x], integer)
         frame.set_integer(d, value, bits)
     elif base == "popc":
-        value = b.call_intrinsic("llvm.ctpop", [x], [integer], integer)
+        value = b.call_intrinsic("llvm.ctpop", [x], integer)
         frame.set_integer(d, b.resize(value, bits, 32), 32)
     elif base == "clz":
         frame.set_integer(d, _leading_zeros(frame, x, bits), 32)
     else:
         if type_name.startswith("s"):  # the highest bit that differs from the sign
-            negative = b.icmp("slt", x, b.const(0, bits), integer)
-            x = b.select(negative, b.binary("xor", x, b.const(-1, bits), integer), x, integer)
+            negative = b.icmp("slt", x, 0, integer)
+            x = b.select(negative, b.binary("xor", x, -1, integer), x, integer)
         value = _leading_zeros(frame, x, bits)
         if "shiftamt" not in modifiers:
-            value = b.binary("sub", b.const(bits - 1, 32), value, "i32")
-        none = b.icmp("eq", x, b.const(0, bits), integer)
-        frame.set_integer(d, b.select(none, b.const(-1, 32), value, "i32"), 32)
+            value = b.binary("sub", bits - 1, value)
+        none = b.icmp("eq", x, 0, integer)
+        frame.set_integer(d, b.select(none, -1, value), 32)
 
 
 def _leading_zeros(frame: Frame, x: str, bits: int) -> str:
     b = frame.b
-    zeros = b.call_intrinsic(
-        "llvm.ctlz", [x, b.const(0, 1)], [int_type(bits), "i1"], int_type(bits)
-    )
+    zeros = b.call_intrinsic("llvm.ctlz", [x, 0], int_type(bits), [int_type(bits), "i1"])
     return b.resize(zeros, bits, 32)
 
 
@@ -181,26 +184,25 @@ def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
     """`bfe` and `bfi`: positions and lengths are 8 bits wide and clamp at the register's end."""
     b = frame.b
     base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     d, *sources, start, length = frame.operands(instruction, 4 if base == "bfe" else 5)
     wide = 2 * bits
     integer = int_type(wide)
     position, size = (
         b.resize(
-            at_most(frame, b.binary("and", frame.integer(c, 32), b.const(255, 32), "i32"), bits),
+            at_most(frame, b.binary("and", frame.integer(c, 32), 255), bits),
             32,
             wide,
         )
         for c in (start, length)
     )
-    one = b.const(1, wide)
-    mask = b.binary("sub", b.binary("shl", one, size, integer), one, integer)
+    mask = b.binary("sub", b.binary("shl", 1, size, integer), 1, integer)
     if base == "bfi":
         field, target = (b.resize(frame.integer(c, bits), bits, wide) for c in sources)
         mask = b.binary("shl", mask, position, integer)
         field = b.binary("and", b.binary("shl", field, position, integer), mask, integer)
-        kept = b.binary("xor", mask, b.const(-1, wide), integer)
+        kept = b.binary("xor", mask, -1, integer)
         value = b.binary("or", field, b.binary("and", target, kept, integer), integer)
         frame.set_integer(d, b.resize(value, wide, bits), bits)
         return
@@ -208,11 +210,11 @@ def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
     x = b.resize(frame.integer(sources[0], bits), bits, wide, signed=signed)
     value = b.binary("ashr" if signed else "lshr", x, position, integer)
     if signed:
-        unused = b.binary("sub", b.const(wide, wide), size, integer)
-        empty = b.icmp("eq", size, b.const(0, wide), integer)
-        unused = b.select(empty, b.const(0, wide), unused, integer)
+        unused = b.binary("sub", wide, size, integer)
+        empty = b.icmp("eq", size, 0, integer)
+        unused = b.select(empty, 0, unused, integer)
         value = b.binary("ashr", b.binary("shl", value, unused, integer), unused, integer)
-        value = b.select(empty, b.const(0, wide), value, integer)
+        value = b.select(empty, 0, value, integer)
     else:
         value = b.binary("and", value, mask, integer)
     frame.set_integer(d, b.resize(value, wide, bits), bits, signed=signed)
@@ -225,14 +227,8 @@ def lower_bit_mask(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, a, c = frame.operands(instruction, 3)
     position, width = (frame.integer(operand, 32) for operand in (a, c))
-    if "clamp" in instruction.parts:
-        position, width = at_most(frame, position, 32), at_most(frame, width, 32)
-    else:
-        position, width = (
-            b.binary("and", value, b.const(31, 32), "i32") for value in (position, width)
-        )
-    one = b.const(1, 64)
-    ones = b.binary("sub", b.binary("shl", one, b.resize(width, 32, 64), "i64"), one, "i64")
+    position, width = (_limited(frame, value, instruction.parts) for value in (position, width))
+    ones = b.binary("sub", b.binary("shl", 1, b.resize(width, 32, 64), "i64"), 1, "i64")
     mask = b.binary("shl", ones, b.resize(position, 32, 64), "i64")
     frame.set_integer(d, b.resize(mask, 64, 32), 32)
 
@@ -245,15 +241,12 @@ def lower_extend(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, a, c = frame.operands(instruction, 3)
     x, count = b.resize(frame.integer(a, 32), 32, 64), frame.integer(c, 32)
-    if mode == "clamp":
-        count = at_most(frame, count, 32)
-    else:
-        count = b.binary("and", count, b.const(31, 32), "i32")
-    unused = b.binary("sub", b.const(63, 64), b.resize(count, 32, 64), "i64")
+    count = _limited(frame, count, [mode])
+    unused = b.binary("sub", 63, b.resize(count, 32, 64), "i64")
     # By one and by the rest, as a shift by 64 has no value.
-    x = b.binary("shl", b.binary("shl", x, unused, "i64"), b.const(1, 64), "i64")
+    x = b.binary("shl", b.binary("shl", x, unused, "i64"), 1, "i64")
     back = "ashr" if kind == "s32" else "lshr"
-    x = b.binary(back, b.binary(back, x, unused, "i64"), b.const(1, 64), "i64")
+    x = b.binary(back, b.binary(back, x, unused, "i64"), 1, "i64")
     frame.set_integer(d, b.resize(x, 64, 32), 32)
 
 
@@ -264,31 +257,31 @@ def lower_find_nth(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, *sources = frame.operands(instruction, 4)
     mask, base, step = (frame.integer(source, 32) for source in sources)
-    zero, one, last = b.const(0, 32), b.const(1, 32), b.const(31, 32)
-    down = b.icmp("slt", step, zero, "i32")
-    reverse = b.call_intrinsic("llvm.bitreverse", [mask], ["i32"], "i32")
-    mask = b.select(down, reverse, mask, "i32")
-    first = b.select(down, b.binary("sub", last, base, "i32"), base, "i32")
-    inside = b.icmp("ule", base, last, "i32")
-    above = b.binary("shl", b.const(-1, 32), b.binary("and", first, last, "i32"), "i32")
-    mask = b.select(inside, b.binary("and", mask, above, "i32"), zero, "i32")
-    away = b.select(down, b.binary("sub", zero, step, "i32"), step, "i32")
-    count = b.call_intrinsic("llvm.umax", [away, one], ["i32"] * 2, "i32")
-    ones = b.call_intrinsic("llvm.ctpop", [mask], ["i32"], "i32")
-    found = b.icmp("ule", count, ones, "i32")
+    zero = b.const(0, 32)
+    down = b.icmp("slt", step, zero)
+    reverse = b.call_intrinsic("llvm.bitreverse", [mask])
+    mask = b.select(down, reverse, mask)
+    first = b.select(down, b.binary("sub", 31, base), base)
+    inside = b.icmp("ule", base, 31)
+    above = b.binary("shl", -1, b.binary("and", first, 31))
+    mask = b.select(inside, b.binary("and", mask, above), zero)
+    away = b.select(down, b.binary("sub", zero, step), step)
+    count = b.call_intrinsic("llvm.umax", [away, 1])
+    ones = b.call_intrinsic("llvm.ctpop", [mask])
+    found = b.icmp("ule", count, ones)
     # Halves the part of the mask that holds the bit, five times.
     place = zero
     for width in (16, 8, 4, 2, 1):
-        part = b.binary("lshr", mask, place, "i32")
-        part = b.binary("and", part, b.const((1 << width) - 1, 32), "i32")
-        ones = b.call_intrinsic("llvm.ctpop", [part], ["i32"], "i32")
-        further = b.icmp("ugt", count, ones, "i32")
-        moved = b.binary("add", place, b.const(width, 32), "i32")
-        count = b.select(further, b.binary("sub", count, ones, "i32"), count, "i32")
-        place = b.select(further, moved, place, "i32")
+        part = b.binary("lshr", mask, place)
+        part = b.binary("and", part, (1 << width) - 1)
+        ones = b.call_intrinsic("llvm.ctpop", [part])
+        further = b.icmp("ugt", count, ones)
+        moved = b.binary("add", place, width)
+        count = b.select(further, b.binary("sub", count, ones), count)
+        place = b.select(further, moved, place)
     # A step of zero asks for the bit at the base itself.
-    here = b.icmp("eq", place, first, "i32")
-    here = b.binary("or", here, b.icmp("ne", step, zero, "i32"), "i1")
+    here = b.icmp("eq", place, first)
+    here = b.binary("or", here, b.icmp("ne", step, zero), "i1")
     found = b.binary("and", found, here, "i1")
-    place = b.select(down, b.binary("sub", last, place, "i32"), place, "i32")
-    frame.set_integer(d, b.select(found, place, b.const(-1, 32), "i32"), 32)
+    place = b.select(down, b.binary("sub", 31, place), place)
+    frame.set_integer(d, b.select(found, place, -1), 32)

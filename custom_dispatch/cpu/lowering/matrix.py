@@ -74,17 +74,17 @@ def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str])
     """Add the products to a lane's four sums: two rows, two columns."""
     b, waits = frame.b, frame.waits()
     lane = waits.lane()
-    row_lanes = b.binary("and", lane, b.const(28, 32), "i32")
-    column = b.binary("shl", b.binary("and", lane, b.const(3, 32), "i32"), b.const(1, 32), "i32")
+    row_lanes = b.binary("and", lane, 28)
+    column = b.binary("shl", b.binary("and", lane, 3), 1)
     for chunk in range(count // 2):
         for member in range(4):
-            source = b.binary("or", row_lanes, b.const(member, 32), "i32")
+            source = b.binary("or", row_lanes, member)
             rows = [waits.seen(source, 2 * chunk + half) for half in range(2)]
             columns = []
             for side in range(2):
-                group = b.binary("add", column, b.const(side, 32), "i32")
-                source = b.binary("shl", group, b.const(2, 32), "i32")
-                source = b.binary("or", source, b.const(member, 32), "i32")
+                group = b.binary("add", column, side)
+                source = b.binary("shl", group, 2)
+                source = b.binary("or", source, member)
                 columns.append(waits.seen(source, count + chunk))
             left = [numbers_in(b, word, types[0]) for word in rows]
             right = [numbers_in(b, word, types[1]) for word in columns]
@@ -118,18 +118,18 @@ def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
     waits.meet_lanes(instruction, b.const(-1, 32), [_row_address(frame, instruction, source)])
     for index, target in enumerate(targets):
         if transposed:
-            column = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            column = b.binary("lshr", waits.lane(), 2)
             halves = []
             for side in range(2):
                 row = _within_quad(b, waits.lane(), side)
                 place = _place(frame, index, row, column)
-                halves.append(b.resize(b.load(place, "i16", 2), 16, 32))
-            high = b.binary("shl", halves[1], b.const(16, 32), "i32")
-            value = b.binary("or", halves[0], high, "i32")
+                halves.append(b.resize(b.load(place, "i16"), 16, 32))
+            high = b.binary("shl", halves[1], 16)
+            value = b.binary("or", halves[0], high)
         else:
-            row = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            row = b.binary("lshr", waits.lane(), 2)
             place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
-            value = b.load(place, "i32", 4)
+            value = b.load(place)
         frame.set_integer(target, value, 32)
 
 
@@ -145,14 +145,14 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
     for index, operand in enumerate(sources):
         value = frame.integer(operand, 32)
         if transposed:
-            column = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            column = b.binary("lshr", waits.lane(), 2)
             for side, half in enumerate(split(b, value, 16)):
                 row = _within_quad(b, waits.lane(), side)
-                b.store(half, _place(frame, index, row, column), "i16", 2)
+                b.store(half, _place(frame, index, row, column), "i16")
         else:
-            row = b.binary("lshr", waits.lane(), b.const(2, 32), "i32")
+            row = b.binary("lshr", waits.lane(), 2)
             place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
-            b.store(value, place, "i32", 4)
+            b.store(value, place)
 
 
 def _row_address(frame: Frame, instruction: Instruction, operand: Operand) -> str:
@@ -167,17 +167,17 @@ def _row_address(frame: Frame, instruction: Instruction, operand: Operand) -> st
 
 def _within_quad(b: Builder, lane: str, more: int) -> str:
     """Twice a lane's number in its group of four, plus some."""
-    member = b.binary("and", lane, b.const(3, 32), "i32")
-    doubled = b.binary("shl", member, b.const(1, 32), "i32")
-    return b.binary("add", doubled, b.const(more, 32), "i32")
+    member = b.binary("and", lane, 3)
+    doubled = b.binary("shl", member, 1)
+    return b.binary("add", doubled, more)
 
 
 def _place(frame: Frame, matrix: int, row: str, column: str) -> str:
     """The pointer of an element of a matrix."""
     b = frame.b
-    lane = b.binary("add", row, b.const(8 * matrix, 32), "i32")
+    lane = b.binary("add", row, 8 * matrix)
     start = b.resize(frame.waits().seen(lane, 0), 32, 64)
-    offset = b.binary("shl", b.resize(column, 32, 64), b.const(1, 64), "i64")
+    offset = b.binary("shl", b.resize(column, 32, 64), 1, "i64")
     return frame.memory.shared_pointer(b, b.binary("add", start, offset, "i64"))
 
 
@@ -190,18 +190,14 @@ def lower_transpose_matrix(frame: Frame, instruction: Instruction) -> None:
     waits = frame.waits()
     waits.meet_lanes(instruction, b.const(-1, 32), [frame.integer(a, 32)])
     lane = waits.lane()
-    column = b.binary("lshr", lane, b.const(2, 32), "i32")
+    column = b.binary("lshr", lane, 2)
     halves = []
     for side in range(2):
         row = _within_quad(b, lane, side)
-        source = b.binary("shl", row, b.const(2, 32), "i32")
-        source = b.binary("add", source, b.binary("lshr", column, b.const(1, 32), "i32"), "i32")
+        source = b.binary("shl", row, 2)
+        source = b.binary("add", source, b.binary("lshr", column, 1))
         word = waits.seen(source, 0)
-        shift = b.binary(
-            "shl", b.binary("and", column, b.const(1, 32), "i32"), b.const(4, 32), "i32"
-        )
-        halves.append(
-            b.binary("and", b.binary("lshr", word, shift, "i32"), b.const(65535, 32), "i32")
-        )
-    high = b.binary("shl", halves[1], b.const(16, 32), "i32")
-    frame.set_integer(d, b.binary("or", halves[0], high, "i32"), 32)
+        shift = b.binary("shl", b.binary("and", column, 1), 4)
+        halves.append(b.binary("and", b.binary("lshr", word, shift), 65535))
+    high = b.binary("shl", halves[1], 16)
+    frame.set_integer(d, b.binary("or", halves[0], high), 32)

@@ -7,9 +7,10 @@ from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.findings import Finding
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
+from custom_dispatch.cpu.text.unsupported import shown
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.format.failure import Failure
-from custom_dispatch.ptx import TYPE_BITS, Instruction, Symbol, Vector
+from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Operand, Symbol, Vector
 
 _SPACES = ("global", "local", "const", "param", "shared")
 _OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
@@ -25,7 +26,7 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
     """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
     b = frame.b
     _, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, tuple(modifiers), frozenset())
+    frame.check_modifiers(instruction, modifiers)
     d, a = frame.operands(instruction, 2)
     bits = TYPE_BITS[type_name]
     for vector in (d, a):
@@ -37,7 +38,7 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
         for index, element in enumerate(d.elements):
             part = whole
             if index:
-                part = b.binary("lshr", whole, b.const(index * width, bits), int_type(bits))
+                part = b.binary("lshr", whole, index * width, int_type(bits))
             frame.set_integer(element, b.resize(part, bits, width), width)
     elif isinstance(a, Vector):
         width = bits // len(a.elements)
@@ -45,7 +46,7 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
         for index, element in enumerate(a.elements):
             part = b.resize(frame.integer(element, width), width, bits)
             if index:
-                part = b.binary("shl", part, b.const(index * width, bits), int_type(bits))
+                part = b.binary("shl", part, index * width, int_type(bits))
             whole = b.binary("or", whole, part, int_type(bits))
         frame.set_integer(d, whole, bits)
     else:
@@ -58,7 +59,7 @@ def lower_cvta(frame: Frame, instruction: Instruction) -> None:
     _, *modifiers, type_name = instruction.parts
     if "shared" in modifiers or "shared::cta" in modifiers:
         modifiers = [m for m in modifiers if not m.startswith("shared")]
-        frame.check_modifiers(instruction, tuple(modifiers), frozenset({"to"}))
+        frame.check_modifiers(instruction, modifiers, frozenset({"to"}))
         d, a = frame.operands(instruction, 2)
         start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
         operation = "sub" if modifiers else "add"
@@ -124,10 +125,38 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
             continue
         place = index * bits // 8
         if is_parameter:
-            value = frame.parameters.read(instruction, source, bits, place)
+            value = _parameter(frame, source, bits, place)
         else:
             value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
         frame.set_integer(target, value, bits, signed=access.signed)
+
+
+def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
+    """Bits of a parameter of the kernel, from an operand of `ld.param`, some bytes further on.
+
+    On the CPU each is an argument of the thread's function: a pointer for a binding, and an i32
+    for each word of the rest (`custom_dispatch.kernel.abi`).
+    """
+    b, thread = frame.b, frame.thread
+    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+        raise frame.malformed(f"`{shown(operand)}` is no parameter")
+    name = operand.base.name
+    index = next((i for i, p in enumerate(thread.entry.parameters) if p.name == name), None)
+    if index is None:
+        raise frame.malformed(f"`{name}` is no parameter of the kernel")
+    start = 8 * (operand.offset + operand.base.offset + offset)
+    is_binding = index < thread.kernel.bindings
+    width = 64 if is_binding else 32
+    if start < 0 or start + bits > width:
+        raise frame.malformed(
+            f"`{shown(operand)}` reads past parameter {index}, which has {width} bits"
+        )
+    value = f"%p{index}"
+    if is_binding:
+        value = b.cast("ptrtoint", value, POINTER, "i64")
+    if start:
+        value = b.binary("lshr", value, start, int_type(width))
+    return b.resize(value, width, bits)
 
 
 def lower_store(frame: Frame, instruction: Instruction) -> None:
@@ -155,7 +184,7 @@ def lower_fence(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     frame.b.line("llvm.fence seq_cst")
     if frame.checks is not None:
-        frame.checks.fence(frame)
+        frame.checks.fence(frame.b)
 
 
 def lower_is_space(frame: Frame, instruction: Instruction) -> None:
@@ -186,15 +215,16 @@ def lower_trap(frame: Frame, instruction: Instruction) -> None:
     if frame.checks is None:
         frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
     elif is_assertion:
-        frame.checks.assertion(frame, instruction)
+        given = [frame.pointer(operand) for operand in instruction.operands]
+        frame.checks.assertion(frame.b, instruction, given)
     else:
-        frame.checks.found(frame, instruction, Finding.TRAP)
+        frame.checks.found(frame.b, instruction, Finding.TRAP)
 
 
 def lower_print(frame: Frame, instruction: Instruction) -> None:
     """A call of `vprintf`: a format, and a buffer of arguments."""
     b = frame.b
     result, *parameters = (frame.pointer(operand) for operand in frame.operands(instruction, 3))
-    passed = ", ".join(b.load(parameter, POINTER, 8) for parameter in parameters)
-    count = b.value(f"llvm.call @check.print({passed}) : ({POINTER}, {POINTER}) -> i32")
-    b.store(count, result, "i32", 4)
+    passed = [(b.load(parameter, POINTER), POINTER) for parameter in parameters]
+    count = b.call("check.print", passed, "i32")
+    b.store(count, result)

@@ -62,7 +62,8 @@ def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:
     if instruction.parts[:2] == ("cp", "async") and len(instruction.operands) >= 3:
         copied = instruction.operands[2]
         if isinstance(copied, Integer):
-            return MemoryAccess(copied.value, space != "shared", space == "shared")
+            stores = space == "shared"
+            return MemoryAccess(copied.value if stores else 0, not stores, stores)
     if base in ("ldmatrix", "stmatrix"):
         matrices = next((int(m[1:]) for m in modifiers if m in ("x1", "x2", "x4")), 1)
         reads = base == "ldmatrix"

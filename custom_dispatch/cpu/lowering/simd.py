@@ -24,7 +24,7 @@ def lower_pairs(frame: Frame, instruction: Instruction) -> None:
     """`add`, `min` and `max` of ``.s16x2`` and ``.u16x2``."""
     base, *modifiers, type_name = instruction.parts
     known = frozenset({"relu"}) if type_name == "s16x2" and base != "add" else frozenset[str]()
-    frame.check_modifiers(instruction, tuple(modifiers), known)
+    frame.check_modifiers(instruction, modifiers, known)
     d, a, c = frame.operands(instruction, 3)
     signed = type_name == "s16x2"
     results = [
@@ -69,28 +69,28 @@ def lower_video(frame: Frame, instruction: Instruction) -> None:
         return
     total = frame.integer(e, 32)
     for result in results:  # with all their bits, as an H200 adds them
-        total = b.binary("add", total, result, "i32")
+        total = b.binary("add", total, result)
     frame.set_integer(d, total, 32)
 
 
 def _compute(b: Builder, operation: str, x: str, y: str, *, signed: bool) -> str:
     if operation in ("add", "sub"):
-        return b.binary(operation, x, y, "i32")
+        return b.binary(operation, x, y)
     if operation in ("min", "max"):
         return _call(b, f"llvm.{'s' if signed else 'u'}{operation}", x, y)
     larger, smaller = _call(b, "llvm.smax", x, y), _call(b, "llvm.smin", x, y)
-    return b.binary("sub", larger, smaller, "i32")
+    return b.binary("sub", larger, smaller)
 
 
 def _call(b: Builder, name: str, x: str, y: str) -> str:
-    return b.call_intrinsic(name, [x, y], ["i32", "i32"], "i32")
+    return b.call_intrinsic(name, [x, y])
 
 
 def _numbers(b: Builder, word: str, bits: int, *, signed: bool) -> list[str]:
     """The numbers in a word, lowest first, each as an i32."""
     found = []
     for start in range(0, 32, bits):
-        part = b.binary("lshr", word, b.const(start, 32), "i32") if start else word
+        part = b.binary("lshr", word, start) if start else word
         found.append(b.resize(b.resize(part, 32, bits), bits, 32, signed=signed))
     return found
 
@@ -99,8 +99,8 @@ def _packed(b: Builder, numbers: list[str], bits: int) -> str:
     """The low bits of i32 values in one word."""
     word = ""
     for index, number in enumerate(numbers):
-        part = b.binary("and", number, b.const((1 << bits) - 1, 32), "i32")
+        part = b.binary("and", number, (1 << bits) - 1)
         if index:
-            part = b.binary("shl", part, b.const(index * bits, 32), "i32")
-        word = b.binary("or", word, part, "i32") if word else part
+            part = b.binary("shl", part, index * bits)
+        word = b.binary("or", word, part) if word else part
     return word

@@ -43,23 +43,23 @@ def lower_shuffle(frame: Frame, instruction: Instruction) -> None:
     waits.meet_lanes(instruction, frame.integer(mask, 32), [shown], keep=[distance, clamp])
     lane = waits.lane()
     bounds = frame.integer(clamp, 32)
-    amount = b.binary("and", frame.integer(distance, 32), b.const(31, 32), "i32")
-    limit = b.binary("and", bounds, b.const(31, 32), "i32")
-    segment = b.binary("lshr", bounds, b.const(8, 32), "i32")
-    segment = b.binary("and", segment, b.const(31, 32), "i32")
-    inside = b.binary("xor", segment, b.const(-1, 32), "i32")
-    first = b.binary("and", lane, segment, "i32")
-    last = b.binary("or", first, b.binary("and", limit, inside, "i32"), "i32")
+    amount = b.binary("and", frame.integer(distance, 32), 31)
+    limit = b.binary("and", bounds, 31)
+    segment = b.binary("lshr", bounds, 8)
+    segment = b.binary("and", segment, 31)
+    inside = b.binary("xor", segment, -1)
+    first = b.binary("and", lane, segment)
+    last = b.binary("or", first, b.binary("and", limit, inside))
     if parts[2] == "up":
-        source = b.binary("sub", lane, amount, "i32")
-        valid = b.icmp("sge", source, last, "i32")
+        source = b.binary("sub", lane, amount)
+        valid = b.icmp("sge", source, last)
     else:
         if parts[2] == "idx":
-            source = b.binary("or", first, b.binary("and", amount, inside, "i32"), "i32")
+            source = b.binary("or", first, b.binary("and", amount, inside))
         else:
-            source = b.binary("add" if parts[2] == "down" else "xor", lane, amount, "i32")
-        valid = b.icmp("sle", source, last, "i32")
-    source = b.select(valid, source, lane, "i32")
+            source = b.binary("add" if parts[2] == "down" else "xor", lane, amount)
+        valid = b.icmp("sle", source, last)
+    source = b.select(valid, source, lane)
     result, is_valid = _results(d)
     frame.set_integer(result, waits.fetch(source, 0), 32)
     if is_valid is not None:
@@ -85,10 +85,10 @@ def lower_vote(frame: Frame, instruction: Instruction) -> None:
     if parts[2] == "ballot":
         frame.set_integer(d, votes, 32)
         return
-    none = b.icmp("eq", votes, b.const(0, 32), "i32")
-    every = b.icmp("eq", votes, waits.group(), "i32")
+    none = b.icmp("eq", votes, 0)
+    every = b.icmp("eq", votes, waits.group())
     if parts[2] == "any":
-        result = b.binary("xor", none, b.const(1, 1), "i1")
+        result = b.binary("xor", none, 1, "i1")
     else:
         result = every if parts[2] == "all" else b.binary("or", none, every, "i1")
     frame.set_integer(d, result, 1)
@@ -110,11 +110,11 @@ def lower_elect(frame: Frame, instruction: Instruction) -> None:
     d, mask = frame.operands(instruction, 2)
     waits = frame.waits()
     waits.meet_lanes(instruction, frame.integer(mask, 32), [])
-    leader = b.call_intrinsic("llvm.cttz", [waits.group(), b.const(1, 1)], ["i32", "i1"], "i32")
+    leader = b.call_intrinsic("llvm.cttz", [waits.group(), 1], "i32", ["i32", "i1"])
     result, is_leader = _results(d)
     frame.set_integer(result, leader, 32)
     if is_leader is not None:
-        frame.set_integer(is_leader, b.icmp("eq", leader, waits.lane(), "i32"), 1)
+        frame.set_integer(is_leader, b.icmp("eq", leader, waits.lane()), 1)
 
 
 def lower_reduction(frame: Frame, instruction: Instruction) -> None:
@@ -147,7 +147,7 @@ def lower_match(frame: Frame, instruction: Instruction) -> None:
     value = frame.integer(a, bits)
     words = [b.resize(value, bits, 32)]
     if bits == 64:
-        upper = b.binary("lshr", value, b.const(32, 64), "i64")
+        upper = b.binary("lshr", value, 32, "i64")
         words.append(b.resize(upper, 64, 32))
     waits.meet_lanes(instruction, frame.integer(mask, 32), words)
     group = waits.group()
@@ -156,17 +156,17 @@ def lower_match(frame: Frame, instruction: Instruction) -> None:
     def collect(lane: str, carried: list[str]) -> list[str]:
         same = b.const(1, 1)
         for word, wanted in enumerate(mine):
-            equal = b.icmp("eq", waits.seen(lane, word), wanted, "i32")
+            equal = b.icmp("eq", waits.seen(lane, word), wanted)
             same = b.binary("and", same, equal, "i1")
-        bit = b.binary("shl", b.resize(same, 1, 32), lane, "i32")
-        return [b.binary("or", carried[0], bit, "i32")]
+        bit = b.binary("shl", b.resize(same, 1, 32), lane)
+        return [b.binary("or", carried[0], bit)]
 
-    (found,) = fold(b, b.const(32, 32), [(b.const(0, 32), "i32")], collect)
-    found = b.binary("and", found, group, "i32")
+    (found,) = fold(b, 32, [(0, "i32")], collect)
+    found = b.binary("and", found, group)
     result, is_same = _results(d)
     if parts[1] == "all":
-        everyone = b.icmp("eq", found, group, "i32")
-        found = b.select(everyone, found, b.const(0, 32), "i32")
+        everyone = b.icmp("eq", found, group)
+        found = b.select(everyone, found, 0)
         if is_same is not None:
             frame.set_integer(is_same, everyone, 1)
     frame.set_integer(result, found, 32)

@@ -58,9 +58,9 @@ class _Layout:
 
     def place(self, b: Builder, lane: str) -> tuple[str, str]:
         """The row of a lane's elements, and the place of the first in it."""
-        first = b.binary("mul", lane, b.const(self.held, 32), "i32")
-        row = b.binary("lshr", first, b.const(self.length.bit_length() - 1, 32), "i32")
-        return row, b.binary("and", first, b.const(self.length - 1, 32), "i32")
+        first = b.binary("mul", lane, self.held)
+        row = b.binary("lshr", first, self.length.bit_length() - 1)
+        return row, b.binary("and", first, self.length - 1)
 
 
 def _layout(frame: Frame, instruction: Instruction, which: str, shape: str, kind: str) -> _Layout:
@@ -121,11 +121,11 @@ def _move(frame: Frame, instruction: Instruction) -> None:
         places = []
         for part in range(per_word):
             number = b.const(word * per_word + part, 32)
-            at = b.binary("add", column, number, "i32")
+            at = b.binary("add", column, number)
             line, offset = (row, at) if neighbours else (at, row)
-            index = b.binary("add", b.binary("mul", line, stride, "i32"), offset, "i32")
+            index = b.binary("add", b.binary("mul", line, stride), offset)
             wide = b.resize(index, 32, 64, signed=True)
-            places.append(b.offset(base, b.binary("mul", wide, b.const(size, 64), "i64")))
+            places.append(b.offset(base, b.binary("mul", wide, size, "i64")))
         frame.check_part(address, space, places, size)
         if is_load:
             _load_word(frame, registers[word], places, layout.bits)
@@ -141,8 +141,8 @@ def _load_word(frame: Frame, register: Operand, places: list[str], bits: int) ->
     word = b.const(0, 32)
     for index, place in enumerate(places):
         part = b.resize(b.load(place, int_type(bits), bits // 8), bits, 32)
-        part = b.binary("shl", part, b.const(index * bits, 32), "i32") if index else part
-        word = b.binary("or", word, part, "i32")
+        part = b.binary("shl", part, index * bits) if index else part
+        word = b.binary("or", word, part)
     frame.set_integer(register, word, 32)
 
 
@@ -150,7 +150,7 @@ def _store_word(frame: Frame, register: Operand, places: list[str], bits: int) -
     b = frame.b
     word = frame.integer(register, 32)
     for index, place in enumerate(places):
-        part = b.binary("lshr", word, b.const(index * bits, 32), "i32") if index else word
+        part = b.binary("lshr", word, index * bits) if index else word
         b.store(b.resize(part, 32, bits), place, int_type(bits), bits // 8)
 
 
@@ -190,7 +190,7 @@ def _summed(
     row, column = _Layout(left.rows, right.rows, 32, along_rows=True).place(b, waits.lane())
     per_word = 32 // left.bits
     before = left.held // per_word  # words of A, which are shown before those of B
-    columns = [b.binary("add", column, b.const(i, 32), "i32") for i in range(len(sums))]
+    columns = [b.binary("add", column, i) for i in range(len(sums))]
     for k in range(0, left.length, per_word):
         x = numbers_in(b, waits.seen(_lane(b, left, row, k), k % left.held // per_word), kind)
         for index, place in enumerate(columns):
@@ -204,5 +204,5 @@ def _summed(
 def _lane(b: Builder, layout: _Layout, row: str, place: int) -> str:
     """The lane that holds an element of a row."""
     lanes = layout.length // layout.held
-    first = b.binary("mul", row, b.const(lanes, 32), "i32")
-    return b.binary("add", first, b.const(place // layout.held, 32), "i32")
+    first = b.binary("mul", row, lanes)
+    return b.binary("add", first, place // layout.held)

@@ -38,36 +38,36 @@ class _Parts:
 
 
 def _unpack(b: Builder, number: str) -> _Parts:
-    magnitude = b.call_intrinsic("llvm.fabs", [number], [_F64], _F64)
-    small = b.fcmp("olt", magnitude, b.float_const(2.0**-1000, _F64), _F64)
-    scaled = b.binary("fmul", number, b.float_const(2.0**100, _F64), _F64)
+    magnitude = b.call_intrinsic("llvm.fabs", [number], _F64)
+    small = b.fcmp("olt", magnitude, 2.0**-1000, _F64)
+    scaled = b.binary("fmul", number, 2.0**100, _F64)
     bits = b.cast("bitcast", b.select(small, scaled, number, _F64), _F64, "i64")
-    field = b.binary("lshr", bits, b.const(52, 64), "i64")
-    field = b.binary("and", field, b.const(0x7FF, 64), "i64")
-    lost = b.select(small, b.const(1023 + 100, 64), b.const(1023, 64), "i64")
+    field = b.binary("lshr", bits, 52, "i64")
+    field = b.binary("and", field, 0x7FF, "i64")
+    lost = b.select(small, 1023 + 100, 1023, "i64")
     exponent = b.binary("sub", field, lost, "i64")
-    mantissa = b.binary("and", bits, b.const(_SIGN | _FRACTION, 64), "i64")
-    mantissa = b.binary("or", mantissa, b.const(1023 << 52, 64), "i64")
+    mantissa = b.binary("and", bits, _SIGN | _FRACTION, "i64")
+    mantissa = b.binary("or", mantissa, 1023 << 52, "i64")
     mantissa = b.cast("bitcast", mantissa, "i64", _F64)
     # Neither zero (nor what the hardware takes for it) nor NaN, and below infinity.
     infinity = b.cast("bitcast", b.const(_INFINITY, 64), "i64", _F64)
-    nonzero = b.icmp("ne", field, b.const(0, 64), "i64")
+    nonzero = b.icmp("ne", field, 0, "i64")
     ordinary = b.binary("and", nonzero, b.fcmp("olt", magnitude, infinity, _F64), "i1")
     return _Parts(number, b.select(ordinary, mantissa, number, _F64), exponent, ordinary)
 
 
 def _power_of_two(b: Builder, exponent: str) -> str:
-    bits = b.binary("add", exponent, b.const(1023, 64), "i64")
-    return b.cast("bitcast", b.binary("shl", bits, b.const(52, 64), "i64"), "i64", _F64)
+    bits = b.binary("add", exponent, 1023, "i64")
+    return b.cast("bitcast", b.binary("shl", bits, 52, "i64"), "i64", _F64)
 
 
 def _two_product(b: Builder, x: str, y: str, *, fused: bool) -> tuple[str, str]:
     """The product of two f64, rounded, and exactly what the rounding lost."""
     product = b.binary("fmul", x, y, _F64)
     if fused:
-        product = b.call_intrinsic("llvm.arithmetic.fence", [product], [_F64], _F64)
+        product = b.call_intrinsic("llvm.arithmetic.fence", [product], _F64)
         negated = b.unary("fneg", product, _F64)
-        return product, b.call_intrinsic("llvm.fma", [x, y, negated], [_F64] * 3, _F64)
+        return product, b.call_intrinsic("llvm.fma", [x, y, negated], _F64)
     upper_x, lower_x = _halves(b, x)
     upper_y, lower_y = _halves(b, y)
     error = b.binary("fsub", b.binary("fmul", upper_x, upper_y, _F64), product, _F64)
@@ -80,8 +80,8 @@ def _halves(b: Builder, x: str) -> tuple[str, str]:
     """A number as a sum of two with at most 27 and 26 digits."""
     bits = b.cast("bitcast", x, _F64, "i64")
     # Rounding half away from zero leaves at most 26 digits for the rest.
-    bits = b.binary("add", bits, b.const(1 << 26, 64), "i64")
-    upper = b.cast("bitcast", b.binary("and", bits, b.const(-1 << 27, 64), "i64"), "i64", _F64)
+    bits = b.binary("add", bits, 1 << 26, "i64")
+    upper = b.cast("bitcast", b.binary("and", bits, -1 << 27, "i64"), "i64", _F64)
     return upper, b.binary("fsub", x, upper, _F64)
 
 
@@ -102,24 +102,24 @@ def fma(b: Builder, x: str, y: str, z: str, rounding: str, *, fused: bool) -> st
     exponent = b.binary("add", left.exponent, right.exponent, "i64")
     apart = b.binary("sub", addend.exponent, exponent, "i64")
     for name, bound in (("llvm.smax", -_FAR), ("llvm.smin", _FAR)):
-        apart = b.call_intrinsic(name, [apart, b.const(bound, 64)], ["i64", "i64"], "i64")
+        apart = b.call_intrinsic(name, [apart, bound], "i64")
     moved = b.binary("fmul", addend.mantissa, _power_of_two(b, apart), _F64)
     total, rest = two_sum(b, product, moved)
     # Where the addend lies far above, what it is measured by lies as far below.
     middle, lowest = two_sum(b, rest, product_rest)
     total, rest = two_sum(b, total, middle)
-    exact = b.fcmp("oeq", rest, b.float_const(0, _F64), _F64)
+    exact = b.fcmp("oeq", rest, 0, _F64)
     rest = b.select(exact, lowest, rest, _F64)
     # The exponent that the sum is measured by moves along with an addend beyond the bounds.
     far = b.binary("sub", b.binary("sub", addend.exponent, exponent, "i64"), apart, "i64")
-    far = b.call_intrinsic("llvm.smax", [far, b.const(0, 64)], ["i64", "i64"], "i64")
-    is_zero = b.fcmp("oeq", z, b.float_const(0, _F64), _F64)
-    far = b.select(is_zero, b.const(0, 64), far, "i64")
+    far = b.call_intrinsic("llvm.smax", [far, 0], "i64")
+    is_zero = b.fcmp("oeq", z, 0, _F64)
+    far = b.select(is_zero, 0, far, "i64")
     result = _assemble(b, total, rest, b.binary("add", exponent, far, "i64"), rounding)
     plain = b.binary("fmul", left.mantissa, right.mantissa, _F64)
     negative_product = _is_negative(b, plain)
     unlike = b.binary("xor", negative_product, _is_negative(b, z), "i1")
-    nothing = b.fcmp("oeq", total, b.float_const(0, _F64), _F64)
+    nothing = b.fcmp("oeq", total, 0, _F64)
     # Where an operand is zero, infinite or NaN, the sum of these mantissas is the result.
     plain = b.binary("fadd", plain, z, _F64)
     ordinary = b.binary("and", left.ordinary, right.ordinary, "i1")
@@ -145,20 +145,20 @@ def divide(b: Builder, x: str, y: str, rounding: str, *, fused: bool) -> str:
 def square_root(b: Builder, x: str, rounding: str, *, fused: bool) -> str:
     """The root of a number in one rounding; the parameters are those of `fma`."""
     parts = _unpack(b, x)
-    odd = b.binary("and", parts.exponent, b.const(1, 64), "i64")
+    odd = b.binary("and", parts.exponent, 1, "i64")
     factor = _power_of_two(b, odd)
     square = b.binary("fmul", parts.mantissa, factor, _F64)
-    root = b.call_intrinsic("llvm.sqrt", [square], [_F64], _F64)
+    root = b.call_intrinsic("llvm.sqrt", [square], _F64)
     product, product_rest = _two_product(b, root, root, fused=fused)
     rest = b.binary("fsub", b.binary("fsub", square, product, _F64), product_rest, _F64)
-    exponent = b.binary("ashr", b.binary("sub", parts.exponent, odd, "i64"), b.const(1, 64), "i64")
+    exponent = b.binary("ashr", b.binary("sub", parts.exponent, odd, "i64"), 1, "i64")
     result = _assemble(b, root, rest, exponent, rounding)
-    positive = b.fcmp("ogt", x, b.float_const(0, _F64), _F64)
+    positive = b.fcmp("ogt", x, 0, _F64)
     return b.select(b.binary("and", parts.ordinary, positive, "i1"), result, root, _F64)
 
 
 def _is_negative(b: Builder, value: str) -> str:
-    return b.icmp("slt", b.cast("bitcast", value, _F64, "i64"), b.const(0, 64), "i64")
+    return b.icmp("slt", b.cast("bitcast", value, _F64, "i64"), 0, "i64")
 
 
 def _assemble(b: Builder, total: str, rest: str, exponent: str, rounding: str) -> str:
@@ -175,31 +175,31 @@ def _assemble(b: Builder, total: str, rest: str, exponent: str, rounding: str) -
     """
     bits = b.cast("bitcast", total, _F64, "i64")
     negative = _is_negative(b, total)
-    field = b.binary("lshr", bits, b.const(52, 64), "i64")
-    field = b.binary("and", field, b.const(0x7FF, 64), "i64")
-    digits = b.binary("and", bits, b.const(_FRACTION, 64), "i64")
-    digits = b.binary("or", digits, b.const(1 << 52, 64), "i64")
+    field = b.binary("lshr", bits, 52, "i64")
+    field = b.binary("and", field, 0x7FF, "i64")
+    digits = b.binary("and", bits, _FRACTION, "i64")
+    digits = b.binary("or", digits, 1 << 52, "i64")
     # Three digits more, the last of which stands for all that follow.
-    digits = b.binary("shl", digits, b.const(3, 64), "i64")
-    inexact = b.fcmp("une", rest, b.float_const(0, _F64), _F64)
-    inwards = b.binary("xor", b.fcmp("olt", rest, b.float_const(0, _F64), _F64), negative, "i1")
+    digits = b.binary("shl", digits, 3, "i64")
+    inexact = b.fcmp("une", rest, 0, _F64)
+    inwards = b.binary("xor", b.fcmp("olt", rest, 0, _F64), negative, "i1")
     inwards = b.binary("and", inwards, inexact, "i1")
     digits = b.binary("sub", digits, b.resize(inwards, 1, 64), "i64")
     digits = b.binary("or", digits, b.resize(inexact, 1, 64), "i64")
-    unit = b.binary("sub", field, b.const(1023 + 52 + 3, 64), "i64")
+    unit = b.binary("sub", field, 1023 + 52 + 3, "i64")
     unit = b.binary("add", unit, exponent, "i64")
     # The last digit kept is the 53rd, or that of the smallest subnormal number.
-    zeros = b.call_intrinsic("llvm.ctlz", [digits, b.const(0, 1)], ["i64", "i1"], "i64")
-    last = b.binary("add", b.binary("sub", b.const(63 - 52, 64), zeros, "i64"), unit, "i64")
-    last = b.call_intrinsic("llvm.smax", [last, b.const(-1074, 64)], ["i64", "i64"], "i64")
+    zeros = b.call_intrinsic("llvm.ctlz", [digits, 0], "i64", ["i64", "i1"])
+    last = b.binary("add", b.binary("sub", 63 - 52, zeros, "i64"), unit, "i64")
+    last = b.call_intrinsic("llvm.smax", [last, -1074], "i64")
     count = b.binary("sub", last, unit, "i64")
-    count = b.call_intrinsic("llvm.umin", [count, b.const(62, 64)], ["i64", "i64"], "i64")
+    count = b.call_intrinsic("llvm.umin", [count, 62], "i64")
     kept = b.binary("lshr", digits, count, "i64")
     cut = b.binary("sub", digits, b.binary("shl", kept, count, "i64"), "i64")
     kept = b.binary("add", kept, _rounds_up(b, kept, cut, count, negative, rounding), "i64")
-    last = b.binary("add", last, b.const(1074, 64), "i64")
-    last = b.call_intrinsic("llvm.smin", [last, b.const(0x7FF, 64)], ["i64", "i64"], "i64")
-    code = b.binary("add", b.binary("shl", last, b.const(52, 64), "i64"), kept, "i64")
+    last = b.binary("add", last, 1074, "i64")
+    last = b.call_intrinsic("llvm.smin", [last, 0x7FF], "i64")
+    code = b.binary("add", b.binary("shl", last, 52, "i64"), kept, "i64")
     infinity, largest = b.const(_INFINITY, 64), b.const(_INFINITY - 1, 64)
     if rounding == "rn":
         beyond = infinity
@@ -209,7 +209,7 @@ def _assemble(b: Builder, total: str, rest: str, exponent: str, rounding: str) -
         outwards = (largest, infinity) if rounding == "rp" else (infinity, largest)
         beyond = b.select(negative, *outwards, "i64")
     code = b.select(b.icmp("uge", code, infinity, "i64"), beyond, code, "i64")
-    sign = b.binary("and", bits, b.const(_SIGN, 64), "i64")
+    sign = b.binary("and", bits, _SIGN, "i64")
     return b.cast("bitcast", b.binary("or", code, sign, "i64"), "i64", _F64)
 
 
@@ -218,13 +218,13 @@ def _rounds_up(b: Builder, kept: str, cut: str, count: str, negative: str, round
     if rounding == "rz":
         return b.const(0, 64)
     if rounding == "rn":
-        half = b.binary("shl", b.const(1, 64), b.binary("sub", count, b.const(1, 64), "i64"), "i64")
-        odd = b.binary("and", kept, b.const(1, 64), "i64")
+        half = b.binary("shl", 1, b.binary("sub", count, 1, "i64"), "i64")
+        odd = b.binary("and", kept, 1, "i64")
         up = b.icmp("ugt", b.binary("add", cut, odd, "i64"), half, "i64")
     else:
-        up = b.icmp("ne", cut, b.const(0, 64), "i64")
+        up = b.icmp("ne", cut, 0, "i64")
         if rounding == "rp":
-            up = b.binary("and", up, b.binary("xor", negative, b.const(1, 1), "i1"), "i1")
+            up = b.binary("and", up, b.binary("xor", negative, 1, "i1"), "i1")
         else:
             up = b.binary("and", up, negative, "i1")
     return b.resize(up, 1, 64)

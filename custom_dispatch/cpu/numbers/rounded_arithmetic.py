@@ -41,12 +41,12 @@ def rounded_f64(b: Builder, base: str, values: list[str], rounding: str, *, fuse
     if base in ("fma", "mad"):
         x, y, z = values
         if rounding == "rn" and fused:
-            return b.call_intrinsic("llvm.fma", [x, y, z], [_F64] * 3, _F64)
+            return b.call_intrinsic("llvm.fma", [x, y, z], _F64)
     elif base == "mul":
         x, y = values
         # A zero of the product's own sign adds nothing to it.
         arguments = [b.float_const(0, _F64), b.binary("fmul", x, y, _F64)]
-        z = b.call_intrinsic("llvm.copysign", arguments, [_F64] * 2, _F64)
+        z = b.call_intrinsic("llvm.copysign", arguments, _F64)
     else:
         x, y, z = values[0], b.float_const(1, _F64), values[1]
         z = b.unary("fneg", z, _F64) if base == "sub" else z
@@ -61,7 +61,7 @@ def directed_f32(b: Builder, base: str, values: list[str], rounding: str) -> str
         total = b.binary("fdiv", x, y, _F64)
         return round_directed(b, total, _quotient_rest(b, x, y, total), rounding)
     if base == "sqrt":
-        total = b.call_intrinsic("llvm.sqrt", wide, [_F64], _F64)
+        total = b.call_intrinsic("llvm.sqrt", wide, _F64)
         return round_directed(b, total, _root_rest(b, wide[0], total), rounding)
     if base == "mul":  # exact in f64, here and below
         total = b.binary("fmul", wide[0], wide[1], _F64)
@@ -77,10 +77,10 @@ def directed_f32(b: Builder, base: str, values: list[str], rounding: str) -> str
         return result
     # Numbers that cancel out give minus zero.
     signs = [b.cast("bitcast", term, _F64, "i64") for term in (x, y)]
-    unlike = b.icmp("slt", b.binary("xor", signs[0], signs[1], "i64"), b.const(0, 64), "i64")
-    cancelled = b.fcmp("oeq", total, b.float_const(0, _F64), _F64)
+    unlike = b.icmp("slt", b.binary("xor", signs[0], signs[1], "i64"), 0, "i64")
+    cancelled = b.fcmp("oeq", total, 0, _F64)
     cancelled = b.binary("and", cancelled, unlike, "i1")
-    return b.select(cancelled, b.float_const(-0.0, "f32"), result, "f32")
+    return b.select(cancelled, -0.0, result, "f32")
 
 
 def _quotient_rest(b: Builder, x: str, y: str, quotient: str) -> str:
@@ -104,5 +104,5 @@ def _root_rest(b: Builder, x: str, root: str) -> str:
 def _split(b: Builder, value: str, count: int) -> tuple[str, str]:
     """An f64 without its last digits, and those."""
     bits = b.cast("bitcast", value, _F64, "i64")
-    upper = b.cast("bitcast", b.binary("and", bits, b.const(-1 << count, 64), "i64"), "i64", _F64)
+    upper = b.cast("bitcast", b.binary("and", bits, -1 << count, "i64"), "i64", _F64)
     return upper, b.binary("fsub", value, upper, _F64)

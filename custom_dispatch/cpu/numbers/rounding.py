@@ -15,26 +15,26 @@ def widen(b: Builder, bits: str, element: str) -> str:
     """An i16 holding an f16 or bf16, as f32; exact."""
     wide = b.resize(bits, 16, 32)
     if element == "bf16":
-        shifted = b.binary("shl", wide, b.const(16, 32), "i32")
+        shifted = b.binary("shl", wide, 16)
         return b.cast("bitcast", shifted, "i32", "f32")
     if b.processor.halves:
         return b.cast("fpext", b.cast("bitcast", bits, "i16", "f16"), "f16", "f32")
-    magnitude = b.binary("and", wide, b.const(0x7FFF, 32), "i32")
-    shifted = b.binary("shl", magnitude, b.const(13, 32), "i32")
-    normal = b.binary("add", shifted, b.const(112 << 23, 32), "i32")
-    special = b.binary("add", shifted, b.const(224 << 23, 32), "i32")
+    magnitude = b.binary("and", wide, 0x7FFF)
+    shifted = b.binary("shl", magnitude, 13)
+    normal = b.binary("add", shifted, 112 << 23)
+    special = b.binary("add", shifted, 224 << 23)
     # A subnormal f16 is put behind the leading one of 2^-14, which is then taken away again.
     smallest = b.const(113 << 23, 32)
-    above = b.cast("bitcast", b.binary("add", shifted, smallest, "i32"), "i32", "f32")
+    above = b.cast("bitcast", b.binary("add", shifted, smallest), "i32", "f32")
     subnormal = b.binary("fsub", above, b.cast("bitcast", smallest, "i32", "f32"), "f32")
     subnormal = b.cast("bitcast", subnormal, "f32", "i32")
-    is_special = b.icmp("uge", magnitude, b.const(0x7C00, 32), "i32")
-    is_subnormal = b.icmp("ult", magnitude, b.const(0x0400, 32), "i32")
-    value = b.select(is_special, special, normal, "i32")
-    value = b.select(is_subnormal, subnormal, value, "i32")
-    sign = b.binary("and", wide, b.const(0x8000, 32), "i32")
-    sign = b.binary("shl", sign, b.const(16, 32), "i32")
-    return b.cast("bitcast", b.binary("or", value, sign, "i32"), "i32", "f32")
+    is_special = b.icmp("uge", magnitude, 0x7C00)
+    is_subnormal = b.icmp("ult", magnitude, 0x0400)
+    value = b.select(is_special, special, normal)
+    value = b.select(is_subnormal, subnormal, value)
+    sign = b.binary("and", wide, 0x8000)
+    sign = b.binary("shl", sign, 16)
+    return b.cast("bitcast", b.binary("or", value, sign), "i32", "f32")
 
 
 def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
@@ -56,14 +56,14 @@ def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
     elif element == "f16":
         result = _to_f16(b, bits)
     else:
-        rounded = b.binary("lshr", _round_off(b, bits, 16), b.const(16, 32), "i32")
+        rounded = b.binary("lshr", _round_off(b, bits, 16), 16)
         result = b.resize(rounded, 32, 16)
     if rounding != "rn":
         back = widen(b, result, element)
         above, below = (b.fcmp(how, back, value, "f32") for how in ("ogt", "olt"))
-        negative = b.icmp("slt", bits, b.const(0, 32), "i32")
+        negative = b.icmp("slt", bits, 0)
         result = _step(b, result, 16, (above, below), negative, rounding)
-    return b.select(is_nan, b.const(0x7FFF, 16), result, "i16")
+    return b.select(is_nan, 0x7FFF, result, "i16")
 
 
 def _step(
@@ -81,7 +81,7 @@ def _step(
         Whether that is negative.
     """
     above, below = beyond
-    positive = b.binary("xor", negative, b.const(1, 1), "i1")
+    positive = b.binary("xor", negative, 1, "i1")
     inwards = outwards = b.const(0, 1)
     if rounding in ("rm", "rz"):  # down from a positive number is towards zero
         inwards = b.binary("and", above, positive, "i1")
@@ -98,15 +98,15 @@ def _step(
 
 def _round_off(b: Builder, bits: str, count: int) -> str:
     """Add what makes cutting off the last bits a rounding to nearest even."""
-    last = b.binary("and", b.binary("lshr", bits, b.const(count, 32), "i32"), b.const(1, 32), "i32")
-    bias = b.binary("add", last, b.const((1 << (count - 1)) - 1, 32), "i32")
-    return b.binary("add", bits, bias, "i32")
+    last = b.binary("and", b.binary("lshr", bits, count), 1)
+    bias = b.binary("add", last, (1 << (count - 1)) - 1)
+    return b.binary("add", bits, bias)
 
 
 def _to_f16(b: Builder, bits: str) -> str:
-    magnitude = b.binary("and", bits, b.const(0x7FFFFFFF, 32), "i32")
-    rebased = b.binary("sub", magnitude, b.const(112 << 23, 32), "i32")
-    normal = b.binary("lshr", _round_off(b, rebased, 13), b.const(13, 32), "i32")
+    magnitude = b.binary("and", bits, 0x7FFFFFFF)
+    rebased = b.binary("sub", magnitude, 112 << 23)
+    normal = b.binary("lshr", _round_off(b, rebased, 13), 13)
     # Adding 2^-1 leaves a subnormal result's digits, rounded, in the last bits of the sum.
     magic = b.const(126 << 23, 32)
     aligned = b.binary(
@@ -115,20 +115,18 @@ def _to_f16(b: Builder, bits: str) -> str:
         b.cast("bitcast", magic, "i32", "f32"),
         "f32",
     )
-    subnormal = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic, "i32")
-    is_large = b.icmp("uge", magnitude, b.const(143 << 23, 32), "i32")
-    is_small = b.icmp("ult", magnitude, b.const(113 << 23, 32), "i32")
-    value = b.select(is_small, subnormal, normal, "i32")
-    value = b.select(is_large, b.const(0x7C00, 32), value, "i32")
-    sign = b.binary("lshr", bits, b.const(16, 32), "i32")
-    sign = b.binary("and", sign, b.const(0x8000, 32), "i32")
-    return b.resize(b.binary("or", value, sign, "i32"), 32, 16)
+    subnormal = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic)
+    is_large = b.icmp("uge", magnitude, 143 << 23)
+    is_small = b.icmp("ult", magnitude, 113 << 23)
+    value = b.select(is_small, subnormal, normal)
+    value = b.select(is_large, 0x7C00, value)
+    sign = b.binary("lshr", bits, 16)
+    sign = b.binary("and", sign, 0x8000)
+    return b.resize(b.binary("or", value, sign), 32, 16)
 
 
 def _farther_from_zero(b: Builder, left: str, right: str, type_name: str) -> str:
-    magnitudes = [
-        b.call_intrinsic("llvm.fabs", [value], [type_name], type_name) for value in (left, right)
-    ]
+    magnitudes = [b.call_intrinsic("llvm.fabs", [value], type_name) for value in (left, right)]
     return b.fcmp("ogt", magnitudes[0], magnitudes[1], type_name)
 
 
@@ -141,16 +139,15 @@ def round_odd(b: Builder, value: str) -> str:
     back = b.cast("fpext", near, "f32", "f64")
     beyond = _farther_from_zero(b, back, value, "f64")
     bits = b.cast("bitcast", near, "f32", "i32")
-    bits = b.binary("sub", bits, b.resize(beyond, 1, 32), "i32")
+    bits = b.binary("sub", bits, b.resize(beyond, 1, 32))
     inexact = b.fcmp("one", back, value, "f64")
-    odd = b.binary("or", bits, b.resize(inexact, 1, 32), "i32")
+    odd = b.binary("or", bits, b.resize(inexact, 1, 32))
     return b.cast("bitcast", odd, "i32", "f32")
 
 
 def relu(b: Builder, value: str) -> str:
     """An f32 with its negative values made zero; NaN stays NaN."""
-    zero = b.float_const(0, "f32")
-    return b.select(b.fcmp("ole", value, zero, "f32"), zero, value, "f32")
+    return b.select(b.fcmp("ole", value, 0, "f32"), 0, value, "f32")
 
 
 def to_integral(b: Builder, value: str, how: str, type_name: str) -> str:
@@ -168,22 +165,20 @@ def to_integral(b: Builder, value: str, how: str, type_name: str) -> str:
     type_name
         ``"f32"`` or ``"f64"``.
     """
-    types = [type_name]
-    magnitude = b.call_intrinsic("llvm.fabs", [value], types, type_name)
+    magnitude = b.call_intrinsic("llvm.fabs", [value], type_name)
     # From here on upwards every number is integral; adding it rounds the digits behind the point.
     limit = b.float_const(2.0**23 if type_name == "f32" else 2.0**52, type_name)
-    one = b.float_const(1, type_name)
     near = b.binary("fadd", magnitude, limit, type_name)
     near = b.binary("fsub", near, limit, type_name)
     if how == "rzi":
         beyond = b.fcmp("ogt", near, magnitude, type_name)
-        near = b.select(beyond, b.binary("fsub", near, one, type_name), near, type_name)
-    near = b.call_intrinsic("llvm.copysign", [near, value], types * 2, type_name)
+        near = b.select(beyond, b.binary("fsub", near, 1, type_name), near, type_name)
+    near = b.call_intrinsic("llvm.copysign", [near, value], type_name)
     if how in ("rmi", "rpi"):
         wrong = b.fcmp("ogt" if how == "rmi" else "olt", near, value, type_name)
-        step = b.binary("fsub" if how == "rmi" else "fadd", near, one, type_name)
+        step = b.binary("fsub" if how == "rmi" else "fadd", near, 1, type_name)
         near = b.select(wrong, step, near, type_name)
-        near = b.call_intrinsic("llvm.copysign", [near, value], types * 2, type_name)
+        near = b.call_intrinsic("llvm.copysign", [near, value], type_name)
     small = b.fcmp("olt", magnitude, limit, type_name)
     return b.select(small, near, value, type_name)
 
@@ -209,13 +204,12 @@ def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
     rounding
         ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
     """
-    zero = b.float_const(0, "f64")
     near = b.cast("fptrunc", total, "f64", "f32")
     back = b.cast("fpext", near, "f32", "f64")
     same = b.fcmp("oeq", back, total, "f64")
-    above = _either(b, b.fcmp("ogt", back, total, "f64"), same, b.fcmp("olt", error, zero, "f64"))
-    below = _either(b, b.fcmp("olt", back, total, "f64"), same, b.fcmp("ogt", error, zero, "f64"))
-    negative = b.fcmp("olt", total, zero, "f64")
+    above = _either(b, b.fcmp("ogt", back, total, "f64"), same, b.fcmp("olt", error, 0, "f64"))
+    below = _either(b, b.fcmp("olt", back, total, "f64"), same, b.fcmp("ogt", error, 0, "f64"))
+    negative = b.fcmp("olt", total, 0, "f64")
     bits = b.cast("bitcast", near, "f32", "i32")
     bits = _step(b, bits, 32, (above, below), negative, rounding)
     return b.cast("bitcast", bits, "i32", "f32")
@@ -223,9 +217,8 @@ def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
 
 def step_f64(b: Builder, total: str, error: str, rounding: str) -> str:
     """As `round_directed`, to f64, of numbers far from zero and from the largest."""
-    zero = b.float_const(0, "f64")
-    beyond = b.fcmp("olt", error, zero, "f64"), b.fcmp("ogt", error, zero, "f64")
-    negative = b.fcmp("olt", total, zero, "f64")
+    beyond = b.fcmp("olt", error, 0, "f64"), b.fcmp("ogt", error, 0, "f64")
+    negative = b.fcmp("olt", total, 0, "f64")
     bits = b.cast("bitcast", total, "f64", "i64")
     return b.cast("bitcast", _step(b, bits, 64, beyond, negative, rounding), "i64", "f64")
 

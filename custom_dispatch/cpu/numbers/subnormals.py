@@ -60,7 +60,7 @@ def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
         b.line(f'llvm.call_intrinsic "llvm.x86.sse.stmxcsr"({place}) : ({POINTER}) -> ()')
         before = b.load(place, integer, 4)
     else:
-        before = b.call_intrinsic("llvm.aarch64.get.fpcr", [], [], integer)
+        before = b.call_intrinsic("llvm.aarch64.get.fpcr", [], integer)
 
     def put(value: str) -> None:
         if architecture == "x86_64":
@@ -69,7 +69,7 @@ def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
         else:
             b.line(f'llvm.call_intrinsic "llvm.aarch64.set.fpcr"({value}) : ({integer}) -> ()')
 
-    put(b.binary("and", before, b.const(~_FLUSHING[architecture], bits), integer))
+    put(b.binary("and", before, ~_FLUSHING[architecture], integer))
     return lambda: put(before)
 
 
@@ -78,9 +78,9 @@ def flushed(b: Builder, value: str, type_name: str) -> str:
     bits, fraction = (32, 23) if type_name == "f32" else (64, 52)
     integer = int_type(bits)
     number = b.cast("bitcast", value, type_name, integer)
-    sign = b.binary("and", number, b.const(1 << (bits - 1), bits), integer)
+    sign = b.binary("and", number, 1 << (bits - 1), integer)
     exponent = b.const(((1 << (bits - 1)) - 1) >> fraction << fraction, bits)
     exponent = b.binary("and", number, exponent, integer)
-    is_small = b.icmp("eq", exponent, b.const(0, bits), integer)
+    is_small = b.icmp("eq", exponent, 0, integer)
     kept = b.select(is_small, sign, number, integer)
     return b.cast("bitcast", kept, integer, type_name)

@@ -1,12 +1,13 @@
 """Writing operations of MLIR's LLVM dialect as text, one line an operation.
 
-Values are SSA names (``%7``) and types are their spelling (``i32``, ``f32``, ``!llvm.ptr``). No
-name a user gives ever passes through here: symbols are checked before.
+Values are SSA names (``%7``) and types are their spelling (``i32``, ``f32``, ``!llvm.ptr``). A
+Python number in a value's place is a constant. No name a user gives ever passes through here:
+symbols are checked before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.processor import UNKNOWN
 
@@ -17,6 +18,15 @@ FAILURE = "%failure"
 
 LongFunction = Callable[["Builder", list[str]], str]
 """Writes operations on values; returns the last one's name."""
+
+Operand = str | float
+"""A value, or a number that becomes a constant."""
+
+Arguments = Sequence[tuple[Operand, str]]
+"""Values with their types."""
+
+Signature = Sequence[tuple[str, str]]
+"""Names with their types."""
 
 
 def int_type(bits: int) -> str:
@@ -59,9 +69,22 @@ class Builder:
         listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
         self.lines.append(f"  ^{label}({listed}):" if listed else f"  ^{label}:")
 
-    def branch(self, label: str, *arguments: tuple[str, str]) -> None:
+    def branch(self, label: str, *arguments: tuple[Operand, str]) -> None:
         """Go to a block."""
-        self.line(f"llvm.br ^{label}{_passed(arguments)}")
+        self.line(f"llvm.br ^{label}{self.passed(arguments)}")
+
+    def passed(self, arguments: Arguments) -> str:
+        """What a branch gives to a block."""
+        if not arguments:
+            return ""
+        names = ", ".join(self.typed(*argument) for argument in arguments)
+        types = ", ".join(type_name for _, type_name in arguments)
+        return f"({names} : {types})"
+
+    def return_(self, value: Operand = "", type_name: str = "") -> None:
+        """Leave the function, with a value if it is of a type."""
+        returned = f" {self.typed(value, type_name)} : {type_name}" if type_name else ""
+        self.line(f"llvm.return{returned}")
 
     def cond_branch(self, condition: str, yes: str, no: str) -> None:
         """Go to one of two blocks."""
@@ -75,24 +98,36 @@ class Builder:
         """A floating-point constant that is finite."""
         return self.value(float_text(value, type_name))
 
-    def binary(self, operation: str, a: str, b: str, type_name: str) -> str:
+    def typed(self, operand: Operand, type_name: str) -> str:
+        """A value: a number as a constant of a type."""
+        if isinstance(operand, str):
+            return operand
+        if type_name[0] == "i":
+            return self.const(int(operand), int(type_name[1:]))
+        return self.float_const(operand, type_name)
+
+    def binary(self, operation: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         """An operation on two values of one type, such as ``add`` or ``fmul``."""
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f"llvm.{operation} {a}, {b} : {type_name}")
 
-    def icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def icmp(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         """Compare integers."""
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f'llvm.icmp "{condition}" {a}, {b} : {type_name}')
 
-    def fcmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def fcmp(self, condition: str, a: Operand, b: Operand, type_name: str) -> str:
         """Compare floating-point numbers."""
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f'llvm.fcmp "{condition}" {a}, {b} : {type_name}')
 
     def unary(self, operation: str, a: str, type_name: str) -> str:
         """An operation on one value, such as ``fneg``."""
         return self.value(f"llvm.{operation} {a} : {type_name}")
 
-    def select(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def select(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         """One of two values."""
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f"llvm.select {condition}, {a}, {b} : i1, {type_name}")
 
     def cast(self, operation: str, a: str, source: str, target: str) -> str:
@@ -104,12 +139,51 @@ class Builder:
         operation = "trunc" if target_bits < source_bits else "sext" if signed else "zext"
         return self.cast(operation, a, int_type(source_bits), int_type(target_bits))
 
-    def call_intrinsic(self, name: str, arguments: list[str], types: list[str], result: str) -> str:
-        """Call an LLVM intrinsic by its name without the overload suffix, ``"llvm.fma"``."""
+    def call_intrinsic(
+        self,
+        name: str,
+        arguments: Sequence[Operand],
+        result: str = "i32",
+        types: Sequence[str] = (),
+    ) -> str:
+        """Call an LLVM intrinsic by its name without the overload suffix, ``"llvm.fma"``.
+
+        Parameters
+        ----------
+        types
+            The arguments' types, where they differ from the result's.
+        """
+        types = types or [result] * len(arguments)
+        names = map(self.typed, arguments, types)
         return self.value(
-            f'llvm.call_intrinsic "{name}"({", ".join(arguments)}) : '
-            f"({', '.join(types)}) -> {result}"
+            f'llvm.call_intrinsic "{name}"({", ".join(names)}) : ({", ".join(types)}) -> {result}'
         )
+
+    def call(self, symbol: str, arguments: Arguments, result: str = "", kind: str = "") -> str:
+        """Call a function; returns its result, or an empty text where it has none.
+
+        Parameters
+        ----------
+        arguments
+            Values with their types.
+        kind
+            What stands behind the arguments of a function that takes a variable number of them.
+        """
+        names = ", ".join(self.typed(*argument) for argument in arguments)
+        types = ", ".join(type_name for _, type_name in arguments)
+        text = f"llvm.call @{symbol}({names}){kind} : ({types}) -> {result or '()'}"
+        if result:
+            return self.value(text)
+        self.line(text)
+        return ""
+
+    def address_of(self, symbol: str) -> str:
+        """A pointer to a global."""
+        return self.value(f"llvm.mlir.addressof @{symbol} : {POINTER}")
+
+    def alloca(self, type_name: str) -> str:
+        """Memory on the stack for one value: a pointer to it."""
+        return self.value(f"llvm.alloca {self.const(1, 32)} x {type_name} : (i32) -> {POINTER}")
 
     def long_function(
         self, what: str, arguments: list[str], type_name: str, write: LongFunction
@@ -135,22 +209,22 @@ class Builder:
             f"llvm.getelementptr {pointer}[{offset}] : ({POINTER}{index}) -> {POINTER}, i8"
         )
 
-    def load(self, pointer: str, type_name: str, align: int, how: str = "") -> str:
-        """Load; `how` is ``volatile`` or an atomic ordering."""
-        volatile = "volatile " if how == "volatile" else ""
-        atomic = f" atomic {how}" if how not in ("", "volatile") else ""
+    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
+        """Load; `how` is ``volatile`` or an atomic ordering, `align` by default the type's size."""
+        volatile, atomic = _ordered(how)
         return self.value(
-            f"llvm.load {volatile}{pointer}{atomic} <alignment = {align}> : "
+            f"llvm.load {volatile}{pointer}{atomic} <alignment = {align or bytes_of(type_name)}> : "
             f"{POINTER} -> {type_name}"
         )
 
-    def store(self, value: str, pointer: str, type_name: str, align: int, how: str = "") -> None:
-        """Store; `how` is ``volatile`` or an atomic ordering."""
-        volatile = "volatile " if how == "volatile" else ""
-        atomic = f" atomic {how}" if how not in ("", "volatile") else ""
+    def store(
+        self, value: Operand, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
+    ) -> None:
+        """Store; `how` and `align` as in `load`."""
+        volatile, atomic = _ordered(how)
         self.line(
-            f"llvm.store {volatile}{value}, {pointer}{atomic} <alignment = {align}> : "
-            f"{type_name}, {POINTER}"
+            f"llvm.store {volatile}{self.typed(value, type_name)}, {pointer}{atomic} "
+            f"<alignment = {align or bytes_of(type_name)}> : {type_name}, {POINTER}"
         )
 
 
@@ -224,17 +298,18 @@ class FunctionBuilder(Builder):
             body.processor = self.processor
             given = [f"%a{index}" for index in range(len(arguments))]
             result = write(body, given)
-            listed = ", ".join(f"{value}: {type_name}" for value in given)
-            head = f"llvm.func internal @{name}({listed}) -> {type_name}"
-            self.functions[name] = [
-                f"  {head} attributes {{no_inline}} {{",
-                *body.entry_lines,
-                *body.lines,
-                f"    llvm.return {result} : {type_name}",
-                "  }",
-            ]
-        types = ", ".join([type_name] * len(arguments))
-        return self.value(f"llvm.call @{name}({', '.join(arguments)}) : ({types}) -> {type_name}")
+            self.functions[name] = function_text(
+                name,
+                [(value, type_name) for value in given],
+                [
+                    *body.entry_lines,
+                    *body.lines,
+                    f"    llvm.return {result} : {type_name}",
+                ],
+                type_name,
+                "no_inline",
+            )
+        return self.call(name, [(value, type_name) for value in arguments], type_name)
 
     def cast(self, operation: str, a: str, source: str, target: str) -> str:
         """Convert; nothing is written to come back to what a value was before a bitcast."""
@@ -266,9 +341,42 @@ def float_text(value: float, type_name: str) -> str:
     return f"llvm.mlir.constant({text} : {type_name}) : {type_name}"
 
 
-def _passed(arguments: tuple[tuple[str, str], ...]) -> str:
-    if not arguments:
-        return ""
-    names = ", ".join(name for name, _ in arguments)
-    types = ", ".join(type_name for _, type_name in arguments)
-    return f"({names} : {types})"
+def bytes_of(type_name: str) -> int:
+    """The bytes that an integer or a pointer takes in memory."""
+    return 8 if type_name == POINTER else max(int(type_name[1:]) // 8, 1)
+
+
+def signature_text(signature: Signature) -> str:
+    """Arguments as a function declares them."""
+    return ", ".join(f"{name}: {type_name}" for name, type_name in signature)
+
+
+def function_text(
+    symbol: str,
+    arguments: Signature,
+    body: Iterable[str],
+    result: str = "",
+    attribute: str = "",
+) -> list[str]:
+    """The lines of a function that only this module calls.
+
+    Parameters
+    ----------
+    arguments
+        Names with their types.
+    body
+        The lines between its braces.
+    attribute
+        Such as ``no_inline``.
+    """
+    arrow = f" -> {result}" if result else ""
+    attributes = f" attributes {{{attribute}}}" if attribute else ""
+    head = f"  llvm.func internal @{symbol}({signature_text(arguments)}){arrow}{attributes} {{"
+    return [head, *body, "  }"]
+
+
+def _ordered(how: str) -> tuple[str, str]:
+    """What stands before and behind the pointer of an access."""
+    if how == "volatile":
+        return "volatile ", ""
+    return "", f" atomic {how}" if how else ""

@@ -7,10 +7,9 @@ self-contained and must not use this module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder
 
 _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str, bool]]] = {
     "calloc": (("i64", "i64"), POINTER, False),
@@ -37,23 +36,11 @@ def declarations() -> list[str]:
     return found
 
 
-def call_c(b: Builder, name: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """Call one of them; returns its result, or an empty text where it has none.
-
-    Parameters
-    ----------
-    arguments
-        Values with their types.
-    """
+def call_c(b: Builder, name: str, arguments: Arguments) -> str:
+    """Call one of them; returns its result, or an empty text where it has none."""
     parameters, result, variadic = _FUNCTIONS[name]
-    names = ", ".join(value for value, _ in arguments)
-    types = ", ".join(type_name for _, type_name in arguments)
     kind = ""
     if variadic:
         listed = ", ".join(p.removeprefix("!llvm.") for p in (*parameters, "..."))
         kind = f" vararg(!llvm.func<{result} ({listed})>)"
-    text = f"llvm.call @{name}({names}){kind} : ({types}) -> {result or '()'}"
-    if result:
-        return b.value(text)
-    b.line(text)
-    return ""
+    return b.call(name, arguments, result, kind)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Operand
 
 
 @contextmanager
-def loop(b: Builder, count: str, step: int = 1) -> Iterator[str]:
+def loop(b: Builder, count: Operand, step: int = 1) -> Iterator[str]:
     """Run the body with an i32 counting from zero, while it is below `count`."""
     head, body, after = (b.fresh_label(name) for name in ("head", "body", "after"))
-    index = b.fresh()
-    b.branch(head, (b.const(0, 32), "i32"))
+    index, count = b.fresh(), b.typed(count, "i32")
+    b.branch(head, (0, "i32"))
     b.block(head, (index, "i32"))
-    b.cond_branch(b.icmp("ult", index, count, "i32"), body, after)
+    b.cond_branch(b.icmp("ult", index, count), body, after)
     b.block(body)
     yield index
-    b.branch(head, (b.binary("add", index, b.const(step, 32), "i32"), "i32"))
+    b.branch(head, (b.binary("add", index, step), "i32"))
     b.block(after)
 
 
@@ -35,8 +35,8 @@ def when(b: Builder, condition: str) -> Iterator[None]:
 
 def fold(
     b: Builder,
-    count: str,
-    initial: Sequence[tuple[str, str]],
+    count: Operand,
+    initial: Arguments,
     body: Callable[[str, list[str]], list[str]],
 ) -> list[str]:
     """A loop that carries values.
@@ -57,13 +57,14 @@ def fold(
     """
     head, inside, after = (b.fresh_label(name) for name in ("head", "body", "after"))
     types = [type_name for _, type_name in initial]
+    count = b.typed(count, "i32")
     index, carried = b.fresh(), [b.fresh() for _ in initial]
-    b.branch(head, (b.const(0, 32), "i32"), *initial)
+    b.branch(head, (0, "i32"), *initial)
     b.block(head, (index, "i32"), *zip(carried, types, strict=True))
-    b.cond_branch(b.icmp("ult", index, count, "i32"), inside, after)
+    b.cond_branch(b.icmp("ult", index, count), inside, after)
     b.block(inside)
     following = body(index, carried)
-    next_index = b.binary("add", index, b.const(1, 32), "i32")
+    next_index = b.binary("add", index, 1)
     b.branch(head, (next_index, "i32"), *zip(following, types, strict=True))
     b.block(after)
     return carried
@@ -75,19 +76,14 @@ class Cell:
     def __init__(self, b: Builder, value: int, bits: int = 32) -> None:
         self._b = b
         self._type = f"i{bits}"
-        self._bits = bits
-        one = b.const(1, 32)
-        self._place = b.value(f"llvm.alloca {one} x {self._type} : (i32) -> {POINTER}")
-        self.set(b.const(value, bits))
+        self._place = b.alloca(self._type)
+        self.set(value)
 
     def get(self) -> str:
         """Its value."""
         return self._b.value(f"llvm.load {self._place} : {POINTER} -> {self._type}")
 
-    def set(self, value: str) -> None:
+    def set(self, value: Operand) -> None:
         """Write it."""
+        value = self._b.typed(value, self._type)
         self._b.line(f"llvm.store {value}, {self._place} : {self._type}, {POINTER}")
-
-    def clear(self) -> None:
-        """Write zero."""
-        self.set(self._b.const(0, self._bits))

@@ -108,7 +108,7 @@ def _text(variable: Variable, symbols: Mapping[str, str], pieces: list[_Piece]) 
         elif piece.name not in symbols:
             raise _error(variable, f"holds the address of `{piece.name}`, which is no variable")
         else:
-            base = b.value(f"llvm.mlir.addressof @{symbols[piece.name]} : {POINTER}")
+            base = b.address_of(symbols[piece.name])
             part = b.offset(base, piece.offset)
         value = b.value(f"llvm.insertvalue {part}, {value}[{index}] : {whole}")
     b.line(f"llvm.return {value} : {whole}")

@@ -37,31 +37,31 @@ LAST_COUNT: Final = 5
 
 def clear_barriers(b: Builder, memory: BlockMemory) -> None:
     """Make all barriers new."""
-    with loop(b, b.const(BARRIERS * BARRIER_BYTES // 4, 32)) as index:
-        number = b.binary("lshr", index, b.const(3, 32), "i32")
-        within = b.binary("and", index, b.const(7, 32), "i32")
+    with loop(b, BARRIERS * BARRIER_BYTES // 4) as index:
+        number = b.binary("lshr", index, 3)
+        within = b.binary("and", index, 7)
         place = memory.barrier(b, number, 0)
-        offset = b.resize(b.binary("shl", within, b.const(2, 32), "i32"), 32, 64)
-        b.store(b.const(0, 32), b.offset(place, offset), "i32", 4)
+        offset = b.resize(b.binary("shl", within, 2), 32, 64)
+        b.store(0, b.offset(place, offset))
 
 
 def _read(b: Builder, memory: BlockMemory, number: str, field: int) -> str:
-    return b.load(memory.barrier(b, number, field), "i32", 4)
+    return b.load(memory.barrier(b, number, field))
 
 
 def count_up(b: Builder, memory: BlockMemory, number: str, field: int, amount: str) -> None:
     """Add to a field."""
     place = memory.barrier(b, number, field)
-    b.store(b.binary("add", b.load(place, "i32", 4), amount, "i32"), place, "i32", 4)
+    b.store(b.binary("add", b.load(place), amount), place)
 
 
 def turn_over(b: Builder, memory: BlockMemory, waiting: str) -> None:
     """Complete the one barrier of threads in lockstep."""
     zero = b.const(0, 32)
     total = _read(b, memory, zero, SUM)
-    b.store(total, memory.barrier(b, zero, LAST_SUM), "i32", 4)
-    b.store(waiting, memory.barrier(b, zero, LAST_COUNT), "i32", 4)
-    b.store(zero, memory.barrier(b, zero, SUM), "i32", 4)
+    b.store(total, memory.barrier(b, zero, LAST_SUM))
+    b.store(waiting, memory.barrier(b, zero, LAST_COUNT))
+    b.store(zero, memory.barrier(b, zero, SUM))
 
 
 def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
@@ -70,11 +70,11 @@ def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
 
     def check(number: str, carried: list[str]) -> list[str]:
         waiting = _read(b, memory, number, WAITING)
-        come = b.binary("add", waiting, _read(b, memory, number, ARRIVED), "i32")
+        come = b.binary("add", waiting, _read(b, memory, number, ARRIVED))
         needed = _read(b, memory, number, NEEDED)
-        needed = b.select(b.icmp("eq", needed, zero, "i32"), alive, needed, "i32")
-        full = b.icmp("uge", come, needed, "i32")
-        full = b.binary("and", full, b.icmp("ne", waiting, zero, "i32"), "i1")
+        needed = b.select(b.icmp("eq", needed, zero), alive, needed)
+        full = b.icmp("uge", come, needed)
+        full = b.binary("and", full, b.icmp("ne", waiting, zero), "i1")
         for field, value in (
             (LAST_SUM, _read(b, memory, number, SUM)),
             (LAST_COUNT, waiting),
@@ -82,12 +82,12 @@ def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
             (ARRIVED, zero),
             (SUM, zero),
         ):
-            kept = b.select(full, value, _read(b, memory, number, field), "i32")
-            b.store(kept, memory.barrier(b, number, field), "i32", 4)
-        bit = b.binary("shl", b.resize(full, 1, 32), number, "i32")
-        return [b.binary("or", carried[0], bit, "i32")]
+            kept = b.select(full, value, _read(b, memory, number, field))
+            b.store(kept, memory.barrier(b, number, field))
+        bit = b.binary("shl", b.resize(full, 1, 32), number)
+        return [b.binary("or", carried[0], bit)]
 
-    return fold(b, b.const(BARRIERS, 32), [(zero, "i32")], check)[0]
+    return fold(b, BARRIERS, [(zero, "i32")], check)[0]
 
 
 @contextmanager
@@ -95,12 +95,12 @@ def each_released(b: Builder, memory: BlockMemory, free: str) -> Iterator[tuple[
     """Let those go on that wait at barriers whose bits are set, and write code for each: for its
     number, and that of the barrier.
     """
-    with loop(b, b.const(memory.units, 32)) as number:
-        status = b.load(memory.status(b, number), "i32", 4)
-        subject = b.load(memory.subject(b, number), "i32", 4)
-        shift = b.binary("and", subject, b.const(31, 32), "i32")
-        open_ = b.resize(b.binary("lshr", free, shift, "i32"), 32, 1)
-        at = b.icmp("eq", status, b.const(AT_BARRIER, 32), "i32")
+    with loop(b, memory.units) as number:
+        status = b.load(memory.status(b, number))
+        subject = b.load(memory.subject(b, number))
+        shift = b.binary("and", subject, 31)
+        open_ = b.resize(b.binary("lshr", free, shift), 32, 1)
+        at = b.icmp("eq", status, AT_BARRIER)
         with when(b, b.binary("and", at, open_, "i1")):
-            b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+            b.store(RUNNING, memory.status(b, number))
             yield number, subject

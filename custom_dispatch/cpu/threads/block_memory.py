@@ -216,7 +216,7 @@ class BlockMemory:
     def _element(self, b: Builder, start: int, index: str, size: int) -> str:
         wide = b.resize(index, 32, 64)
         if size != 1:
-            wide = b.binary("mul", wide, b.const(size, 64), "i64")
+            wide = b.binary("mul", wide, size, "i64")
         return b.offset(b.offset(MEMORY, start), wide)
 
 

@@ -17,22 +17,12 @@ from custom_dispatch.cpu.analysis.liveness import (
     writes,
 )
 from custom_dispatch.cpu.analysis.suspension import suspends
-from custom_dispatch.cpu.analysis.waits import Waits
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.builder import FunctionBuilder
-from custom_dispatch.cpu.threads.block_memory import (
-    AT_BARRIER,
-    DONE,
-    FINISHED,
-    IN_WARP,
-    BlockMemory,
-)
-from custom_dispatch.cpu.threads.thread_function import (
-    THREAD,
-    ThreadFunction,
-    make_ids,
-    signature_text,
-)
+from custom_dispatch.cpu.lowering.waits import Waits
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder
+from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, IN_WARP
+from custom_dispatch.cpu.threads.thread_code import THREAD, ThreadCode
+from custom_dispatch.cpu.threads.thread_function import declare, inlined_function, lower_blocks
 from custom_dispatch.ptx import Instruction, Operand
 
 THREAD_NUMBER = "%thread"
@@ -47,8 +37,6 @@ class Coroutine(Waits):
     ----------
     frame
         The thread's registers.
-    memory
-        The block's memory.
     live
         By the ``id`` of an instruction: itself and the registers live after it.
     """
@@ -56,12 +44,11 @@ class Coroutine(Waits):
     def __init__(
         self,
         frame: Frame,
-        memory: BlockMemory,
         live: dict[int, tuple[Instruction, frozenset[str]]],
     ) -> None:
         super().__init__(frame.b)
         self._frame = frame
-        self.memory = memory
+        self.memory = frame.memory
         self._live = live
         self._local_bytes = 0
         self.resume_labels: list[str] = []
@@ -73,14 +60,14 @@ class Coroutine(Waits):
         start = -(-self._local_bytes // align) * align
         self._local_bytes = start + size
         self._grow(self._local_bytes)
-        return self._frame.b.offset(STATE, start), start
+        return self.b.offset(STATE, start), start
 
     def wait_at_barrier(
         self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
     ) -> None:
-        b = self._frame.b
+        b = self.b
         if not self.memory.lockstep:
-            b.store(number, self.memory.subject(b, THREAD_NUMBER), "i32", 4)
+            b.store(number, self.memory.subject(b, THREAD_NUMBER))
         self._suspend(instruction, AT_BARRIER, keep)
 
     def meet_lanes(
@@ -90,43 +77,43 @@ class Coroutine(Waits):
         words: Sequence[str],
         keep: Iterable[Operand] = (),
     ) -> None:
-        b = self._frame.b
-        b.store(mask, self.memory.subject(b, THREAD_NUMBER), "i32", 4)
+        b = self.b
+        b.store(mask, self.memory.subject(b, THREAD_NUMBER))
         for index, word in enumerate(words):
-            b.store(word, self.memory.shown(b, THREAD_NUMBER, index), "i32", 4)
+            b.store(word, self.memory.shown(b, THREAD_NUMBER, index))
         self._suspend(instruction, IN_WARP, keep)
 
     def group(self) -> str:
-        b = self._frame.b
-        return b.load(self.memory.group(b, THREAD_NUMBER), "i32", 4)
+        b = self.b
+        return b.load(self.memory.group(b, THREAD_NUMBER))
 
     def ballot(self) -> str:
-        b = self._frame.b
-        return b.load(self.memory.ballot(b, THREAD_NUMBER), "i32", 4)
+        b = self.b
+        return b.load(self.memory.ballot(b, THREAD_NUMBER))
 
     def lane(self) -> str:
-        b = self._frame.b
-        return b.binary("and", THREAD_NUMBER, b.const(31, 32), "i32")
+        b = self.b
+        return b.binary("and", THREAD_NUMBER, 31)
 
     def seen(self, lane: str, word: int) -> str:
-        b = self._frame.b
-        first = b.binary("and", THREAD_NUMBER, b.const(-32, 32), "i32")
-        thread = b.binary("or", first, lane, "i32")
-        return b.load(self.memory.seen(b, thread, word), "i32", 4)
+        b = self.b
+        first = b.binary("and", THREAD_NUMBER, -32)
+        thread = b.binary("or", first, lane)
+        return b.load(self.memory.seen(b, thread, word))
 
     def finish(self) -> None:
         """Note that the thread has ended."""
-        b = self._frame.b
-        b.store(b.const(FINISHED, 32), self.memory.place(b, THREAD_NUMBER), "i32", 4)
+        b = self.b
+        b.store(FINISHED, self.memory.place(b, THREAD_NUMBER))
         self._set_status(DONE)
 
     def _set_status(self, status: int) -> None:
-        b = self._frame.b
+        b = self.b
         if not self.memory.lockstep:
-            b.store(b.const(status, 32), self.memory.status(b, THREAD_NUMBER), "i32", 4)
+            b.store(status, self.memory.status(b, THREAD_NUMBER))
 
     def _suspend(self, instruction: Instruction, status: int, keep: Iterable[Operand]) -> None:
-        b = self._frame.b
+        b = self.b
         self._set_status(status)
         names = self._live[id(instruction)][1] - writes(instruction)
         names |= {register.name for operand in keep for register in registers_in(operand)}
@@ -147,7 +134,7 @@ class Coroutine(Waits):
         if self._frame.checks is not None:
             self._frame.checks.waiting.add(instruction)
         number = b.const(len(self.resume_labels), 32)
-        b.store(number, self.memory.place(b, THREAD_NUMBER), "i32", 4)
+        b.store(number, self.memory.place(b, THREAD_NUMBER))
         b.branch("stopped")
         b.block(label)
         for pointer, type_name, size, at in saved:
@@ -159,41 +146,31 @@ class Coroutine(Waits):
         self.state_bytes = max(self.state_bytes, -(-size // 16) * 16)
 
 
-def step_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
-    """The lines of ``@symbol.step``; sets the size of a state in `memory`.
+def step_function(thread: ThreadCode) -> list[str]:
+    """The lines of ``@symbol.step``; sets the size of a state in the block's memory.
 
     Parameters
     ----------
     thread
-        The kernel's instructions, some of which suspend.
-    memory
-        The block's memory.
+        The kernel, some of whose instructions suspend.
     """
     live = live_after(thread.graph, suspends, live_before(thread.graph))
-    b = FunctionBuilder(thread.kernel.symbol)
-    frame = thread.frame(b, make_ids(("%tid_x", "%tid_y", "%tid_z")))
-    coroutine = Coroutine(frame, memory, live)
+    b, memory = FunctionBuilder(thread.kernel.symbol), thread.memory
+    frame = Frame(b, thread)
+    coroutine = Coroutine(frame, live)
     frame.coroutine = coroutine
     frame.local = local_registers(thread.graph, suspends)
-    thread.declare(frame)
-    place = b.load(memory.place(b, THREAD_NUMBER), "i32", 4)
+    declare(frame)
+    place = b.load(memory.place(b, THREAD_NUMBER))
     entry_lines = len(b.lines)
-    thread.lower_blocks(frame, b)
+    lower_blocks(frame, b)
     b.block("exit")
     coroutine.finish()
     b.branch("stopped")
     b.block("stopped")
-    b.line("llvm.return")
+    b.return_()
     cases = ", ".join(f"{i}: ^{label}" for i, label in enumerate(coroutine.resume_labels, 1))
     b.lines.insert(entry_lines, f"    llvm.switch {place} : i32, ^b0 [{cases}]")
     memory.state_bytes = coroutine.state_bytes
-    thread.used_globals |= frame.used_globals
-    arguments = signature_text((*thread.block_arguments, *THREAD, (THREAD_NUMBER, "i32")))
-    return [
-        *(line for lines in b.functions.values() for line in lines),
-        f"  llvm.func internal @{thread.kernel.symbol}.step({arguments}, {STATE}: !llvm.ptr) "
-        "attributes {always_inline} {",
-        *b.entry_lines,
-        *b.lines,
-        "  }",
-    ]
+    more = (*THREAD, (THREAD_NUMBER, "i32"), (STATE, POINTER))
+    return inlined_function(thread, b, "step", more)

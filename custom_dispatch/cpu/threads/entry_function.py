@@ -9,10 +9,10 @@ can only return success.
 from __future__ import annotations
 
 from custom_dispatch.cpu.checked.checked_block import checked_signature
-from custom_dispatch.cpu.numbers.subnormals import keep_subnormals, wants_flushing
+from custom_dispatch.cpu.numbers.subnormals import keep_subnormals
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.structure import loop
-from custom_dispatch.cpu.threads.thread_function import ThreadFunction
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
 
 _ARGUMENTS = ("%environment", "%dispatch", "%workgroup")
 _ATTRIBUTES = "{llvm.align = 16 : i64, llvm.noalias, llvm.nonnull, llvm.noundef}"
@@ -27,7 +27,7 @@ _IDS = ((0, 32), (4, 32), (8, 16))
 _LOCAL_MEMORY = 16
 
 
-def entry_function(thread: ThreadFunction) -> list[str]:
+def entry_function(thread: ThreadCode) -> list[str]:
     """The lines of ``@symbol``: it fetches what the block function takes, and runs one block or,
     where the kernel's grid is passed as a constant, a share of a row of blocks.
     """
@@ -35,8 +35,8 @@ def entry_function(thread: ThreadFunction) -> list[str]:
     b = Builder()
     failure = ""
     if thread.may_fail or thread.checks is not None:
-        failure = b.value(f"llvm.alloca {b.const(1, 32)} x i32 : (i32) -> {POINTER}")
-        b.store(b.const(0, 32), failure, "i32", 4)
+        failure = b.alloca("i32")
+        b.store(0, failure)
     arguments = _fetch_parameters(b, thread)
     place = [_field(b, "%workgroup", offset, bits) for offset, bits in _IDS]
     place += [_field(b, "%dispatch", offset, bits) for offset, bits in _COUNTS]
@@ -46,14 +46,14 @@ def entry_function(thread: ThreadFunction) -> list[str]:
     elif thread.memory.needed:
         last.append(_pointer(b, "%workgroup", _LOCAL_MEMORY))
     last += [failure] if failure else []
-    flushes = wants_flushing(thread.entry)
-    restore = keep_subnormals(b, "" if flushes else kernel.processor.architecture)
+    keeps = thread.keeps_subnormals
+    restore = keep_subnormals(b, kernel.processor.architecture if keeps else "")
     if kernel.grid_x_ordinal is None:
         _call_block(b, thread, [*arguments, *place, *last])
     else:
         _run_share(b, thread, arguments, place, last)
     restore()
-    b.line(f"llvm.return {b.load(failure, 'i32', 4) if failure else b.const(0, 32)} : i32")
+    b.return_(b.load(failure) if failure else 0, "i32")
     return declare_entry(kernel.symbol, b)
 
 
@@ -63,36 +63,35 @@ def declare_entry(symbol: str, body: Builder) -> list[str]:
     return [f"  llvm.func @{symbol}({listed}) -> i32 {{", *body.lines, "  }"]
 
 
-def _call_block(b: Builder, thread: ThreadFunction, arguments: list[str]) -> None:
+def _call_block(b: Builder, thread: ThreadCode, arguments: list[str]) -> None:
     """Run a block."""
     kind, signature = "block", thread.block_arguments
     if thread.checks is not None:
         kind, signature = "checked", checked_signature(thread)
-    types = ", ".join(type_name for _, type_name in signature)
-    names = ", ".join(arguments)
-    b.line(f"llvm.call @{thread.kernel.symbol}.{kind}({names}) : ({types}) -> ()")
+    types = [type_name for _, type_name in signature]
+    b.call(f"{thread.kernel.symbol}.{kind}", list(zip(arguments, types, strict=True)))
 
 
-def _fetch_parameters(b: Builder, thread: ThreadFunction) -> list[str]:
+def _fetch_parameters(b: Builder, thread: ThreadCode) -> list[str]:
     """The kernel's parameters: bindings, then constants."""
     pointers = _pointer(b, "%dispatch", BINDING_POINTERS) if thread.kernel.bindings else ""
     found = [_pointer(b, pointers, 8 * index) for index in range(thread.kernel.bindings)]
     constants = _pointer(b, "%dispatch", _CONSTANTS) if thread.kernel.constants else ""
     for index in range(thread.kernel.constants):
-        found.append(b.load(b.offset(constants, 4 * index), "i32", 4))
+        found.append(b.load(b.offset(constants, 4 * index)))
     return found
 
 
 def _pointer(b: Builder, base: str, offset: int) -> str:
-    return b.load(b.offset(base, offset), POINTER, 8)
+    return b.load(b.offset(base, offset), POINTER)
 
 
 def _field(b: Builder, base: str, offset: int, bits: int) -> str:
-    return b.resize(b.load(b.offset(base, offset), f"i{bits}", bits // 8), bits, 32)
+    return b.resize(b.load(b.offset(base, offset), f"i{bits}"), bits, 32)
 
 
 def _run_share(
-    b: Builder, thread: ThreadFunction, arguments: list[str], place: list[str], last: list[str]
+    b: Builder, thread: ThreadCode, arguments: list[str], place: list[str], last: list[str]
 ) -> None:
     """Share a row of blocks out evenly among the workgroups that there are along x.
 
@@ -103,16 +102,15 @@ def _run_share(
     group, group_y, group_z, groups, count_y, count_z = place
     constants = _pointer(b, "%dispatch", _CONSTANTS)
     ordinal = thread.kernel.grid_x_ordinal or 0
-    blocks = b.load(b.offset(constants, 4 * ordinal), "i32", 4)
-    one = b.const(1, 32)
-    before = b.binary("udiv", b.binary("sub", blocks, one, "i32"), groups, "i32")
-    share = b.binary("add", before, one, "i32")  # of at least one block, as there is a workgroup
-    first = b.binary("mul", group, share, "i32")
-    end = b.binary("add", first, share, "i32")
-    end = b.call_intrinsic("llvm.umin", [end, blocks], ["i32", "i32"], "i32")
-    some = b.icmp("ult", first, end, "i32")
-    number = b.select(some, b.binary("sub", end, first, "i32"), b.const(0, 32), "i32")
+    blocks = b.load(b.offset(constants, 4 * ordinal))
+    before = b.binary("udiv", b.binary("sub", blocks, 1), groups)
+    share = b.binary("add", before, 1)  # of at least one block, as there is a workgroup
+    first = b.binary("mul", group, share)
+    end = b.binary("add", first, share)
+    end = b.call_intrinsic("llvm.umin", [end, blocks])
+    some = b.icmp("ult", first, end)
+    number = b.select(some, b.binary("sub", end, first), 0)
     with loop(b, number) as index:
-        block = b.binary("add", first, index, "i32")
+        block = b.binary("add", first, index)
         here = [block, group_y, group_z, blocks, count_y, count_z]
         _call_block(b, thread, [*arguments, *here, *last])

@@ -1,7 +1,8 @@
-"""One CUDA block whose threads wait for each other, as a function.
+"""One CUDA block as a function that runs its threads, or its warps.
 
-All threads run on one CPU core, in turns. A thread runs until it waits; when all do, barriers and
-warp operations whose threads have all come are released (`threads/barriers.py`,
+A block runs on one CPU core. Where none of its threads ever waits, they run one after another, x
+fastest, as a GPU might schedule them. Else they take turns: each runs until it waits; when all do,
+barriers and warp operations whose threads have all come are released (`threads/barriers.py`,
 `_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
 kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.format.failure`).
 
@@ -11,9 +12,7 @@ all on from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from custom_dispatch.cpu.text.builder import FAILURE, Builder
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.structure import Cell, fold, loop, when
 from custom_dispatch.cpu.threads.barriers import (
     clear_barriers,
@@ -21,166 +20,169 @@ from custom_dispatch.cpu.threads.barriers import (
     release_barriers,
     turn_over,
 )
-from custom_dispatch.cpu.threads.block_memory import (
-    DONE,
-    FINISHED,
-    IN_WARP,
-    RUNNING,
-    BlockMemory,
-)
-from custom_dispatch.cpu.threads.thread_function import ThreadFunction, signature_text
+from custom_dispatch.cpu.threads.block_memory import DONE, FINISHED, IN_WARP, RUNNING
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.format.failure import Failure
 
 
-def scheduler_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
-    """The lines of the function ``@symbol.block``, which calls ``@symbol.step``."""
+def block_function(thread: ThreadCode) -> list[str]:
+    """The lines of ``@symbol.block``, which calls ``@symbol.thread``, ``.step`` or ``.warp``."""
     b = Builder()
-    if memory.lockstep:
-        _run_in_lockstep(b, thread, memory)
+    memory = thread.memory
+    if memory.suspends:
+        _take_turns(b, thread)
+    elif memory.by_warps:
+        with loop(b, memory.threads, 32) as first:
+            thread.call(b, "warp", (first, "i32"))
     else:
-        _run_by_warps(b, thread, memory)
-    b.line("llvm.return")
-    return [
-        f"  llvm.func internal @{thread.kernel.symbol}.block("
-        f"{signature_text(thread.block_arguments)}) {{",
-        *b.lines,
-        "  }",
-    ]
+        width, height, depth = (b.const(size, 32) for size in thread.kernel.block)
+        with loop(b, depth) as z, loop(b, height) as y, loop(b, width) as x:
+            thread.call(b, "thread", (x, "i32"), (y, "i32"), (z, "i32"))
+    b.return_()
+    return function_text(f"{thread.kernel.symbol}.block", thread.block_arguments, b.lines)
 
 
-def _step(b: Builder, thread: ThreadFunction, memory: BlockMemory, number: str) -> None:
+def _take_turns(b: Builder, thread: ThreadCode) -> None:
+    """Run all to where they wait, and let those go on that have met, until none is left."""
+    memory = thread.memory
+    by_lanes = not memory.lockstep and not memory.by_warps
+    cells = [Cell(b, 0) for _ in range(3 if by_lanes else 0)]
+    alive = Cell(b, 0)
+    clear_barriers(b, memory)
+    units = b.const(memory.units, 32)
+    with loop(b, units) as number:
+        b.store(0, memory.place(b, number))
+        if not memory.lockstep:
+            b.store(RUNNING, memory.status(b, number))
+    b.branch("round")
+    b.block("round")
+    alive.set(0)
+    if by_lanes:
+        _run_lanes(b, thread, cells, alive)
+    else:
+        with loop(b, units) as number:
+            (_run_warp if memory.by_warps else _run_thread)(b, thread, number, alive)
+    if memory.lockstep:
+        turn_over(b, memory, alive.get())
+        if thread.checks is not None:
+            thread.checks.waiting.converged(b)
+            thread.checks.all_met(b)
+        b.cond_branch(b.icmp("ne", alive.get(), 0), "round", "ended")
+    else:
+        _release_barriers(b, thread, alive)
+    b.block("ended")
+
+
+def _step(b: Builder, thread: ThreadCode, number: str) -> None:
     """Run a thread until it waits or ends."""
     width, height, _ = thread.kernel.block
     x, y, z = number, b.const(0, 32), b.const(0, 32)
-    if memory.threads != width:
-        x = b.binary("urem", number, b.const(width, 32), "i32")
-        row = b.binary("udiv", number, b.const(width, 32), "i32")
-        y = b.binary("urem", row, b.const(height, 32), "i32")
-        z = b.binary("udiv", row, b.const(height, 32), "i32")
-    state = memory.state(b, number)
-    arguments = [*(name for name, _ in thread.block_arguments), x, y, z, number, state]
-    types = [type_name for _, type_name in thread.block_arguments] + ["i32"] * 4 + ["!llvm.ptr"]
+    if thread.memory.threads != width:
+        x = b.binary("urem", number, width)
+        row = b.binary("udiv", number, width)
+        y = b.binary("urem", row, height)
+        z = b.binary("udiv", row, height)
+    state = thread.memory.state(b, number)
     if thread.checks is not None:
         thread.checks.begin_turn(b)
-    b.line(
-        f"llvm.call @{thread.kernel.symbol}.step({', '.join(arguments)}) : "
-        f"({', '.join(types)}) -> ()"
-    )
+    thread.call(b, "step", *((v, "i32") for v in (x, y, z, number)), (state, POINTER))
     if thread.checks is not None:
         thread.checks.stop_block(b)
 
 
-def _run_in_lockstep(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
-    alive = Cell(b, 0)
-    threads = b.const(memory.threads, 32)
-    clear_barriers(b, memory)
-    with loop(b, threads) as number:
-        b.store(b.const(0, 32), memory.place(b, number), "i32", 4)
-    b.branch("round")
-    b.block("round")
-    alive.clear()
-    with loop(b, threads) as number:
-        place = b.load(memory.place(b, number), "i32", 4)
-        with when(b, b.icmp("ne", place, b.const(FINISHED, 32), "i32")):
-            _step(b, thread, memory, number)
-            place = b.load(memory.place(b, number), "i32", 4)
-            goes_on = b.icmp("ne", place, b.const(FINISHED, 32), "i32")
-            alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32), "i32"))
-    turn_over(b, memory, alive.get())
-    if thread.checks is not None:
-        thread.checks.waiting.converged(b)
-        thread.checks.all_met(b)
-    b.cond_branch(b.icmp("ne", alive.get(), b.const(0, 32), "i32"), "round", "ended")
-    b.block("ended")
+def _run_thread(b: Builder, thread: ThreadCode, number: str, alive: Cell) -> None:
+    """Run a thread in lockstep with others, if it has not ended; count it if it goes on."""
+    memory = thread.memory
+    place = b.load(memory.place(b, number))
+    with when(b, b.icmp("ne", place, FINISHED)):
+        _step(b, thread, number)
+        place = b.load(memory.place(b, number))
+        goes_on = b.icmp("ne", place, FINISHED)
+        alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32)))
 
 
-def _run_by_warps(b: Builder, thread: ThreadFunction, memory: BlockMemory) -> None:
-    waiting, ended, released = Cell(b, 0), Cell(b, 0), Cell(b, 0)
-    alive = Cell(b, 0)
-    threads = b.const(memory.threads, 32)
-    clear_barriers(b, memory)
-    with loop(b, threads) as number:
-        b.store(b.const(0, 32), memory.place(b, number), "i32", 4)
-        b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
-    b.branch("round")
-    b.block("round")
-    alive.clear()
+def _run_warp(b: Builder, thread: ThreadCode, number: str, alive: Cell) -> None:
+    """Run a warp to its next barrier, if it can go on; count its threads that have not ended."""
+    memory = thread.memory
+    if memory.lockstep:
+        runs = b.icmp("ne", b.load(memory.place(b, number)), FINISHED)
+    else:
+        runs = b.icmp("eq", b.load(memory.status(b, number)), RUNNING)
+    with when(b, runs):
+        first = b.binary("shl", number, 5)
+        state = memory.state(b, number)
+        thread.call(b, "warp", (first, "i32"), (number, "i32"), (state, POINTER))
+    count = b.load(memory.alive(b, number))
+    alive.set(b.binary("add", alive.get(), count))
+
+
+def _run_lanes(b: Builder, thread: ThreadCode, cells: list[Cell], alive: Cell) -> None:
+    """Run the threads of each warp until all of them wait at barriers, or have ended.
+
+    Parameters
+    ----------
+    cells
+        For the lanes that wait, that have ended, and that are released, as bits.
+    """
+    threads = b.const(thread.memory.threads, 32)
+    _, ended, released = cells
     with loop(b, threads, 32) as first:
-        rest = b.binary("sub", threads, first, "i32")
-        lanes = b.call_intrinsic("llvm.umin", [rest, b.const(32, 32)], ["i32", "i32"], "i32")
-        again = b.fresh_label("again")
+        lanes = b.call_intrinsic("llvm.umin", [b.binary("sub", threads, first), 32])
+        again, on = b.fresh_label("again"), b.fresh_label("on")
         b.branch(again)
         b.block(again)
-        _run_warp(b, thread, memory, (first, lanes), (waiting, ended, released))
-        on = b.fresh_label("on")
-        b.cond_branch(b.icmp("ne", released.get(), b.const(0, 32), "i32"), again, on)
+        for cell in cells:
+            cell.set(0)
+        _run_each(b, thread, (first, lanes), cells)
+        _release_lanes(b, thread, (first, lanes), cells)
+        b.cond_branch(b.icmp("ne", released.get(), 0), again, on)
         b.block(on)
-        gone = b.call_intrinsic("llvm.ctpop", [ended.get()], ["i32"], "i32")
-        left = b.binary("sub", lanes, gone, "i32")
-        alive.set(b.binary("add", alive.get(), left, "i32"))
-    b.cond_branch(b.icmp("eq", alive.get(), b.const(0, 32), "i32"), "ended", "barriers")
+        left = b.binary("sub", lanes, b.call_intrinsic("llvm.ctpop", [ended.get()]))
+        alive.set(b.binary("add", alive.get(), left))
+
+
+def _run_each(b: Builder, thread: ThreadCode, warp: tuple[str, str], cells: list[Cell]) -> None:
+    """Run each lane that can go on until it waits or ends."""
+    first, lanes = warp
+    waiting, ended, _ = cells
+    memory = thread.memory
+    with loop(b, lanes) as lane:
+        number = b.binary("add", first, lane)
+        with when(b, b.icmp("eq", b.load(memory.status(b, number)), RUNNING)):
+            _step(b, thread, number)
+        status = b.load(memory.status(b, number))
+        for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
+            bit = b.binary("shl", b.resize(b.icmp("eq", status, wanted), 1, 32), lane)
+            cell.set(b.binary("or", cell.get(), bit))
+
+
+def _release_barriers(b: Builder, thread: ThreadCode, alive: Cell) -> None:
+    """Begin a new round with those whose barriers are complete; without any, fail."""
+    memory, checks = thread.memory, thread.checks
+    b.cond_branch(b.icmp("eq", alive.get(), 0), "ended", "barriers")
     b.block("barriers")
-    _release_threads(b, thread, memory, alive)
+    free = release_barriers(b, memory, alive.get())
+    b.cond_branch(b.icmp("eq", free, 0), "deadlock", "release")
+    b.block("release")
+    if checks is not None:
+        checks.waiting.converged(b, free)
+        checks.barriers_met(b, free, alive.get())
+    with each_released(b, memory, free) as (number, barrier):
+        if checks is not None:
+            checks.leave(b, number, barrier)
+    if checks is not None:
+        checks.barriers_left(b, free)
     b.branch("round")
     b.block("deadlock")
-    if thread.checks is not None:
-        thread.checks.waiting.deadlock(b)
+    if checks is not None:
+        checks.waiting.deadlock(b)
     else:
-        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+        b.store(Failure.DEADLOCK, FAILURE)
     b.branch("ended")
-    b.block("ended")
-
-
-def _run_warp(
-    b: Builder,
-    thread: ThreadFunction,
-    memory: BlockMemory,
-    warp: tuple[str, str],
-    cells: tuple[Cell, Cell, Cell],
-) -> None:
-    """Run each lane that can go on until it waits or ends; then release those that have met.
-
-    The parameters are those of `_release_lanes`.
-    """
-    first, lanes = warp
-    waiting, ended, released = cells
-    waiting.clear()
-    ended.clear()
-    released.clear()
-    with loop(b, lanes) as lane:
-        number = b.binary("add", first, lane, "i32")
-        status = b.load(memory.status(b, number), "i32", 4)
-        with when(b, b.icmp("eq", status, b.const(RUNNING, 32), "i32")):
-            _step(b, thread, memory, number)
-        status = b.load(memory.status(b, number), "i32", 4)
-        for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
-            holds = b.resize(b.icmp("eq", status, b.const(wanted, 32), "i32"), 1, 32)
-            bit = b.binary("shl", holds, lane, "i32")
-            cell.set(b.binary("or", cell.get(), bit, "i32"))
-    _release_lanes(b, thread, memory, warp, cells)
-
-
-def _release_threads(b: Builder, thread: ThreadFunction, memory: BlockMemory, alive: Cell) -> None:
-    """Let the threads go on whose barriers are complete; where none is, go to ``^deadlock``."""
-    free = release_barriers(b, memory, alive.get())
-    b.cond_branch(b.icmp("eq", free, b.const(0, 32), "i32"), "deadlock", "release")
-    b.block("release")
-    if thread.checks is not None:
-        thread.checks.waiting.converged(b, free)
-        thread.checks.barriers_met(b, free, alive.get())
-    with each_released(b, memory, free) as (number, barrier):
-        if thread.checks is not None:
-            thread.checks.leave(b, number, barrier)
-    if thread.checks is not None:
-        thread.checks.barriers_left(b, free)
 
 
 def _release_lanes(
-    b: Builder,
-    thread: ThreadFunction,
-    memory: BlockMemory,
-    warp: tuple[str, str],
-    cells: tuple[Cell, Cell, Cell],
+    b: Builder, thread: ThreadCode, warp: tuple[str, str], cells: list[Cell]
 ) -> None:
     """Let lanes go on whose masks name only lanes that have come, or have ended.
 
@@ -193,104 +195,63 @@ def _release_lanes(
     cells
         The lanes that wait, that have ended, and that are released, as bits.
     """
+    memory, checks = thread.memory, thread.checks
     first, lanes = warp
     waiting, ended, released = cells
-    zero, one = b.const(0, 32), b.const(1, 32)
-    missing_lanes = b.binary("sub", b.const(32, 32), lanes, "i32")
-    exist = b.binary("lshr", b.const(-1, 32), missing_lanes, "i32")
+    exist = b.binary("lshr", -1, b.binary("sub", 32, lanes))
     head, body, after = (b.fresh_label(name) for name in ("pending", "mask", "masks"))
     b.branch(head)
     b.block(head)
     pending = waiting.get()
-    b.cond_branch(b.icmp("ne", pending, zero, "i32"), body, after)
+    b.cond_branch(b.icmp("ne", pending, 0), body, after)
     b.block(body)
     lowest = b.value(f'"llvm.intr.cttz"({pending}) <{{is_zero_poison = true}}> : (i32) -> i32')
-    leader = b.binary("add", first, lowest, "i32")
-    mask = b.load(memory.subject(b, leader), "i32", 4)
-    place = b.load(memory.place(b, leader), "i32", 4)
-    masked = b.icmp("ne", mask, zero, "i32")
-    meeting = _Meeting(pending, mask, place, masked, zero)
-    same, votes = _gather(b, memory, warp, meeting)
-    come = b.binary("or", same, ended.get(), "i32")
-    missing = b.binary("and", b.binary("and", mask, exist, "i32"), _not(b, come), "i32")
-    waiting.set(b.binary("and", pending, _not(b, same), "i32"))
-    with when(b, b.icmp("eq", missing, zero, "i32")):
-        released.set(b.binary("or", released.get(), same, "i32"))
-        if thread.checks is not None:
+    leader = b.binary("add", first, lowest)
+    mask = b.load(memory.subject(b, leader))
+    place = b.load(memory.place(b, leader))
+    masked = b.icmp("ne", mask, 0)
+
+    def gather(lane: str, carried: list[str]) -> list[str]:
+        """The lanes that have come here, and the votes of these, as bits."""
+        number = b.binary("add", first, lane)
+        waits = b.resize(b.binary("lshr", pending, lane), 32, 1)
+        same_mask = b.icmp("eq", b.load(memory.subject(b, number)), mask)
+        there = b.icmp("eq", b.load(memory.place(b, number)), place)
+        meets = b.binary("and", same_mask, b.binary("or", masked, there, "i1"), "i1")
+        meets = b.binary("and", waits, meets, "i1")
+        found = [b.binary("shl", b.resize(meets, 1, 32), lane), b.const(0, 32)]
+        if memory.words:
+            vote = b.load(memory.shown(b, number, 0))
+            vote = b.binary("and", vote, b.resize(meets, 1, 32))
+            found[1] = b.binary("shl", vote, lane)
+        return [b.binary("or", *pair) for pair in zip(carried, found, strict=True)]
+
+    zero = b.const(0, 32)
+    same, votes = fold(b, lanes, [(zero, "i32"), (zero, "i32")], gather)
+    come = b.binary("or", same, ended.get())
+    missing = b.binary("and", b.binary("and", mask, exist), b.binary("xor", come, -1))
+    waiting.set(b.binary("and", pending, b.binary("xor", same, -1)))
+    with when(b, b.icmp("eq", missing, 0)):
+        released.set(b.binary("or", released.get(), same))
+        if checks is not None:
             with when(b, masked):
-                thread.checks.lanes_met(b, first, lanes, same)
-                absent = b.binary("and", mask, _not(b, same), "i32")
-                thread.checks.waiting.absent(b, leader, place, absent)
+                checks.lanes_met(b, first, lanes, same)
+                absent = b.binary("and", mask, b.binary("xor", same, -1))
+                checks.waiting.absent(b, leader, place, absent)
         with loop(b, lanes) as lane:
-            bit = b.binary("and", b.binary("lshr", same, lane, "i32"), one, "i32")
-            with when(b, b.icmp("ne", bit, zero, "i32")):
-                number = b.binary("add", first, lane, "i32")
-                _release_lane(b, memory, number, same, votes)
+            bit = b.binary("and", b.binary("lshr", same, lane), 1)
+            with when(b, b.icmp("ne", bit, 0)):
+                _release_lane(b, thread, b.binary("add", first, lane), same, votes)
     b.branch(head)
     b.block(after)
 
 
-@dataclass(frozen=True, slots=True)
-class _Meeting:
-    """Where lanes wait for each other.
-
-    Attributes
-    ----------
-    pending
-        The bits of the lanes that wait.
-    mask, place
-        The mask that one of them gave, and where it waits.
-    masked
-        Whether that mask names lanes, an i1.
-    zero
-        An i32.
-    """
-
-    pending: str
-    mask: str
-    place: str
-    masked: str
-    zero: str
-
-
-def _gather(
-    b: Builder, memory: BlockMemory, warp: tuple[str, str], meeting: _Meeting
-) -> tuple[str, str]:
-    """The lanes that have come to a meeting, and the votes of these, as bits."""
-    first, lanes = warp
-
-    def add(lane: str, carried: list[str]) -> list[str]:
-        number = b.binary("add", first, lane, "i32")
-        waits = b.resize(b.binary("lshr", meeting.pending, lane, "i32"), 32, 1)
-        theirs = b.load(memory.subject(b, number), "i32", 4)
-        same_mask = b.icmp("eq", theirs, meeting.mask, "i32")
-        there = b.icmp("eq", b.load(memory.place(b, number), "i32", 4), meeting.place, "i32")
-        meets = b.binary("and", same_mask, b.binary("or", meeting.masked, there, "i1"), "i1")
-        meets = b.binary("and", waits, meets, "i1")
-        same = b.binary("shl", b.resize(meets, 1, 32), lane, "i32")
-        votes = meeting.zero
-        if memory.words:
-            word = b.load(memory.shown(b, number, 0), "i32", 4)
-            vote = b.binary("and", word, b.resize(meets, 1, 32), "i32")
-            votes = b.binary("shl", vote, lane, "i32")
-        return [
-            b.binary("or", carried[0], same, "i32"),
-            b.binary("or", carried[1], votes, "i32"),
-        ]
-
-    same, votes = fold(b, lanes, [(meeting.zero, "i32"), (meeting.zero, "i32")], add)
-    return same, votes
-
-
-def _release_lane(b: Builder, memory: BlockMemory, number: str, same: str, votes: str) -> None:
+def _release_lane(b: Builder, thread: ThreadCode, number: str, same: str, votes: str) -> None:
     """Give a thread the lanes it met, their votes and their words, and let it go on."""
-    b.store(same, memory.group(b, number), "i32", 4)
-    b.store(votes, memory.ballot(b, number), "i32", 4)
-    b.store(b.const(RUNNING, 32), memory.status(b, number), "i32", 4)
+    memory = thread.memory
+    b.store(same, memory.group(b, number))
+    b.store(votes, memory.ballot(b, number))
+    b.store(RUNNING, memory.status(b, number))
     for word in range(memory.words):
-        value = b.load(memory.shown(b, number, word), "i32", 4)
-        b.store(value, memory.seen(b, number, word), "i32", 4)
-
-
-def _not(b: Builder, value: str) -> str:
-    return b.binary("xor", value, b.const(-1, 32), "i32")
+        value = b.load(memory.shown(b, number, word))
+        b.store(value, memory.seen(b, number, word))

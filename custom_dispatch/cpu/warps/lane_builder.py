@@ -8,10 +8,11 @@ operation), `NeedsLoopError` says so, and the instruction is lowered once more i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from custom_dispatch.cpu.analysis.bounds import compared
-from custom_dispatch.cpu.text.builder import POINTER, Builder, LongFunction
+from custom_dispatch.cpu.text.builder import POINTER, Builder, LongFunction, Operand, bytes_of
 from custom_dispatch.cpu.warps.lane_constants import compare, from_constants, resized
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
@@ -53,9 +54,10 @@ class LaneBuilder(DistantBuilder):
             return self.number(value, bits)
         return self.name(Value("", known=signed(value, bits)))
 
-    def binary(self, operation: str, a: str, b: str, type_name: str) -> str:
+    def binary(self, operation: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().binary(operation, a, b, type_name)
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         x, y = self.of(a), self.of(b)
         if operation in _NEUTRAL and y.is_uniform and y.known == _NEUTRAL[operation]:
             return a
@@ -79,9 +81,10 @@ class LaneBuilder(DistantBuilder):
         vector = self.vector(a, type_name)
         return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
 
-    def icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def icmp(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().icmp(condition, a, b, type_name)
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         x, y = self.of(a), self.of(b)
         if type_name not in ("i1", POINTER):
             bits = int(type_name[1:])
@@ -93,9 +96,10 @@ class LaneBuilder(DistantBuilder):
                 return self.const(holds, 1)
         return self._compared("icmp", condition, a, b, type_name)
 
-    def fcmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def fcmp(self, condition: str, a: Operand, b: Operand, type_name: str) -> str:
         if self.is_raw:
             return super().fcmp(condition, a, b, type_name)
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self._compared("fcmp", condition, a, b, type_name)
 
     def _compared(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
@@ -106,9 +110,10 @@ class LaneBuilder(DistantBuilder):
         p, q = self.vector(a, type_name), self.vector(b, type_name)
         return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
 
-    def select(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def select(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().select(condition, a, b, type_name)
+        a, b = self.typed(a, type_name), self.typed(b, type_name)
         c, x, y = self.of(condition), self.of(a), self.of(b)
         if c.is_uniform and c.known is not None:
             return a if c.known & 1 else b
@@ -162,20 +167,28 @@ class LaneBuilder(DistantBuilder):
             self.cast_from[(made, source)] = held
         return made if x.is_uniform else self.name(Value(made, varying=True))
 
-    def call_intrinsic(self, name: str, arguments: list[str], types: list[str], result: str) -> str:
+    def call_intrinsic(
+        self,
+        name: str,
+        arguments: Sequence[Operand],
+        result: str = "i32",
+        types: Sequence[str] = (),
+    ) -> str:
         if self.is_raw:
-            return super().call_intrinsic(name, arguments, types, result)
+            return super().call_intrinsic(name, arguments, result, types)
+        types = types or [result] * len(arguments)
+        given = list(map(self.typed, arguments, types))
         if name in _GREATER:
             bits = int(result[1:])
-            bounds = [self.of(argument).lane_bounds(bits) for argument in arguments]
+            bounds = [self.of(argument).lane_bounds(bits) for argument in given]
             first = compared(_GREATER[name], bounds[0], bounds[1])
             if first is not None:
-                return arguments[0 if first else 1]
-        values = [self.of(argument) for argument in arguments]
-        fixed = len(arguments) - 1 if name in _IMMEDIATE else len(arguments)
+                return given[0 if first else 1]
+        values = [self.of(argument) for argument in given]
+        fixed = len(given) - 1 if name in _IMMEDIATE else len(given)
         names, kinds = [], []
         is_uniform = all(value.is_uniform for value in values)
-        for index, (argument, type_name) in enumerate(zip(arguments, types, strict=True)):
+        for index, (argument, type_name) in enumerate(zip(given, types, strict=True)):
             if is_uniform or index >= fixed:
                 names.append(self.base(values[index], type_name))
                 kinds.append(type_name)
@@ -184,8 +197,8 @@ class LaneBuilder(DistantBuilder):
                 kinds.append(vector_of(type_name))
         with self.raw():
             if is_uniform:
-                return super().call_intrinsic(name, names, kinds, result)
-            made = super().call_intrinsic(name, names, kinds, vector_of(result))
+                return super().call_intrinsic(name, names, result, kinds)
+            made = super().call_intrinsic(name, names, vector_of(result), kinds)
         return self.name(Value(made, varying=True))
 
     def long_function(
@@ -217,17 +230,20 @@ class LaneBuilder(DistantBuilder):
             offset = self.name(Value("", known=offset))
         return self.name(self.moved(pointer, offset))
 
-    def load(self, pointer: str, type_name: str, align: int, how: str = "") -> str:
+    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
         if self.is_raw:
             return super().load(pointer, type_name, align, how)
         if self.access is None:
             raise NeedsLoopError
-        return self.access.load(pointer, type_name, align, how)
+        return self.access.load(pointer, type_name, align or bytes_of(type_name), how)
 
-    def store(self, value: str, pointer: str, type_name: str, align: int, how: str = "") -> None:
+    def store(
+        self, value: Operand, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
+    ) -> None:
         if self.is_raw:
             super().store(value, pointer, type_name, align, how)
         elif self.access is None:
             raise NeedsLoopError
         else:
-            self.access.store(value, pointer, type_name, align, how)
+            value = self.typed(value, type_name)
+            self.access.store(value, pointer, type_name, align or bytes_of(type_name), how)

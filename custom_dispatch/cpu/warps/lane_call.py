@@ -15,7 +15,7 @@ from custom_dispatch.cpu.text.builder import POINTER
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
-from custom_dispatch.cpu.warps.lane_loop import LaneIds, LaneLoop, Lowering, gather, spread
+from custom_dispatch.cpu.warps.lane_loop import FIRST, LaneLoop, Lowering, gather, spread
 from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory
 from custom_dispatch.cpu.warps.lane_values import LANES
 from custom_dispatch.ptx import Instruction, SpecialRegister
@@ -36,9 +36,7 @@ def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
     return instruction.parts[0] in SHARED and known and not special
 
 
-def call_in_turn(
-    frame: LaneFrame, instruction: Instruction, ids: LaneIds, lowering: Lowering
-) -> None:
+def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
     """Write an instruction as a call, and the function where there is none like it yet."""
     b, access = frame.lanes, frame.access
     registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
@@ -49,16 +47,14 @@ def call_in_turn(
     for name, place in places.items():
         if name in read or frame.merging or name in frame.blended:
             spread(frame, name, place)
-    arguments = [(ids.first, "i32"), (MASK, "i32"), (_REGISTERS, POINTER)]
+    arguments = [(FIRST, "i32"), (MASK, "i32"), (_REGISTERS, POINTER)]
     if frame.memory.needed:
         arguments.append((MEMORY, POINTER))
-    body = _body(frame, instruction, ids, lowering, names)
+    body = _body(frame, instruction, lowering, names)
     name = access.function("_".join(instruction.parts[:2]), arguments, body)
     given = {MASK: access.mask, _REGISTERS: array}
-    passed = ", ".join(given.get(name, name) for name, _ in arguments)
-    types = ", ".join(type_name for _, type_name in arguments)
     with b.raw():
-        b.line(f"llvm.call @{name}({passed}) : ({types}) -> ()")
+        b.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
     for name in sorted(written):
         gather(frame, name, places[name])
 
@@ -70,14 +66,13 @@ def _part(array: str, index: int) -> str:
 
 
 def _body(
-    frame: LaneFrame, instruction: Instruction, ids: LaneIds, lowering: Lowering, names: list[str]
+    frame: LaneFrame, instruction: Instruction, lowering: Lowering, names: list[str]
 ) -> list[str]:
     """The function's lines, in which registers are known by their order only."""
     b = LaneBuilder()
     access = LaneMemory(b, "")
     access.mask = MASK
     arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
-    loop = LaneLoop(frame, instruction, ids, access)
+    loop = LaneLoop(frame, instruction, access)
     loop.write(lowering, arrays, {}, {})
-    frame.used_globals |= loop.frame.used_globals
     return [*b.entry_lines, *b.lines]

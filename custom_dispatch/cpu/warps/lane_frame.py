@@ -7,14 +7,11 @@ written no longer needs wider ones (`warps/warp_function.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
-from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, int_type
-from custom_dispatch.cpu.text.special_registers import Ids
-from custom_dispatch.cpu.threads.block_memory import BlockMemory
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import vector_of
@@ -33,8 +30,9 @@ from custom_dispatch.cpu.warps.lane_values import (
     form_of,
     stand_in,
 )
+from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.format.failure import Failure
-from custom_dispatch.ptx import TYPE_BITS, Entry, Register
+from custom_dispatch.ptx import TYPE_BITS, Register
 
 CARRY = "%carry"
 """The carry flag's name among the registers."""
@@ -51,45 +49,18 @@ class LaneFrame(Frame):
     ----------
     builder
         Where operations go.
-    entry, kernel
-        The kernel.
-    ids
-        Its threads, block and grid.
-    globals_
-        Symbols of the module's variables by PTX name.
-    memory
-        The block's memory.
-    forms
-        The registers' forms by name; widened where a value needs it.
-    local
-        Registers that are kept as they are written: nothing reads them elsewhere.
-    lasting
-        Registers written once and read after waits.
-    final
-        Whether the forms are known; if not, only they are looked for.
+    plan
+        What is known of the kernel; the registers' forms are widened where a value needs it.
     """
 
-    def __init__(
-        self,
-        builder: LaneBuilder,
-        entry: Entry,
-        kernel: CpuKernel,
-        ids: Ids,
-        globals_: Mapping[str, str],
-        memory: BlockMemory,
-        forms: dict[str, Form],
-        local: frozenset[str],
-        lasting: frozenset[str],
-        *,
-        final: bool,
-    ) -> None:
-        super().__init__(builder, entry, kernel, ids, globals_, memory)
+    def __init__(self, builder: LaneBuilder, plan: WarpPlan) -> None:
+        super().__init__(builder, plan.thread)
         self.lanes = builder
-        self.access = LaneMemory(builder, kernel.symbol)
-        self.forms = forms
-        self.final = final
-        self.local = local
-        self._kept = lasting
+        self.access = LaneMemory(builder, plan.thread.kernel.symbol)
+        self.forms = plan.forms
+        self.final = plan.final
+        self.local = plan.local
+        self._kept = plan.lasting
         self.changed = False
         """Whether a form was widened."""
         self.blended: frozenset[str] = frozenset()
@@ -109,7 +80,7 @@ class LaneFrame(Frame):
     def declare_register(self, register: Register) -> None:
         bits = TYPE_BITS.get(register.type)
         if bits is None:
-            raise self._malformed(f"register `{register.name}` has the type `.{register.type}`")
+            raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
         self._declare(register.name, bits)
 
     def declare_carry(self) -> None:
@@ -269,8 +240,8 @@ class LaneFrame(Frame):
         _, _, valid, shadow = self._places[name]
         whole, some, after = (b.fresh_label(n) for n in ("everyone", "someone", "merged"))
         with b.raw():
-            alive = b.load(self.alive, "i32", 4)
-            b.cond_branch(b.icmp("eq", alive, self.access.mask, "i32"), whole, some)
+            alive = b.load(self.alive)
+            b.cond_branch(b.icmp("eq", alive, self.access.mask), whole, some)
             b.block(whole)
         with b.scope():
             self._store(name, value, form)
@@ -340,7 +311,7 @@ class LaneFrame(Frame):
         with b.raw():
             self.access.mask = mask
             self.access.everyone = bool(whole)
-            self.access.full = whole or b.icmp("eq", mask, b.const(-1, 32), "i32")
+            self.access.full = whole or b.icmp("eq", mask, -1)
 
     def mask_lanes(self) -> str:
         """The active lanes as i1."""
@@ -356,27 +327,27 @@ class LaneFrame(Frame):
         if value.is_uniform:
             scalar = b.scalar(condition, "i1")
             with b.raw():
-                return b.select(scalar, mask, b.const(0, 32), "i32")
+                return b.select(scalar, mask, 0)
         if value.is_known:
             number = sum((lane & 1) << index for index, lane in enumerate(value.constants()))
             with b.raw():
-                return b.binary("and", mask, b.const(number, 32), "i32")
+                return b.binary("and", mask, number)
         vector = b.vector(condition, "i1")
         with b.raw():
             held = b.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
-            return b.binary("and", mask, held, "i32")
+            return b.binary("and", mask, held)
 
     def count(self, condition: str = "") -> str:
         b = self.lanes
         mask = self.bits(condition) if condition else self.access.mask
         with b.raw():
-            return b.call_intrinsic("llvm.ctpop", [mask], ["i32"], "i32")
+            return b.call_intrinsic("llvm.ctpop", [mask])
 
     def fail(self, failure: Failure) -> None:
         """End the warp, and let the workgroup return a failure."""
         b = self.lanes
         with b.raw():
-            b.store(b.const(failure, 32), FAILURE, "i32", 4)
+            b.store(failure, FAILURE)
             b.branch("exit")
             b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
 

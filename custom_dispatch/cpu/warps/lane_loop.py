@@ -12,9 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from custom_dispatch.cpu.analysis.liveness import reads, registers_of, written_registers
-from custom_dispatch.cpu.analysis.waits import Waits
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.special_registers import Ids
+from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory, each_lane, element
@@ -23,15 +22,17 @@ from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, UNSET, Value
 from custom_dispatch.ptx import Instruction, Operand
 
 Lowering = Callable[[Frame, Instruction], None]
+Place = tuple[str, str, str]
+
+FIRST = "%first"
+"""The argument that holds the number of the warp's first thread."""
 
 
 class NoWarpFormError(Exception):
     """The kernel cannot be run warp by warp; its threads can still be run one by one."""
 
 
-def lower_in_turn(
-    frame: LaneFrame, instruction: Instruction, ids: LaneIds, lowering: Lowering
-) -> None:
+def lower_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
     """Lower an instruction for one active lane after the other."""
     arrays: dict[str, str] = {}
     scalars: dict[str, str] = {}
@@ -46,11 +47,10 @@ def lower_in_turn(
         arrays[name] = place = frame.access.place(f"operand{len(arrays)} {size}", size)
         if form.rank != UNSET and (name in read or frame.merging or name in frame.blended):
             spread(frame, name, place)
-    loop = LaneLoop(frame, instruction, ids, frame.access)
+    loop = LaneLoop(frame, instruction, frame.access)
     loop.write(lowering, arrays, scalars, frame.variables)
     for name in sorted(written):
         gather(frame, name, arrays[name])
-    frame.used_globals |= loop.frame.used_globals
 
 
 def _size(frame: LaneFrame, name: str) -> int:
@@ -91,34 +91,22 @@ class LaneLoop(Waits):
         The warp's registers.
     instruction
         What is lowered.
-    ids
-        Which thread a lane is.
     access
         Where the loop is written, with the active lanes there.
     """
 
-    def __init__(
-        self, frame: LaneFrame, instruction: Instruction, ids: LaneIds, access: LaneMemory
-    ) -> None:
+    def __init__(self, frame: LaneFrame, instruction: Instruction, access: LaneMemory) -> None:
         super().__init__(access.b)
         self._lanes: LaneBuilder = access.b
         self._access = access
         self._warp = frame
         self._instruction = instruction
-        self._ids = ids
         self._lane = self._group = self._votes = ""
         self._loop: AbstractContextManager[str] = nullcontext("")
         self._arrays: dict[str, str] = {}
         self._scalars: dict[str, str] = {}
         self._variables: dict[str, str] = {}
-        self.frame = Frame(
-            access.b,
-            frame.entry,
-            frame.kernel,
-            frame.ids,
-            frame.globals,
-            frame.memory,
-        )
+        self.frame = Frame(access.b, frame.thread)
         self.frame.coroutine = self
         self.frame.current = instruction
 
@@ -157,7 +145,8 @@ class LaneLoop(Waits):
             slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
             variables = {name: self._variable(handle) for name, handle in self._variables.items()}
             self.frame.rebind(slots, variables)
-            self.frame.ids = self._ids.of_lane(b, self._lane)
+            block = warp.thread.kernel.block
+            self.frame.place_in_block = place_of_lane(b, block, self._lane)
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
@@ -188,9 +177,9 @@ class LaneLoop(Waits):
         del instruction, keep
         b, access = self._lanes, self._access
         groups = access.place("groups", 4)
-        b.store(mask, element(b, groups, self._lane, 4), "i32", 4)
+        b.store(mask, element(b, groups, self._lane, 4))
         for index, word in enumerate(words):
-            b.store(word, element(b, self._shown(index), self._lane, 4), "i32", 4)
+            b.store(word, element(b, self._shown(index), self._lane, 4))
         self._close()
         self._group = access.mask
         if words:
@@ -198,7 +187,7 @@ class LaneLoop(Waits):
             first = b.load(self._shown(0), kind, 64)
             lowest = b.value(f"llvm.trunc {first} : {kind} to {vector_of('i1')}")
             votes = b.value(f"llvm.bitcast {lowest} : {vector_of('i1')} to i32")
-            self._votes = b.binary("and", votes, access.mask, "i32")
+            self._votes = b.binary("and", votes, access.mask)
         self._open()
 
     def _shown(self, word: int) -> str:
@@ -207,94 +196,60 @@ class LaneLoop(Waits):
     def group(self) -> str:
         b = self._lanes
         groups = self._access.place("groups", 4)
-        mask = b.load(element(b, groups, self._lane, 4), "i32", 4)
-        everyone = b.icmp("eq", mask, b.const(0, 32), "i32")
-        together = b.binary("and", mask, self._group, "i32")
-        return b.select(everyone, self._group, together, "i32")
+        mask = b.load(element(b, groups, self._lane, 4))
+        everyone = b.icmp("eq", mask, 0)
+        together = b.binary("and", mask, self._group)
+        return b.select(everyone, self._group, together)
 
     def ballot(self) -> str:
         b = self._lanes
-        return b.binary("and", self._votes, self.group(), "i32")
+        return b.binary("and", self._votes, self.group())
 
     def lane(self) -> str:
         return self._lane
 
     def seen(self, lane: str, word: int) -> str:
         b = self._lanes
-        return b.load(element(b, self._shown(word), lane, 4), "i32", 4)
+        return b.load(element(b, self._shown(word), lane, 4))
 
 
-class LaneIds:
-    """Which thread a lane is.
-
-    Parameters
-    ----------
-    block
-        Threads of a block in x, y and z.
-    first
-        The number of the warp's first thread, an i32.
-    ids
-        The block's and grid's place; of the thread, nothing.
-    """
-
-    def __init__(self, block: tuple[int, int, int], first: str, ids: Ids) -> None:
-        self._block = block
-        self._first = first
-        self._ids = ids
-
-    @property
-    def first(self) -> str:
-        """The number of the warp's first thread, an i32."""
-        return self._first
-
-    def of_lane(self, b: LaneBuilder, lane: str) -> Ids:
-        """The ids of one lane, in code for one lane."""
-        width, height, depth = self._block
-        number = b.binary("add", self._first, lane, "i32")
-        zero = b.const(0, 32)
-        if height * depth == 1:
-            return Ids((number, zero, zero), self._ids.block, self._ids.grid)
-        x = b.binary("urem", number, b.const(width, 32), "i32")
-        row = b.binary("udiv", number, b.const(width, 32), "i32")
-        if depth == 1:
-            return Ids((x, row, zero), self._ids.block, self._ids.grid)
-        y = b.binary("urem", row, b.const(height, 32), "i32")
-        z = b.binary("udiv", row, b.const(height, 32), "i32")
-        return Ids((x, y, z), self._ids.block, self._ids.grid)
-
-    def of_warp(self, b: LaneBuilder) -> Ids:
-        """The ids of all lanes."""
-        width, height, depth = self._block
-        zero = b.const(0, 32)
-        threads = width * height * depth
-        last = (threads - 1) // LANES * LANES
-        first = Value(self._first, multiple=LANES, bounds=(0, last))
-        b.name(first)  # what rows are worked out from
-        number = b.name(replace(first, distances=tuple(range(LANES))))
-        if height * depth == 1:
-            return Ids((number, zero, zero), self._ids.block, self._ids.grid)
-        if width % LANES == 0:
-            row = b.binary("udiv", self._first, b.const(width, 32), "i32")
-            start = b.binary("mul", row, b.const(width, 32), "i32")
-            x = b.binary("sub", number, start, "i32")
-            left = replace(b.of(x), multiple=LANES, bounds=(0, width - LANES))
-            x = b.name(left)
-        elif _is_power(width):
-            x = b.binary("and", number, b.const(width - 1, 32), "i32")
-            row = b.binary("lshr", number, b.const(width.bit_length() - 1, 32), "i32")
-        else:
-            x = b.binary("urem", number, b.const(width, 32), "i32")
-            row = b.binary("udiv", number, b.const(width, 32), "i32")
-        if depth == 1:
-            return Ids((x, row, zero), self._ids.block, self._ids.grid)
-        if _is_power(height) and not b.of(row).is_uniform:
-            y = b.binary("and", row, b.const(height - 1, 32), "i32")
-            z = b.binary("lshr", row, b.const(height.bit_length() - 1, 32), "i32")
-        else:
-            y = b.binary("urem", row, b.const(height, 32), "i32")
-            z = b.binary("udiv", row, b.const(height, 32), "i32")
-        return Ids((x, y, z), self._ids.block, self._ids.grid)
+def place_of_lane(b: LaneBuilder, block: tuple[int, int, int], lane: str) -> Place:
+    """Which thread of a block of a size one lane of the warp is, in code for one lane."""
+    width, height, depth = block
+    number, zero = b.binary("add", FIRST, lane), b.const(0, 32)
+    if height * depth == 1:
+        return number, zero, zero
+    x, row = b.binary("urem", number, width), b.binary("udiv", number, width)
+    if depth == 1:
+        return x, row, zero
+    return x, b.binary("urem", row, height), b.binary("udiv", row, height)
 
 
-def _is_power(number: int) -> bool:
-    return number & (number - 1) == 0
+def place_of_warp(b: LaneBuilder, block: tuple[int, int, int]) -> Place:
+    """The same of all lanes."""
+    width, height, depth = block
+    zero = b.const(0, 32)
+    last = (width * height * depth - 1) // LANES * LANES
+    first = Value(FIRST, multiple=LANES, bounds=(0, last))
+    b.name(first)  # what rows are worked out from
+    number = b.name(replace(first, distances=tuple(range(LANES))))
+    if height * depth == 1:
+        return number, zero, zero
+    if width % LANES == 0:
+        row = b.binary("udiv", FIRST, width)
+        x = b.binary("sub", number, b.binary("mul", row, width))
+        x = b.name(replace(b.of(x), multiple=LANES, bounds=(0, width - LANES)))
+    else:
+        x, row = _divided(b, number, width)
+    if depth == 1:
+        return x, row, zero
+    if b.of(row).is_uniform:
+        return x, b.binary("urem", row, height), b.binary("udiv", row, height)
+    return x, *_divided(b, row, height)
+
+
+def _divided(b: LaneBuilder, number: str, by: int) -> tuple[str, str]:
+    """What is left of a number, and how often it is divided."""
+    if by & (by - 1):
+        return b.binary("urem", number, by), b.binary("udiv", number, by)
+    return b.binary("and", number, by - 1), b.binary("lshr", number, by.bit_length() - 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Builder, bytes_of, function_text
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
@@ -33,14 +33,14 @@ def each_lane(b: LaneBuilder, mask: str) -> Iterator[str]:
     with b.scope(), b.raw():
         b.branch(head, (b.const(0, 32), "i32"))
         b.block(head, (lane, "i32"))
-        bit = b.resize(b.binary("lshr", mask, lane, "i32"), 32, 1)
+        bit = b.resize(b.binary("lshr", mask, lane), 32, 1)
         b.cond_branch(bit, body, following)
         b.block(body)
         yield lane
         b.branch(following)
         b.block(following)
-        onward = b.binary("add", lane, b.const(1, 32), "i32")
-        more = b.icmp("ult", onward, b.const(LANES, 32), "i32")
+        onward = b.binary("add", lane, 1)
+        more = b.icmp("ult", onward, LANES)
         b.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
         b.block(after)
 
@@ -49,7 +49,7 @@ def element(b: Builder, array: str, lane: str, size: int) -> str:
     """A pointer to a lane's part of an array, in code for one lane."""
     wide = b.resize(lane, 32, 64)
     if size != 1:
-        wide = b.binary("mul", wide, b.const(size, 64), "i64")
+        wide = b.binary("mul", wide, size, "i64")
     return b.offset(array, wide)
 
 
@@ -126,7 +126,7 @@ class LaneMemory:
         """Whether they are known to be."""
         self.functions = builder.functions
         """The functions in which lanes take turns, among others, by name."""
-        self._named: dict[tuple[str, ...], str] = {}
+        self._named: dict[tuple[object, ...], str] = {}
         self._moving: dict[str, str] = {}
         self._places: dict[str, str] = {}
 
@@ -144,18 +144,12 @@ class LaneMemory:
 
     def function(self, what: str, arguments: Sequence[tuple[str, str]], body: list[str]) -> str:
         """The name of a function with these arguments, as (name, type), and lines."""
-        listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
-        text = (f"({listed}) attributes {{no_inline}} {{", *body)
         name = f"{self._symbol}.{what}"
         if name in self.functions:
             name += f".{len(self.functions)}"
-        name = self._named.setdefault(text, name)
-        self.functions[name] = [
-            f"  llvm.func internal @{name}{text[0]}",
-            *body,
-            "    llvm.return",
-            "  }",
-        ]
+        name = self._named.setdefault((*arguments, *body), name)
+        lines = [*body, "    llvm.return"]
+        self.functions[name] = function_text(name, arguments, lines, attribute="no_inline")
         return name
 
     def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
@@ -165,7 +159,7 @@ class LaneMemory:
             scalar = b.scalar(pointer, POINTER)
             with b.raw():
                 return b.load(scalar, type_name, align, how)
-        parts = load_parts(value, _bytes(type_name)) if value.base and not how else []
+        parts = load_parts(value, bytes_of(type_name)) if value.base and not how else []
         if not parts:
             return self._varying(self._load_in_turn(pointer, type_name, align, how))
         if self.everyone and not value.valid:
@@ -188,7 +182,7 @@ class LaneMemory:
             with b.raw():
                 b.store(scalar, at, type_name, align, how)
             return
-        parts = store_parts(place, _bytes(type_name)) if place.base and not how else []
+        parts = store_parts(place, bytes_of(type_name)) if place.base and not how else []
         if not parts:
             self._store_in_turn(value, pointer, type_name, align, how)
             return
@@ -225,8 +219,8 @@ class LaneMemory:
             return b.scalar(name, type_name)
         vector = b.vector(name, type_name)
         with b.raw():
-            zeros = b.call_intrinsic("llvm.ctlz", [self.mask, b.const(1, 1)], ["i32", "i1"], "i32")
-            last = b.binary("sub", b.const(LANES - 1, 32), zeros, "i32")
+            zeros = b.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
+            last = b.binary("sub", LANES - 1, zeros)
             return b.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
 
     def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
@@ -280,7 +274,7 @@ class LaneMemory:
 
     def _load_in_turn(self, pointer: str, type_name: str, align: int, how: str) -> str:
         b = self.b
-        size = _bytes(type_name)
+        size = bytes_of(type_name)
         with b.scope():
             addresses, loaded = self._addresses(pointer), self.place(f"loaded{size}", size)
             self._call("load", (addresses, loaded), type_name, align, how)
@@ -291,7 +285,7 @@ class LaneMemory:
         self, value: str, pointer: str, type_name: str, align: int, how: str
     ) -> None:
         b = self.b
-        size = _bytes(type_name)
+        size = bytes_of(type_name)
         with b.scope():
             addresses, stored = self._addresses(pointer), self.place(f"loaded{size}", size)
             vector = b.vector(value, type_name)
@@ -310,25 +304,18 @@ class LaneMemory:
             )
         name = self._moving[name]
         with b.raw():
-            b.line(
-                f"llvm.call @{name}({self.mask}, {', '.join(arrays)}) : "
-                f"(i32, {POINTER}, {POINTER}) -> ()"
-            )
+            b.call(name, [(self.mask, "i32"), *((array, POINTER) for array in arrays)])
 
 
 def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = LaneBuilder()
-    size = _bytes(type_name)
+    size = bytes_of(type_name)
     with each_lane(b, MASK) as lane:
-        place = b.load(element(b, _ADDRESSES, lane, 8), POINTER, 8)
+        place = b.load(element(b, _ADDRESSES, lane, 8), POINTER)
         part = element(b, _VALUES, lane, size)
         if what == "load":
             b.store(b.load(place, type_name, align, how), part, type_name, size)
         else:
             b.store(b.load(part, type_name, size), place, type_name, align, how)
     return [*b.entry_lines, *b.lines]
-
-
-def _bytes(type_name: str) -> int:
-    return 8 if type_name == POINTER else max(int(type_name[1:]) // 8, 1)

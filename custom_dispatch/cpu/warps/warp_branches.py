@@ -49,17 +49,17 @@ class WarpBranches:
         with b.raw():
             if index in self._pending:  # lanes that waited here go on together with those that come
                 b.block(f"m{index}")
-                active = b.load(self.active, "i32", 4)
-                waited = b.load(self._pending[index], "i32", 4)
-                b.store(b.const(0, 32), self._pending[index], "i32", 4)
-                b.store(b.binary("or", active, waited, "i32"), self.active, "i32", 4)
+                active = b.load(self.active)
+                waited = b.load(self._pending[index])
+                b.store(0, self._pending[index])
+                b.store(b.binary("or", active, waited), self.active)
                 b.branch(f"b{index}")
             b.block(f"b{index}")
             b.forget()
             if index in self._plan.whole:
                 mask, whole = b.const(FULL, 32), b.const(1, 1)
             else:
-                mask, whole = b.load(self.active, "i32", 4), ""
+                mask, whole = b.load(self.active), ""
         self._frame.activate(mask, whole=whole)
         self._frame.blended = self._plan.divergence.blended[index]
 
@@ -91,9 +91,7 @@ class WarpBranches:
         if branch.predicate is None:
             self.go(index, taken)
             return
-        condition = frame.predicate(branch.predicate.register)
-        if branch.predicate.negated:
-            condition = b.binary("xor", condition, b.const(1, 1), "i1")
+        condition = frame.predicate(branch.predicate)
         known = b.of(condition).known
         if b.of(condition).is_uniform and known is not None:
             self.go(index, taken if known & 1 else following)
@@ -112,7 +110,7 @@ class WarpBranches:
         self.divergent.add(index)
         there = frame.bits(condition)
         with b.raw():
-            rest = b.binary("xor", frame.access.mask, there, "i32")
+            rest = b.binary("xor", frame.access.mask, there)
         self._part(index, [(taken, there), (following, rest)])
 
     def _switch(self, index: int, block: Block, branch: Instruction) -> None:
@@ -137,10 +135,10 @@ class WarpBranches:
         with b.raw():
             left = frame.access.mask
         for case, target in enumerate(targets[:-1]):
-            chosen = frame.bits(b.icmp("eq", selector, b.const(case, 32), "i32"))
+            chosen = frame.bits(b.icmp("eq", selector, case))
             ways.append((target, chosen))
             with b.raw():
-                left = b.binary("xor", left, chosen, "i32")
+                left = b.binary("xor", left, chosen)
         ways.append((targets[-1], left))
         self._part(index, ways)
 
@@ -153,9 +151,9 @@ class WarpBranches:
         waiting = sorted(self._plan.divergence.waiting[index])
         with b.raw():
             if self._ends(target):
-                alive = b.load(self.alive, "i32", 4)
-                gone = b.binary("xor", self._frame.access.mask, b.const(FULL, 32), "i32")
-                b.store(b.binary("and", alive, gone, "i32"), self.alive, "i32", 4)
+                alive = b.load(self.alive)
+                gone = b.binary("xor", self._frame.access.mask, FULL)
+                b.store(b.binary("and", alive, gone), self.alive)
                 self._next(waiting)
                 return
             assert target is not None  # noqa: S101 - `_ends` says so
@@ -165,7 +163,7 @@ class WarpBranches:
                     self._let_pass(stop, target)
             start = self._detours.get(target, index)
             if self._plan.final and start < index < target:
-                b.store(self._before[start], self.active, "i32", 4)
+                b.store(self._before[start], self.active)
             b.branch(self._label(target))
 
     def _label(self, target: int) -> str:
@@ -175,20 +173,20 @@ class WarpBranches:
         """Lanes that wait at an earlier block go first; the active ones wait where they go."""
         b = self._b
         waits, on = b.fresh_label("waits"), b.fresh_label("on")
-        there = b.load(self._pending[stop], "i32", 4)
-        b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), waits, on)
+        there = b.load(self._pending[stop])
+        b.cond_branch(b.icmp("ne", there, 0), waits, on)
         b.block(waits)
         place = self._pending[target]
-        held = b.load(place, "i32", 4)
-        b.store(b.binary("or", held, self._frame.access.mask, "i32"), place, "i32", 4)
-        b.store(b.const(0, 32), self.active, "i32", 4)
+        held = b.load(place)
+        b.store(b.binary("or", held, self._frame.access.mask), place)
+        b.store(0, self.active)
         b.branch(f"m{stop}")
         b.block(on)
 
     def _next(self, stops: list[int]) -> None:
         """No lane is active: the earliest of those that wait go on, or the warp has ended."""
         b = self._b
-        b.store(b.const(0, 32), self.active, "i32", 4)
+        b.store(0, self.active)
         for position, stop in enumerate(stops):
             # Where many lanes may wait, the same are looked for at many ends of blocks: once
             # written for all, or what is written would grow with the square of the blocks.
@@ -200,8 +198,8 @@ class WarpBranches:
             self._searches[rest] = search
             b.branch(search)
             b.block(search)
-            there = b.load(self._pending[stop], "i32", 4)
-            b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), f"m{stop}", other)
+            there = b.load(self._pending[stop])
+            b.cond_branch(b.icmp("ne", there, 0), f"m{stop}", other)
             b.block(other)
         b.branch("exit")
 
@@ -222,9 +220,9 @@ class WarpBranches:
         waiting = sorted(self._plan.divergence.waiting[index])
         with b.raw():
             for mask in ending:
-                alive = b.load(self.alive, "i32", 4)
-                gone = b.binary("xor", mask, b.const(FULL, 32), "i32")
-                b.store(b.binary("and", alive, gone, "i32"), self.alive, "i32", 4)
+                alive = b.load(self.alive)
+                gone = b.binary("xor", mask, FULL)
+                b.store(b.binary("and", alive, gone), self.alive)
             if not targets:
                 self._next(waiting)
                 return
@@ -234,8 +232,8 @@ class WarpBranches:
             for target, mask in going:
                 assert target is not None  # noqa: S101 - `_ends` says so
                 place = self._pending[target]
-                held = b.load(place, "i32", 4)
-                b.store(b.binary("or", held, mask, "i32"), place, "i32", 4)
+                held = b.load(place)
+                b.store(b.binary("or", held, mask), place)
             self._next(sorted({*waiting, *targets}))
 
     def _detour(self, index: int, there: str) -> None:
@@ -243,9 +241,9 @@ class WarpBranches:
         b = self._b
         some, none = b.fresh_label("some"), b.fresh_label("none")
         with b.raw():
-            b.cond_branch(b.icmp("ne", there, b.const(0, 32), "i32"), some, none)
+            b.cond_branch(b.icmp("ne", there, 0), some, none)
             b.block(some)
-            b.store(there, self.active, "i32", 4)
+            b.store(there, self.active)
             b.branch(f"b{index + 1}")
             b.block(none)
         self.go(index, self._plan.divergence.detours[index])
@@ -255,10 +253,10 @@ class WarpBranches:
         b = self._b
         left = masks[0]
         for mask in masks[1:]:
-            left = b.binary("or", left, mask, "i32")
+            left = b.binary("or", left, mask)
         some, none = b.fresh_label("some"), b.fresh_label("none")
-        b.store(left, self.active, "i32", 4)
-        b.cond_branch(b.icmp("ne", left, b.const(0, 32), "i32"), some, none)
+        b.store(left, self.active)
+        b.cond_branch(b.icmp("ne", left, 0), some, none)
         b.block(none)
         self._next(sorted(self._plan.divergence.waiting[index]))
         b.block(some)

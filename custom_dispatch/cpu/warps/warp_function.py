@@ -32,8 +32,7 @@ from custom_dispatch.cpu.analysis.liveness import (
 )
 from custom_dispatch.cpu.analysis.spins import asks_memory
 from custom_dispatch.cpu.analysis.suspension import is_barrier
-from custom_dispatch.cpu.threads.block_memory import BlockMemory
-from custom_dispatch.cpu.threads.thread_function import ThreadFunction
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.lane_values import LANES
 from custom_dispatch.cpu.warps.warp_pass import WarpPass
@@ -42,25 +41,24 @@ from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 _MAX_PASSES = 40
 
 
-def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
-    """The lines of ``@symbol.warp`` and of what it calls; sets the size of a state in `memory`.
+def warp_function(thread: ThreadCode) -> list[str]:
+    """The lines of ``@symbol.warp`` and of what it calls; sets the size of a state in the
+    block's memory.
 
     Parameters
     ----------
     thread
         The kernel.
-    memory
-        The block's memory.
 
     Raises
     ------
     NoWarpFormError
         The kernel has to be run thread by thread.
     UnsupportedInstructionError, PtxError
-        As `ThreadFunction.lower` says.
+        As `lower_blocks` says.
     """
     live = live_before(thread.graph)
-    plan = _first_plan(thread, memory, live)
+    plan = _first_plan(thread, live)
     for _ in range(_MAX_PASSES):
         run = WarpPass(plan)
         lines = run.lines()
@@ -70,8 +68,7 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
             and run.reached <= plan.reached
         )
         if settled and plan.final:
-            thread.used_globals |= run.frame.used_globals
-            memory.state_bytes = run.waits.state_bytes
+            thread.memory.state_bytes = run.waits.state_bytes
             # What is called comes first: IREE's ResolveWorkgroupCountHints keeps a reference into
             # a table that grows when it meets a function by a call.
             called = run.frame.access.functions.values()
@@ -84,9 +81,7 @@ def warp_function(thread: ThreadFunction, memory: BlockMemory) -> list[str]:
     raise NoWarpFormError
 
 
-def _first_plan(
-    thread: ThreadFunction, memory: BlockMemory, live: Sequence[frozenset[str]]
-) -> WarpPlan:
+def _first_plan(thread: ThreadCode, live: Sequence[frozenset[str]]) -> WarpPlan:
     """What is known before the first pass: no branch whose lanes go apart."""
     graph = thread.graph
     after = live_after(graph, is_barrier, live)
@@ -96,7 +91,6 @@ def _first_plan(
     registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
     plan = WarpPlan(
         thread,
-        memory,
         forms={},
         seen={},
         registers=registers,
@@ -132,7 +126,7 @@ def _with_divergent(
         plan,
         divergent=divergent,
         divergence=divergence,
-        whole=frozenset() if plan.memory.threads % LANES else whole,
+        whole=frozenset() if plan.thread.memory.threads % LANES else whole,
     )
 
 

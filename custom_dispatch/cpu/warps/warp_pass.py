@@ -6,12 +6,18 @@ from custom_dispatch.cpu.analysis.graph import Block
 from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.instruction_table import lowering_of
-from custom_dispatch.cpu.text.builder import POINTER
-from custom_dispatch.cpu.threads.thread_function import make_ids, signature_text
+from custom_dispatch.cpu.text.builder import POINTER, function_text
+from custom_dispatch.cpu.threads.thread_function import declare
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_call import call_in_turn, can_call
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
-from custom_dispatch.cpu.warps.lane_loop import LaneIds, Lowering, NoWarpFormError, lower_in_turn
+from custom_dispatch.cpu.warps.lane_loop import (
+    FIRST,
+    Lowering,
+    NoWarpFormError,
+    lower_in_turn,
+    place_of_warp,
+)
 from custom_dispatch.cpu.warps.lane_memory import Conditionally
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
@@ -20,8 +26,6 @@ from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.cpu.warps.warp_waits import STATE, STOPPED, WARP_NUMBER, WarpWaits
 from custom_dispatch.ptx import Instruction
 
-FIRST = "%first"
-"""The argument that holds the number of the warp's first thread."""
 _IN_TURN = frozenset({"atom", "red", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "match"})
 """Instructions that each lane does by itself, even where all lanes hold the same."""
 _EFFECTS = frozenset(
@@ -47,24 +51,11 @@ class WarpPass:
         thread = plan.thread
         self.plan = plan
         self.b = LaneBuilder(thread.kernel.symbol)
-        block_ids = make_ids(("", "", ""))
-        self._ids = LaneIds(thread.kernel.block, FIRST, block_ids)
-        self.frame = LaneFrame(
-            self.b,
-            thread.entry,
-            thread.kernel,
-            block_ids,
-            thread.globals,
-            plan.memory,
-            plan.forms,
-            plan.local,
-            plan.lasting,
-            final=plan.final,
-        )
+        self.frame = LaneFrame(self.b, plan)
         self._branches = WarpBranches(plan, self.frame)
         self.frame.alive = self._branches.alive
         cells = (self._branches.active, self._branches.alive)
-        self.waits = WarpWaits(self.frame, plan.memory, plan.live_after, cells)
+        self.waits = WarpWaits(self.frame, plan.live_after, cells)
         self.frame.coroutine = self.waits
         self.frame.place_scalar = self.waits.place_scalar
         self._zero = self.b.variable("i32")
@@ -85,9 +76,9 @@ class WarpPass:
     def lines(self) -> list[str]:
         """The function, as far as what is known allows."""
         b, frame, thread = self.b, self.frame, self.plan.thread
-        frame.ids = self._ids.of_warp(b)
+        frame.place_in_block = place_of_warp(b, thread.kernel.block)
         start = self._taken()
-        thread.declare(frame)
+        declare(frame)
         self._activate()
         begin = self._taken()
         for index, block in enumerate(thread.graph.blocks):
@@ -99,20 +90,16 @@ class WarpPass:
         body = self._taken()
         arguments = (*thread.block_arguments, (FIRST, "i32"))
         head: list[str] = []
-        if self.plan.memory.suspends:
+        if self.plan.thread.memory.suspends:
             arguments += ((WARP_NUMBER, "i32"), (STATE, POINTER))
             self._resume()
             head = self._taken()
-        return [
-            f"  llvm.func internal @{thread.kernel.symbol}.warp({signature_text(arguments)}) "
-            "attributes {always_inline} {",
-            *b.entry_lines,
-            *start,
-            *head,
-            *begin,
-            *body,
-            "  }",
-        ]
+        return function_text(
+            f"{thread.kernel.symbol}.warp",
+            arguments,
+            [*b.entry_lines, *start, *head, *begin, *body],
+            attribute="always_inline",
+        )
 
     def _is_new(self, index: int) -> bool:
         """Whether a pass over a block may find what the last one did not."""
@@ -136,24 +123,24 @@ class WarpPass:
     def _activate(self) -> None:
         """Activate the lanes that there are."""
         b = self.b
-        threads = self.plan.memory.threads
+        threads = self.plan.thread.memory.threads
         with b.raw():
             mask = b.const(FULL, 32)
             if threads % LANES:
-                left = b.binary("sub", b.const(threads, 32), FIRST, "i32")
-                few = b.icmp("ult", left, b.const(LANES, 32), "i32")
-                bits = b.binary("shl", b.const(1, 32), left, "i32")
-                bits = b.binary("sub", bits, b.const(1, 32), "i32")
-                mask = b.select(few, bits, mask, "i32")
-            b.store(mask, self._branches.active, "i32", 4)
-            b.store(mask, self._branches.alive, "i32", 4)
+                left = b.binary("sub", threads, FIRST)
+                few = b.icmp("ult", left, LANES)
+                bits = b.binary("shl", 1, left)
+                bits = b.binary("sub", bits, 1)
+                mask = b.select(few, bits, mask)
+            b.store(mask, self._branches.active)
+            b.store(mask, self._branches.alive)
             b.branch("b0")
 
     def _resume(self) -> None:
         """Go on where the warp stopped."""
-        b, memory = self.b, self.plan.memory
+        b, memory = self.b, self.plan.thread.memory
         with b.raw():
-            place = b.load(memory.place(b, WARP_NUMBER), "i32", 4)
+            place = b.load(memory.place(b, WARP_NUMBER))
             labels = enumerate(self.waits.resume_labels, 1)
             cases = ", ".join(f"{number}: ^{label}" for number, label in labels)
             b.line(f"llvm.switch {place} : i32, ^begin [{cases}]")
@@ -163,7 +150,7 @@ class WarpPass:
         b = self.b
         with b.raw():
             b.block("exit")
-            if self.plan.memory.suspends:
+            if self.plan.thread.memory.suspends:
                 self.waits.finish()
             b.branch(STOPPED)
             if self._cuts:
@@ -171,7 +158,7 @@ class WarpPass:
                 b.line('"llvm.intr.trap"() : () -> ()')
                 b.branch(STOPPED)
             b.block(STOPPED)
-            b.line("llvm.return")
+            b.return_()
 
     def _block(self, index: int, block: Block) -> None:
         b, frame, branch = self.b, self.frame, block.branch
@@ -202,7 +189,7 @@ class WarpPass:
         self._cuts += 1
         with b.raw():
             zero = b.load(self._zero, "i32", 4, "volatile")
-            never = b.icmp("ne", zero, b.const(0, 32), "i32")
+            never = b.icmp("ne", zero, 0)
             b.cond_branch(never, "never", f"cut{self._cuts}")
             b.block(f"cut{self._cuts}")
 
@@ -225,9 +212,7 @@ class WarpPass:
         if predicate is None:
             self._lower(instruction, lowering)
             return
-        condition = frame.predicate(predicate.register)
-        if predicate.negated:
-            condition = b.binary("xor", condition, b.const(1, 1), "i1")
+        condition = frame.predicate(predicate)
         mask, full, everyone = frame.access.mask, frame.access.full, frame.access.everyone
         if b.of(condition).is_uniform:
             known = b.of(condition).known
@@ -243,7 +228,7 @@ class WarpPass:
         merging, frame.merging = frame.merging, True
         if _has_effects(instruction):
             with b.raw():
-                some = b.icmp("ne", bits, b.const(0, 32), "i32")
+                some = b.icmp("ne", bits, 0)
             with Conditionally(b, some):
                 frame.activate(bits)
                 self._lower(instruction, lowering)
@@ -272,7 +257,7 @@ class WarpPass:
                 frame.write(name, stand_in)
             return
         lower = call_in_turn if can_call(frame, instruction) else lower_in_turn
-        lower(frame, instruction, self._ids, lowering)
+        lower(frame, instruction, lowering)
 
 
 def _has_effects(instruction: Instruction) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.divergence import Divergence
-from custom_dispatch.cpu.threads.block_memory import BlockMemory
-from custom_dispatch.cpu.threads.thread_function import ThreadFunction
+from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.cpu.warps.lane_values import Form
 from custom_dispatch.ptx import Instruction
 
@@ -19,8 +18,6 @@ class WarpPlan:
     ----------
     thread
         The kernel.
-    memory
-        The memory of a block.
     forms
         The registers' forms by name; a pass widens them.
     seen
@@ -47,8 +44,7 @@ class WarpPlan:
         Whether all this is known for good, and the pass writes the function.
     """
 
-    thread: ThreadFunction
-    memory: BlockMemory
+    thread: ThreadCode
     forms: dict[str, Form]
     seen: dict[int, object]
     registers: tuple[tuple[str, ...], ...]

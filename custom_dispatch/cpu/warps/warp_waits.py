@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.liveness import registers_in, writes
-from custom_dispatch.cpu.analysis.waits import Waits
+from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER
-from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, BlockMemory
+from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import each_lane, either, element
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
@@ -32,8 +32,6 @@ class WarpWaits(Waits):
     ----------
     frame
         The warp's registers.
-    memory
-        The block's memory.
     live
         By the ``id`` of an instruction: itself and the registers live after it.
     cells
@@ -43,14 +41,13 @@ class WarpWaits(Waits):
     def __init__(
         self,
         frame: LaneFrame,
-        memory: BlockMemory,
         live: dict[int, tuple[Instruction, frozenset[str]]],
         cells: tuple[str, str],
     ) -> None:
         super().__init__(frame.lanes)
         self._lanes = frame.lanes
         self._frame = frame
-        self.memory = memory
+        self.memory = frame.memory
         self._live = live
         self._active, self._alive = cells
         self._local_bytes = 0
@@ -92,21 +89,20 @@ class WarpWaits(Waits):
         with b.raw():
             self._require_everyone()
             if not self.memory.lockstep:
-                b.store(at, self.memory.subject(b, WARP_NUMBER), "i32", 4)
-                status = b.const(AT_BARRIER, 32)
-                b.store(status, self.memory.status(b, WARP_NUMBER), "i32", 4)
+                b.store(at, self.memory.subject(b, WARP_NUMBER))
+                b.store(AT_BARRIER, self.memory.status(b, WARP_NUMBER))
             names = set(self._live[id(instruction)][1] - writes(instruction))
             names |= {register.name for operand in keep for register in registers_in(operand)}
             saved = self._save(sorted(names)) if frame.final else []
             label = f"resume{len(self.resume_labels) + 1}"
             self.resume_labels.append(label)
             place = b.const(len(self.resume_labels), 32)
-            b.store(place, self.memory.place(b, WARP_NUMBER), "i32", 4)
+            b.store(place, self.memory.place(b, WARP_NUMBER))
             b.branch(STOPPED)
             b.block(label)
             b.forget()
             self._restore(saved)
-            mask = b.load(self._active, "i32", 4)
+            mask = b.load(self._active)
             if everyone:
                 frame.activate(b.const(FULL, 32), whole=b.const(1, 1))
             else:
@@ -116,13 +112,13 @@ class WarpWaits(Waits):
         """A barrier is for all lanes of a warp; where some are elsewhere, they never come."""
         b = self._lanes
         if self._frame.access.everyone:
-            b.store(b.const(LANES, 32), self.memory.alive(b, WARP_NUMBER), "i32", 4)
+            b.store(LANES, self.memory.alive(b, WARP_NUMBER))
             return
-        alive = b.load(self._alive, "i32", 4)
-        here = b.icmp("eq", alive, self._frame.access.mask, "i32")
+        alive = b.load(self._alive)
+        here = b.icmp("eq", alive, self._frame.access.mask)
         self.require(here)
-        count = b.call_intrinsic("llvm.ctpop", [alive], ["i32"], "i32")
-        b.store(count, self.memory.alive(b, WARP_NUMBER), "i32", 4)
+        count = b.call_intrinsic("llvm.ctpop", [alive])
+        b.store(count, self.memory.alive(b, WARP_NUMBER))
 
     def require(self, condition: str) -> None:
         """Fail where lanes wait for others that cannot come."""
@@ -130,7 +126,7 @@ class WarpWaits(Waits):
         wrong, right = b.fresh_label("apart"), b.fresh_label("together")
         b.cond_branch(condition, right, wrong)
         b.block(wrong)
-        b.store(b.const(Failure.DEADLOCK, 32), FAILURE, "i32", 4)
+        b.store(Failure.DEADLOCK, FAILURE)
         b.branch("exit")
         b.block(right)
 
@@ -188,7 +184,7 @@ class WarpWaits(Waits):
                 bits = b.load(pointer, "i32", 1)
                 value = b.value(f"llvm.bitcast {bits} : i32 to {type_name}")
             elif type_name == "i1":
-                value = b.value(f"llvm.trunc {b.load(pointer, 'i8', 1)} : i8 to i1")
+                value = b.value(f"llvm.trunc {b.load(pointer, 'i8')} : i8 to i1")
             else:
                 value = b.load(pointer, type_name, 1)
             b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
@@ -197,11 +193,11 @@ class WarpWaits(Waits):
         """Note that the warp has ended."""
         b = self._lanes
         with b.raw():
-            b.store(b.const(FINISHED, 32), self.memory.place(b, WARP_NUMBER), "i32", 4)
-            b.store(b.const(0, 32), self.memory.alive(b, WARP_NUMBER), "i32", 4)
+            b.store(FINISHED, self.memory.place(b, WARP_NUMBER))
+            b.store(0, self.memory.alive(b, WARP_NUMBER))
             if not self.memory.lockstep:
                 status = self.memory.status(b, WARP_NUMBER)
-                b.store(b.const(DONE, 32), status, "i32", 4)
+                b.store(DONE, status)
 
     # ---- the warp's lanes
 
@@ -220,21 +216,21 @@ class WarpWaits(Waits):
             self._group = active
             return
         if self._frame.access.everyone:
-            self._group = b.binary("and", mask, active, "i32")
+            self._group = b.binary("and", mask, active)
             return
         with b.raw():
-            alive = b.load(self._alive, "i32", 4)
-            away = b.binary("and", alive, b.binary("xor", active, b.const(FULL, 32), "i32"), "i32")
-        missing = b.binary("and", mask, away, "i32")
+            alive = b.load(self._alive)
+            away = b.binary("and", alive, b.binary("xor", active, FULL))
+        missing = b.binary("and", mask, away)
         if b.of(missing).is_uniform:
             number = b.scalar(missing, "i32")
             with b.raw():
-                self.require(b.icmp("eq", number, b.const(0, 32), "i32"))
+                self.require(b.icmp("eq", number, 0))
         else:
-            late = self._frame.bits(b.icmp("ne", missing, b.const(0, 32), "i32"))
+            late = self._frame.bits(b.icmp("ne", missing, 0))
             with b.raw():
-                self.require(b.icmp("eq", late, b.const(0, 32), "i32"))
-        self._group = b.binary("and", mask, active, "i32")
+                self.require(b.icmp("eq", late, 0))
+        self._group = b.binary("and", mask, active)
 
     def group(self) -> str:
         return self._group
@@ -242,7 +238,7 @@ class WarpWaits(Waits):
     def ballot(self) -> str:
         b = self._lanes
         condition = b.cast("trunc", self._shown[0], "i32", "i1")
-        return b.binary("and", self._frame.bits(condition), self._group, "i32")
+        return b.binary("and", self._frame.bits(condition), self._group)
 
     def lane(self) -> str:
         return self._lanes.name(Value("", tuple(range(LANES))))
@@ -263,21 +259,21 @@ class WarpWaits(Waits):
 
     def fetch(self, lane: str, word: int) -> str:
         b = self._lanes
-        lane = b.binary("and", lane, b.const(LANES - 1, 32), "i32")
+        lane = b.binary("and", lane, LANES - 1)
         source, shown = b.of(lane), self._shown[word]
         if source.is_uniform or b.of(shown).is_uniform:
             return self.seen(lane, word)
-        came = b.binary("lshr", self._group, lane, "i32")
+        came = b.binary("lshr", self._group, lane)
         came = b.cast("trunc", came, "i32", "i1")
         if not source.is_known:
-            return self.seen(b.select(came, lane, self.lane(), "i32"), word)
+            return self.seen(b.select(came, lane, self.lane()), word)
         own = self.lane()
 
         def permuted() -> str:
             return self._permuted(shown, [n % LANES for n in source.constants()])
 
         def looked_up() -> str:
-            return self._looked_up(shown, b.select(came, lane, own, "i32"))
+            return self._looked_up(shown, b.select(came, lane, own))
 
         everyone = self._everyone(came)
         return self._varying(either(b, everyone, permuted, looked_up, vector_of("i32")))
@@ -287,7 +283,7 @@ class WarpWaits(Waits):
         b = self._lanes
         held = self._frame.bits(condition)
         with b.raw():
-            return b.icmp("eq", held, self._frame.access.mask, "i32")
+            return b.icmp("eq", held, self._frame.access.mask)
 
     def reduce(self, operation: str, neutral: int) -> str:
         b = self._lanes
@@ -298,10 +294,10 @@ class WarpWaits(Waits):
         with b.raw():
             takes_part = b.value(f"llvm.bitcast {group} : i32 to {vector_of('i1')}")
         part = b.name(Value(takes_part, varying=True))
-        vector = b.vector(b.select(part, self._shown[0], b.const(neutral, 32), "i32"), "i32")
+        vector = b.vector(b.select(part, self._shown[0], neutral), "i32")
         with b.raw():
             name = operation.removeprefix("llvm.")
-            return b.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], [kind], "i32")
+            return b.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
 
     def _permuted(self, shown: str, lanes: list[int]) -> str:
         b = self._lanes
@@ -320,10 +316,10 @@ class WarpWaits(Waits):
             b.store(source, wanted, kind, 64)
             found = access.place("loaded4", 4)
         with each_lane(b, access.mask) as number:
-            other = b.load(element(b, wanted, number, 4), "i32", 4)
-            other = b.binary("and", other, b.const(LANES - 1, 32), "i32")
-            value = b.load(element(b, words, other, 4), "i32", 4)
-            b.store(value, element(b, found, number, 4), "i32", 4)
+            other = b.load(element(b, wanted, number, 4))
+            other = b.binary("and", other, LANES - 1)
+            value = b.load(element(b, words, other, 4))
+            b.store(value, element(b, found, number, 4))
         with b.raw():
             return b.load(found, kind, 64)
 

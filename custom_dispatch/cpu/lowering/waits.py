@@ -79,9 +79,9 @@ class Waits(ABC):
     def fetch(self, lane: str, word: int) -> str:
         """The same, or the thread's own where that lane did not take part."""
         b = self.b
-        lane = b.binary("and", lane, b.const(31, 32), "i32")
-        came = b.resize(b.binary("lshr", self.group(), lane, "i32"), 32, 1)
-        return self.seen(b.select(came, lane, self.lane(), "i32"), word)
+        lane = b.binary("and", lane, 31)
+        came = b.resize(b.binary("lshr", self.group(), lane), 32, 1)
+        return self.seen(b.select(came, lane, self.lane()), word)
 
     def reduce(self, operation: str, neutral: int) -> str:
         """What the lanes showed first, combined.
@@ -99,11 +99,11 @@ class Waits(ABC):
         def combine(lane: str, carried: list[str]) -> list[str]:
             value = self.seen(lane, 0)
             if operation.startswith("llvm."):
-                value = b.call_intrinsic(operation, [carried[0], value], ["i32", "i32"], "i32")
+                value = b.call_intrinsic(operation, [carried[0], value])
             else:
-                value = b.binary(operation, carried[0], value, "i32")
-            takes_part = b.resize(b.binary("lshr", group, lane, "i32"), 32, 1)
-            return [b.select(takes_part, value, carried[0], "i32")]
+                value = b.binary(operation, carried[0], value)
+            takes_part = b.resize(b.binary("lshr", group, lane), 32, 1)
+            return [b.select(takes_part, value, carried[0])]
 
         start = [(b.const(neutral, 32), "i32")]
-        return fold(b, b.const(32, 32), start, combine)[0]
+        return fold(b, 32, start, combine)[0]
