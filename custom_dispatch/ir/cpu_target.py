@@ -7,7 +7,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from custom_dispatch.cpu.processor import Processor
+from custom_dispatch.cpu.cpu_kernel import Processor
 from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
 from custom_dispatch.ir.installed_compiler import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture

@@ -18,6 +18,7 @@ from custom_dispatch.ptx.module import (
     Variable,
 )
 from custom_dispatch.ptx.operand import (
+    TYPE_BITS,
     Address,
     Expression,
     Float,
@@ -29,9 +30,10 @@ from custom_dispatch.ptx.operand import (
     SpecialRegister,
     Symbol,
     Vector,
+    leaves,
+    type_size,
 )
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.types import TYPE_BITS, type_size
 
 __all__ = [
     "TYPE_BITS",
@@ -58,6 +60,7 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "leaves",
     "read_module",
     "type_size",
 ]

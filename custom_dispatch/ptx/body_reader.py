@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from custom_dispatch.ptx.declarations import at_variable, read_type, read_variables
-from custom_dispatch.ptx.lexer import Kind
 from custom_dispatch.ptx.modifiers import in_order
 from custom_dispatch.ptx.module import (
     BranchTargets,
@@ -21,7 +20,7 @@ from custom_dispatch.ptx.module import (
 from custom_dispatch.ptx.operand import Operand, Register, Symbol
 from custom_dispatch.ptx.operand_reader import read_operand
 from custom_dispatch.ptx.scope import MAX_DEPTH, Scope
-from custom_dispatch.ptx.stream import TokenStream, parse_integer
+from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 _MAX_CALLERS = 64
 _CALL_TABLES = (".calltargets", ".callprototype")
@@ -101,7 +100,7 @@ class BodyReader:
         elif token.text == ".reg":
             self._registers()
         elif token.text == ".pragma":
-            self._skip_statement()
+            stream.skip_directive()
         elif token.text == "@" or (token.kind is Kind.WORD and token.text[0].isalpha()):
             self._instruction()
         else:
@@ -114,22 +113,14 @@ class BodyReader:
         stream.take()
         name = self._scope.declare_symbol(written)
         if stream.accept(".branchtargets"):
-            targets = [stream.name("a label to branch to")]
-            while stream.accept(","):
-                targets.append(stream.name("a label to branch to"))
+            targets = stream.separated(lambda: stream.name("a label to branch to"))
             stream.expect(";", "after the labels to branch to")
             self._unresolved.append((len(self._statements), self._scope))
             self._statements.append(BranchTargets(name, tuple(targets), line))
         elif stream.peek().text in _CALL_TABLES:
-            self._skip_statement()
+            stream.skip_directive()
         else:
             self._statements.append(Label(name, line))
-
-    def _skip_statement(self) -> None:
-        while not self._stream.at(";"):
-            if self._stream.take().kind is Kind.END:
-                self._stream.fail("`;` after a directive")
-        self._stream.take()
 
     def _loc(self) -> None:
         """`.loc file line column [, function_name label[+n]] [, inlined_at file line column]`."""
@@ -181,11 +172,9 @@ class BodyReader:
         opcode = stream.name("an instruction")
         operands: list[Operand] = []
         if not stream.at(";"):
-            operands.append(read_operand(stream, self._scope))
-            while stream.accept(","):
-                operands.append(read_operand(stream, self._scope))
+            operands = stream.separated(lambda: read_operand(stream, self._scope))
         stream.expect(";", f"after the operands of `{opcode[:40]}`")
-        if any(_has_symbol(operand) for operand in operands):
+        if any(isinstance(operand, Symbol) for operand in operands):
             self._unresolved.append((len(self._statements), self._scope))
         self._statements.append(
             Instruction(
@@ -206,10 +195,6 @@ class BodyReader:
             stream.fail("a declared predicate register after `@`")
         stream.take()
         return Register(*known, negated)
-
-
-def _has_symbol(operand: Operand) -> bool:
-    return isinstance(operand, Symbol)
 
 
 def _resolve(operand: Operand, scope: Scope) -> Operand:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
@@ -20,8 +20,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Struct
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.module import Entry, Function, Instruction, Module, Parameter
-from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Symbol, Vector
-from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten
+from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, named_by
 
 _MOST_NAMES = 20
 _ARGUMENTS = re.compile(r"<.*>")
@@ -226,27 +225,11 @@ def _reachable_symbols(entry: Entry, module: Module) -> set[str]:
     found: set[str] = set()
     waiting: list[Entry | Function] = [entry]
     while waiting:
-        names = set(_symbols(waiting.pop()))
+        body = waiting.pop().body
+        names = {name for s in body if isinstance(s, Instruction) for name in named_by(s)}
         waiting += [functions[name] for name in names - found if name in functions]
         found |= names
     return found
-
-
-def _symbols(code: Entry | Function) -> Iterator[str]:
-    for statement in code.body:
-        if not isinstance(statement, Instruction):
-            continue
-        waiting: list[Operand] = list(statement.operands)
-        while waiting:
-            match waiting.pop():
-                case Symbol(name):
-                    yield name
-                case Address(base, _, extra):
-                    waiting += extra if base is None else (base, *extra)
-                case Vector(elements) | Group(elements):
-                    waiting += elements
-                case Pair(first, second):
-                    waiting += (first, second)
 
 
 def check_block(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from custom_dispatch.ptx.lexer import Kind
 from custom_dispatch.ptx.module import Initializer, Parameter, Span, Variable
-from custom_dispatch.ptx.operand import Expression, Float, Integer, Symbol
+from custom_dispatch.ptx.operand import (
+    OPAQUE_TYPES,
+    TYPE_BITS,
+    Expression,
+    Float,
+    Integer,
+    Symbol,
+    type_size,
+)
 from custom_dispatch.ptx.operand_reader import parse_float
 from custom_dispatch.ptx.scope import Scope
-from custom_dispatch.ptx.stream import TokenStream, parse_integer
-from custom_dispatch.ptx.types import OPAQUE_TYPES, TYPE_BITS, type_size
+from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 VARIABLE_SPACES = ("global", "const", "shared", "local", "param", "tex")
 _VECTOR_WIDTHS = {".v2": 2, ".v4": 4, ".v8": 8}
@@ -20,9 +26,7 @@ def read_parameters(stream: TokenStream) -> tuple[tuple[Parameter, ...], Span]:
     start = stream.expect("(", "before the parameters").end
     parameters: list[Parameter] = []
     if not stream.at(")"):
-        parameters.append(_parameter(stream))
-        while stream.accept(","):
-            parameters.append(_parameter(stream))
+        parameters = stream.separated(lambda: _parameter(stream))
     end = stream.expect(")", "after the parameters").start
     return tuple(parameters), Span(start, end)
 
@@ -143,9 +147,7 @@ def _initializer(stream: TokenStream, depth: int) -> Initializer:
     stream.take()
     values: list[Initializer] = []
     if not stream.at("}"):
-        values.append(_initializer(stream, depth + 1))
-        while stream.accept(","):
-            values.append(_initializer(stream, depth + 1))
+        values = stream.separated(lambda: _initializer(stream, depth + 1))
     stream.expect("}", "after the values of an initializer")
     return tuple(values)
 

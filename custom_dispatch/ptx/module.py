@@ -7,8 +7,15 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from custom_dispatch.ptx.operand import Expression, Float, Integer, Operand, Register, Symbol
-from custom_dispatch.ptx.types import type_size
+from custom_dispatch.ptx.operand import (
+    Expression,
+    Float,
+    Integer,
+    Operand,
+    Register,
+    Symbol,
+    type_size,
+)
 
 Initializer = Integer | Float | Symbol | Expression | tuple["Initializer", ...]
 """One value of a variable's initializer; a tuple for values in braces."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 
-from custom_dispatch.ptx.lexer import Kind
 from custom_dispatch.ptx.operand import (
     Address,
     Expression,
@@ -20,7 +19,7 @@ from custom_dispatch.ptx.operand import (
     Vector,
 )
 from custom_dispatch.ptx.scope import Scope
-from custom_dispatch.ptx.stream import TokenStream, parse_integer
+from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 _HEX_FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 _DECIMAL_FLOAT = re.compile(

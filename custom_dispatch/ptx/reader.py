@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from custom_dispatch.ptx.body_reader import BodyReader
 from custom_dispatch.ptx.declarations import at_variable, read_parameters, read_variables
-from custom_dispatch.ptx.lexer import Kind, Token, tokenize
 from custom_dispatch.ptx.module import Entry, Function, Module, Parameter, Span, Variable
-from custom_dispatch.ptx.stream import TokenStream
+from custom_dispatch.ptx.stream import Kind, Token, TokenStream, tokenize
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
 _VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
@@ -146,10 +145,7 @@ class _ModuleReader:
             stream.word("the section's name")
             stream.skip_balanced("{", "}", "around a section")
         elif stream.at(".pragma") or stream.at(".alias"):
-            while not stream.at(";"):
-                if stream.take().kind is Kind.END:
-                    stream.fail("`;` after a directive")
-            stream.take()
+            stream.skip_directive()
         elif not stream.accept(";"):
             stream.fail("`.entry`, `.func`, a variable or another directive")
 
@@ -220,19 +216,14 @@ class _ModuleReader:
                 stream.fail("a directive such as `.maxntid`, or `{`")
             stream.take()
             if token.text == ".pragma":
-                while not stream.at(";"):
-                    if stream.take().kind is Kind.END:
-                        stream.fail("`;` after a directive")
-                stream.take()
+                stream.skip_directive()
                 continue
             if stream.at("("):
                 stream.skip_balanced("(", ")", "after a directive")
                 continue
             values: list[int] = []
             if stream.peek().kind is Kind.WORD and stream.peek().text[0].isdigit():
-                values.append(stream.integer("a number"))
-                while stream.accept(","):
-                    values.append(stream.integer("a number"))
+                values = stream.separated(lambda: stream.integer("a number"))
             numbers[token.text] = tuple(values)
         return _Directives(numbers)
 

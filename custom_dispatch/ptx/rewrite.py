@@ -13,15 +13,22 @@ map, which must be in parameter space; the latter is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
-from custom_dispatch.ptx.operand import Address, Group, Operand, Pair, Register, Symbol, Vector
-from custom_dispatch.ptx.types import TYPE_BITS
+from custom_dispatch.ptx.operand import (
+    TYPE_BITS,
+    Address,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+    leaves,
+)
 
 _PARAMETER_SPACES = ("param", "param::entry")
 _MOVES = ("mov.b64", "mov.u64", "mov.s64")
@@ -185,7 +192,7 @@ class _EntryRewriter:
 
     def _named(self, instruction: Instruction) -> list[str]:
         """The parameters that an instruction names."""
-        return [name for name in _symbols(instruction.operands) if name in self._parameters]
+        return [name for name in named_by(instruction) if name in self._parameters]
 
     def _instruction(self, instruction: Instruction) -> str | None:
         """An instruction's new text; None where it stays."""
@@ -314,7 +321,7 @@ class _EntryRewriter:
                 if not isinstance(statement, Instruction):
                     continue
                 spaces = [part for part in statement.parts if part in _PARAMETER_SPACES]
-                named = set(_symbols(statement.operands))
+                named = set(named_by(statement))
                 known = {p.name for p in (*function.parameters, *function.results)}
                 known |= {v.name for v in function.variables}
                 if spaces and not named & known:
@@ -361,6 +368,11 @@ def _pointer_attributes(parameter: Parameter) -> str:
     return f" .ptr{space}{align}"
 
 
+def named_by(instruction: Instruction) -> list[str]:
+    """The variables, functions and labels that an instruction names."""
+    return [o.name for o in leaves(*instruction.operands) if isinstance(o, Symbol)]
+
+
 def _takes_address(instruction: Instruction) -> bool:
     """`mov.b64 %rd1, name;` and `cvta.param.u64 %rd1, name;`."""
     operands = instruction.operands
@@ -377,18 +389,3 @@ def _in_local_space(text: str) -> str:
 def _as_written(register: Register) -> str:
     """Without the number of its scope; the new text stands in the same one."""
     return register.name.partition("@")[0]
-
-
-def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
-    for operand in operands:
-        match operand:
-            case Symbol(name):
-                yield name
-            case Address(base, _, extra):
-                yield from _symbols(extra if base is None else (base, *extra))
-            case Vector(elements) | Group(elements):
-                yield from _symbols(elements)
-            case Pair(first, second):
-                yield from _symbols((first, second))
-            case _:
-                pass

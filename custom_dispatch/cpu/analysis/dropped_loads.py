@@ -95,7 +95,7 @@ def _is_load(item: Instruction) -> bool:
 
 
 def _registers(operands: Iterable[Operand]) -> list[str]:
-    return [register.name for operand in operands for register in registers_in(operand)]
+    return [register.name for register in registers_in(*operands)]
 
 
 def _held(instructions: Sequence[Instruction], bits: Mapping[int, int]) -> dict[str, int]:

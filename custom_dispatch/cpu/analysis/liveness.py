@@ -7,10 +7,10 @@ Operands", says which operand of an instruction is its destination).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from custom_dispatch.cpu.analysis.graph import Block, Graph, opcode_base
-from custom_dispatch.ptx import Address, Instruction, Operand, Pair, Register, Symbol, Vector
+from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol, leaves
 
 # Their first operand is read, or is memory.
 _WITHOUT_RESULT = frozenset(
@@ -19,45 +19,26 @@ _WITHOUT_RESULT = frozenset(
     | {"__assertfail", "__vprintf"}
 )
 
+Live = dict[int, tuple[Instruction, frozenset[str]]]
+"""By the ``id`` of an instruction: itself, and the registers that are live after it."""
 
-def registers_in(operand: Operand) -> Iterator[Register]:
-    """Every register of an operand."""
-    if isinstance(operand, Register):
-        yield operand
-    elif isinstance(operand, Vector):
-        for element in operand.elements:
-            yield from registers_in(element)
-    elif isinstance(operand, Pair):
-        yield from registers_in(operand.first)
-        yield from registers_in(operand.second)
-    elif isinstance(operand, Address):
-        if operand.base is not None:
-            yield from registers_in(operand.base)
-        for element in operand.extra:
-            yield from registers_in(element)
+
+def registers_in(*operands: Operand) -> Iterator[Register]:
+    """Every register of some operands."""
+    return (leaf for leaf in leaves(*operands) if isinstance(leaf, Register))
 
 
 def symbols_in(instruction: Instruction) -> set[str]:
     """The names of variables and labels that an instruction mentions."""
-    found: set[str] = set()
-    for operand in instruction.operands:
-        elements = getattr(operand, "elements", (operand,))
-        for element in elements:
-            base = element.base if isinstance(element, Address) else element
-            if isinstance(base, Symbol):
-                found.add(base.name)
-    return found
+    return {leaf.name for leaf in leaves(*instruction.operands) if isinstance(leaf, Symbol)}
 
 
 def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
     """Each register of the instructions once, in the order of first mention."""
     found: dict[str, Register] = {}
     for instruction in instructions:
-        for operand in instruction.operands:
-            for register in registers_in(operand):
-                found.setdefault(register.name, register)
-        if instruction.predicate is not None:
-            register = instruction.predicate
+        guard = () if instruction.predicate is None else (instruction.predicate,)
+        for register in registers_in(*instruction.operands, *guard):
             found.setdefault(register.name, register)
     return list(found.values())
 
@@ -77,20 +58,15 @@ def writes(instruction: Instruction) -> set[str]:
 
 def written_registers(instruction: Instruction) -> set[str]:
     """The registers that an instruction writes, if it is executed."""
-    found: set[str] = set()
-    for operand in instruction.operands[: written_operands(instruction)]:
-        if not isinstance(operand, Address):
-            found |= {register.name for register in registers_in(operand)}
-    return found
+    written = instruction.operands[: written_operands(instruction)]
+    return {r.name for r in registers_in(*(o for o in written if not isinstance(o, Address)))}
 
 
 def reads(instruction: Instruction) -> set[str]:
     """The registers that an instruction reads."""
-    count = written_operands(instruction)
-    found = {r.name for operand in instruction.operands[count:] for r in registers_in(operand)}
-    for operand in instruction.operands[:count]:
-        if isinstance(operand, Address):
-            found |= {register.name for register in registers_in(operand)}
+    count, operands = written_operands(instruction), instruction.operands
+    places = (operand for operand in operands[:count] if isinstance(operand, Address))
+    found = {register.name for register in registers_in(*places, *operands[count:])}
     if instruction.predicate is not None:
         found.add(instruction.predicate.name)
     return found
@@ -164,9 +140,25 @@ def _effects(block: Block) -> tuple[set[str], set[str]]:
     return written, read
 
 
+def kept_across(instruction: Instruction | None, live: Live, keep: Iterable[Operand]) -> list[str]:
+    """The registers that a thread that waits at an instruction has to keep, in order.
+
+    Parameters
+    ----------
+    live
+        What is live after such instructions.
+    keep
+        Operands of the instruction that are read after the wait.
+    """
+    if instruction is None:
+        return []
+    names = live[id(instruction)][1] - writes(instruction)
+    return sorted(names | {register.name for register in registers_in(*keep)})
+
+
 def live_after(
     graph: Graph, chosen: Callable[[Instruction], bool], before: Sequence[frozenset[str]]
-) -> dict[int, tuple[Instruction, frozenset[str]]]:
+) -> Live:
     """The registers live just after chosen instructions.
 
     Parameters
@@ -183,7 +175,7 @@ def live_after(
     dict
         By the instruction's ``id``: itself, and the names of the registers read after it.
     """
-    found: dict[int, tuple[Instruction, frozenset[str]]] = {}
+    found: Live = {}
     for block in graph.blocks:
         left = sum(map(chosen, block.instructions))
         live = set[str]().union(*(before[s] for s in block.successors)) if left else set[str]()

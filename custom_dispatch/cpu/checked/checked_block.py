@@ -21,7 +21,7 @@ from custom_dispatch.cpu.text.builder import (
     FAILURE,
     POINTER,
     Builder,
-    Operand,
+    Given,
     function_text,
 )
 from custom_dispatch.cpu.text.c_library import call_c
@@ -73,7 +73,7 @@ def checked_block_function(
     )
     null = b.value(f"llvm.mlir.zero : {POINTER}")
     first, axis = Context.block
-    values: list[tuple[Field, Operand]] = [
+    values: list[tuple[Field, Given]] = [
         (Context.now, 1),
         (Context.barrier, 0),
         (Context.shared, block),
@@ -139,7 +139,7 @@ def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
 
 
 def _write_region(
-    b: Builder, region: str, base: str, length: Operand, what: tuple[int, bool]
+    b: Builder, region: str, base: str, length: Given, what: tuple[int, bool]
 ) -> None:
     """Write where an operand or a variable lies, its name's place, and whether it is writable."""
     put(b, region, Region.base, base)

@@ -7,6 +7,7 @@ is found leaves memory in doubt, the thread stops, and with it the block.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
@@ -33,13 +34,83 @@ from custom_dispatch.cpu.checked.monitor_shadow import note_use
 from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.lowering.memory_access import MemoryAccess, access_of
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Operand
+from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
 from custom_dispatch.cpu.text.structure import loop, when
 from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.cpu.threads.barriers import LAST_COUNT
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, BlockMemory
-from custom_dispatch.ptx import Address, Instruction, Integer
+from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, Operand, Vector
+
+_STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
+"""Modifiers of accesses that do not race with each other (PTX ISA, "Memory Consistency Model":
+strong operations; a volatile access is a relaxed one)."""
+_MATRIX_ROW_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """An access to consecutive bytes.
+
+    Attributes
+    ----------
+    size
+        Its bytes; the address is a multiple of them. 0 where the instruction's lowering says of
+        each part by itself that it is accessed (`Frame.check_part`).
+    reads, writes
+        What it does; an atomic operation does both.
+    strong
+        Whether it races only with accesses that are not.
+    swap
+        Whether it is a compare and swap, before which the value may be read in any way: the loop
+        around it starts over if another thread came between (CUDA C++ Programming Guide, "Atomic
+        Functions").
+    lanes
+        How many of a warp's first lanes access memory; the others' addresses mean nothing.
+    """
+
+    size: int
+    reads: bool
+    writes: bool
+    strong: bool = False
+    swap: bool = False
+    lanes: int = 32
+
+
+def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:
+    """The access that an instruction makes in a state space, or None for one not known here.
+
+    Parameters
+    ----------
+    space
+        That of the operand in question: `cp.async` reads generic memory and writes shared memory.
+    """
+    base, *modifiers = instruction.parts
+    bits = TYPE_BITS.get(instruction.parts[-1], 0)
+    strong = not _STRONG.isdisjoint(modifiers)
+    if base in ("ld", "ldu", "st"):
+        count = next((int(m[1:]) for m in modifiers if m in ("v2", "v4", "v8")), 1)
+        return MemoryAccess(count * bits // 8, base != "st", base == "st", strong)
+    if base in ("atom", "red"):
+        value = instruction.operands[-1 if base == "red" else 2]
+        size = _count(value) * bits // 8
+        return MemoryAccess(size, True, True, strong=True, swap="cas" in modifiers)
+    if instruction.parts[:2] == ("cp", "async") and len(instruction.operands) >= 3:
+        copied = instruction.operands[2]
+        if isinstance(copied, Integer):
+            stores = space == "shared"
+            return MemoryAccess(copied.value if stores else 0, not stores, stores)
+    if base in ("ldmatrix", "stmatrix"):
+        matrices = next((int(m[1:]) for m in modifiers if m in ("x1", "x2", "x4")), 1)
+        reads = base == "ldmatrix"
+        return MemoryAccess(_MATRIX_ROW_BYTES, reads, not reads, lanes=8 * matrices)
+    if base == "wmma" and modifiers[0] in ("load", "store"):
+        return MemoryAccess(0, modifiers[0] == "load", modifiers[0] == "store")
+    return None
+
+
+def _count(operand: Operand) -> int:
+    return len(operand.elements) if isinstance(operand, Vector) else 1
+
 
 _MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 _ORDERING = frozenset({"acquire", "release", "acq_rel"})
@@ -127,7 +198,7 @@ class Checks:
         if stored is not None:
             note_use(b, "%thread", stored)
         site = self._site(instruction, access, operand, space)
-        size: Operand = access.size
+        size: Given = access.size
         if access.lanes < 32:
             lane = b.binary("and", "%thread", 31)
             size = b.select(b.icmp("ult", lane, access.lanes), size, 0)
@@ -146,7 +217,7 @@ class Checks:
         operand: Address,
         space: str,
         places: list[str],
-        size: Operand,
+        size: Given,
     ) -> None:
         """Check the accesses of some parts of what an instruction accesses."""
         access = access_of(instruction, space)
@@ -156,7 +227,7 @@ class Checks:
         for place in places:
             self._access(b, site, place, size)
 
-    def _access(self, b: Builder, site: int, pointer: str, size: Operand) -> None:
+    def _access(self, b: Builder, site: int, pointer: str, size: Given) -> None:
         address = (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64")
         arguments: Arguments = [
             ("%thread", "i32"),
@@ -208,7 +279,7 @@ class Checks:
     # ---- what else an instruction can do wrong
 
     def found(
-        self, b: Builder, instruction: Instruction, finding: Finding, **values: Operand
+        self, b: Builder, instruction: Instruction, finding: Finding, **values: Given
     ) -> None:
         """Report a finding, with what `find` takes of it, and stop the thread."""
         find(b, finding, thread="%thread", site=self.sites.add(instruction), **values)

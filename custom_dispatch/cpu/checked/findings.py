@@ -29,7 +29,7 @@ from custom_dispatch.cpu.checked.monitor import (
     get,
     put,
 )
-from custom_dispatch.cpu.text.builder import POINTER, Builder, Operand
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.structure import fold, when
 from custom_dispatch.format.failure import NOTE
 
@@ -163,7 +163,7 @@ TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
 }
 
 
-def find(b: Builder, finding: Finding, **values: Operand) -> None:
+def find(b: Builder, finding: Finding, **values: Given) -> None:
     """Note a finding in the block's context: the block ends.
 
     Parameters
@@ -177,7 +177,7 @@ def find(b: Builder, finding: Finding, **values: Operand) -> None:
     _write(b, Context.stopped, values | {"kind": finding})
 
 
-def stage(b: Builder, finding: Finding, *, saved: Operand = 0, **values: Operand) -> None:
+def stage(b: Builder, finding: Finding, *, saved: Given = 0, **values: Given) -> None:
     """Note a finding after which the block goes on, as `find`.
 
     There is one of an access, the first; but what may turn out to be a note gives way.
@@ -201,7 +201,7 @@ def stage(b: Builder, finding: Finding, *, saved: Operand = 0, **values: Operand
         _write(b, Context.staged, values | {"other": values.get("other", zero)})
 
 
-def _write(b: Builder, start: int, values: Mapping[str, Operand]) -> None:
+def _write(b: Builder, start: int, values: Mapping[str, Given]) -> None:
     for name, value in values.items():
         put(b, b.offset(CONTEXT, start), FOUND[name], value)
 

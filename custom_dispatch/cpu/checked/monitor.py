@@ -16,7 +16,7 @@ from custom_dispatch.cpu.text.builder import (
     POINTER,
     Arguments,
     Builder,
-    Operand,
+    Given,
     Signature,
     bytes_of,
     function_text,
@@ -189,7 +189,7 @@ def get(b: Builder, base: str, field: Field) -> str:
     return b.load(b.offset(base, offset), kind)
 
 
-def put(b: Builder, base: str, field: Field, value: Operand) -> None:
+def put(b: Builder, base: str, field: Field, value: Given) -> None:
     """Store a field of a structure."""
     offset, kind = field
     b.store(value, b.offset(base, offset), kind)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.findings_entry import findings_entry
 from custom_dispatch.cpu.checked.monitor_access import access_function
 from custom_dispatch.cpu.checked.monitor_order import order_functions
 from custom_dispatch.cpu.checked.monitor_shadow import shadow_functions
 from custom_dispatch.cpu.checked.printf import print_function, print_globals
-from custom_dispatch.cpu.checked.report import report_function, report_globals
+from custom_dispatch.cpu.checked.report import findings_entry, report_function, report_globals
 from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.text.c_library import declarations
 

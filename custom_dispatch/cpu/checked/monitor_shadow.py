@@ -39,7 +39,7 @@ from custom_dispatch.cpu.checked.monitor import (
     put,
     site_at,
 )
-from custom_dispatch.cpu.text.builder import POINTER, Builder, Operand
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.structure import fold, loop, when
 
@@ -197,7 +197,7 @@ def _settle() -> list[str]:
     return function(b, "settle", [("%threads", "i32")])
 
 
-def note_use(b: Builder, thread: str, bits: Operand, *, raced: bool = False) -> None:
+def note_use(b: Builder, thread: str, bits: Given, *, raced: bool = False) -> None:
     """Note which loads' values a thread uses, or which of them raced, by the bits of an i64."""
     place = element(b, get(b, CONTEXT, Context.uses), thread, USES_BYTES)
     place = b.offset(place, 8) if raced else place

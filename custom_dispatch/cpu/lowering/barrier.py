@@ -24,7 +24,7 @@ def lower_barrier(frame: Frame, instruction: Instruction) -> None:
     parts = instruction.parts[1:]
     if parts == ("warp", "sync"):
         (mask,) = frame.operands(instruction, 1)
-        frame.waits().meet_lanes(instruction, frame.integer(mask, 32), [])
+        frame.waits().meet_lanes(frame.integer(mask, 32), [])
         return
     is_reduction = "red" in parts
     known = _MODIFIERS | (_REDUCTIONS | {"u32", "pred"} if is_reduction else frozenset())
@@ -44,7 +44,7 @@ def lower_barrier(frame: Frame, instruction: Instruction) -> None:
     else:
         frame.operands(instruction, 2 if len(operands) == 2 else 1)
         at = _come(frame, operands[0], operands[1] if len(operands) == 2 else None, None)
-        frame.waits().wait_at_barrier(instruction, at)
+        frame.waits().wait_at_barrier(at)
 
 
 def _number(frame: Frame, operand: Operand) -> str:
@@ -86,7 +86,7 @@ def _reduce(frame: Frame, instruction: Instruction, operands: list[Operand]) -> 
     d, number, *count, condition = operands
     given = count[0] if count else None
     at = _come(frame, number, given, frame.predicate(condition))
-    frame.waits().wait_at_barrier(instruction, at, keep=[number])
+    frame.waits().wait_at_barrier(at, keep=[number])
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)
     total = b.load(memory.barrier(b, at, LAST_SUM))
     if "popc" in instruction.parts:

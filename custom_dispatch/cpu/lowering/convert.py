@@ -1,25 +1,28 @@
 """`cvt` between integers and floating-point numbers (PTX ISA 9.0, section 9.7.9, "cvt").
 
 Conversions to integers saturate; every other one takes any rounding, and rounds once. Pairs of
-8-bit numbers are in `lowering/bytes.py`.
+8-bit numbers come from f32 or f16 with `.satfinite`, and go to f16 only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from custom_dispatch.cpu.lowering.bytes import BYTE_PAIRS, lower_convert_bytes
 from custom_dispatch.cpu.lowering.float import saturate
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
-from custom_dispatch.cpu.lowering.half import join_halves
+from custom_dispatch.cpu.lowering.half import halves_of, join_halves
 from custom_dispatch.cpu.numbers.rounding import (
     narrow,
+    narrow_to_byte,
     relu,
     round_directed,
     round_odd,
     step_f64,
     to_integral,
     two_sum,
+    widen,
+    widen_byte,
 )
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type
@@ -260,3 +263,44 @@ def _integer_to_integer(c: _Conversion) -> None:
         source_bits = wide
     value = b.resize(value, source_bits, target_bits, signed=source_signed)
     frame.set_integer(c.d, value, target_bits, signed=target_signed)
+
+
+BYTE_PAIRS: Final = ("e4m3x2", "e5m2x2")
+
+
+def lower_convert_bytes(
+    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], target: str, source: str
+) -> None:
+    """`cvt` from or to one of `BYTE_PAIRS`."""
+    b = frame.b
+    if source in BYTE_PAIRS:
+        if target != "f16x2" or not {"rn", "relu"}.issuperset(modifiers):
+            raise frame.unsupported(instruction)
+        d, a = frame.operands(instruction, 2)
+        pair = frame.integer(a, 16)
+        upper = b.binary("lshr", pair, 8, "i16")
+        values = [
+            widen_byte(b, b.resize(byte, 16, 8), source.removesuffix("x2"))
+            for byte in (pair, upper)
+        ]
+        if "relu" in modifiers:
+            values = [relu(b, value) for value in values]
+        frame.set_integer(d, join_halves(b, [narrow(b, value, "f16") for value in values]), 32)
+        return
+    wanted = {"rn", "satfinite"}
+    if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
+        raise frame.unsupported(instruction)
+    if source == "f32":
+        d, *sources = frame.operands(instruction, 3)  # the upper one first
+        values = [frame.float(operand, "f32") for operand in reversed(sources)]
+    elif source == "f16x2":
+        d, a = frame.operands(instruction, 2)
+        values = [widen(b, half, "f16") for half in halves_of(b, frame.integer(a, 32))]
+    else:
+        raise frame.unsupported(instruction)
+    if "relu" in modifiers:
+        values = [relu(b, value) for value in values]
+    element = target.removesuffix("x2")
+    low, high = (b.resize(narrow_to_byte(b, value, element), 8, 16) for value in values)
+    high = b.binary("shl", high, 8, "i16")
+    frame.set_integer(d, b.binary("or", low, high, "i16"), 16)

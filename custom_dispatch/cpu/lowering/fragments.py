@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.numbers.fp8 import FORMATS, widen_byte
-from custom_dispatch.cpu.numbers.rounding import narrow, widen
+from custom_dispatch.cpu.numbers.rounding import FORMATS, narrow, widen, widen_byte
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.ptx import Instruction, Operand, Vector
 

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from custom_dispatch.cpu.lowering.special_registers import special_register
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
-from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, int_type
-from custom_dispatch.cpu.text.builder import Operand as Number
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
@@ -266,7 +265,7 @@ class Frame:
             self.checks.access(self.b, self.current, operand, space, pointer)
         return pointer
 
-    def check_part(self, operand: Operand, space: str, places: list[str], size: Number) -> None:
+    def check_part(self, operand: Operand, space: str, places: list[str], size: Given) -> None:
         """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
 
         Only for instructions whose whole access cannot be told from the operand.

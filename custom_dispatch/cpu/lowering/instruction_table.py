@@ -7,62 +7,21 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION, PRINT
-from custom_dispatch.cpu.lowering.async_copy import lower_async_copy
-from custom_dispatch.cpu.lowering.atomic import lower_atomic
-from custom_dispatch.cpu.lowering.barrier import lower_barrier
-from custom_dispatch.cpu.lowering.compare import lower_compare, lower_select
-from custom_dispatch.cpu.lowering.convert import lower_convert
-from custom_dispatch.cpu.lowering.float import lower_float, lower_testp
+from custom_dispatch.cpu.lowering import (
+    atomic,
+    barrier,
+    compare,
+    convert,
+    half,
+    integer,
+    logic,
+    matrix,
+    memory,
+    warp,
+    wmma,
+)
+from custom_dispatch.cpu.lowering import float as floats
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.lowering.half import lower_half
-from custom_dispatch.cpu.lowering.integer import (
-    lower_abs_neg,
-    lower_add_sub,
-    lower_divide,
-    lower_dot_product,
-    lower_min_max,
-    lower_multiply,
-    lower_sad,
-)
-from custom_dispatch.cpu.lowering.logic import (
-    lower_bit_field,
-    lower_bit_mask,
-    lower_bitwise,
-    lower_count,
-    lower_extend,
-    lower_find_nth,
-    lower_funnel_shift,
-    lower_lop3,
-    lower_permute,
-    lower_shift,
-)
-from custom_dispatch.cpu.lowering.matrix import (
-    lower_load_matrix,
-    lower_multiply_matrices,
-    lower_store_matrix,
-    lower_transpose_matrix,
-)
-from custom_dispatch.cpu.lowering.memory import (
-    lower_cvta,
-    lower_fence,
-    lower_is_space,
-    lower_load,
-    lower_move,
-    lower_nothing,
-    lower_print,
-    lower_store,
-    lower_trap,
-)
-from custom_dispatch.cpu.lowering.simd import VIDEO, lower_pairs, lower_video
-from custom_dispatch.cpu.lowering.warp import (
-    lower_active_mask,
-    lower_elect,
-    lower_match,
-    lower_reduction,
-    lower_shuffle,
-    lower_vote,
-)
-from custom_dispatch.cpu.lowering.wmma import lower_fragments
 from custom_dispatch.ptx import TYPE_BITS, Instruction
 from custom_dispatch.ptx.module import opcode_parts
 
@@ -74,52 +33,52 @@ _NOTHING: Final = (
 )
 
 _BY_BASE: Final[dict[str, Lowering]] = {
-    **dict.fromkeys(("mov",), lower_move),
-    **dict.fromkeys(("cvta",), lower_cvta),
-    **dict.fromkeys(("ld", "ldu"), lower_load),
-    **dict.fromkeys(("st",), lower_store),
-    **dict.fromkeys(("atom", "red"), lower_atomic),
-    **dict.fromkeys(("membar", "fence"), lower_fence),
-    **dict.fromkeys(_NOTHING, lower_nothing),
-    **dict.fromkeys(("trap", ASSERTION), lower_trap),
-    **dict.fromkeys((PRINT,), lower_print),
-    **dict.fromkeys(("bar", "barrier"), lower_barrier),
-    **dict.fromkeys(("shfl",), lower_shuffle),
-    **dict.fromkeys(("vote",), lower_vote),
-    **dict.fromkeys(("match",), lower_match),
-    **dict.fromkeys(("activemask",), lower_active_mask),
-    **dict.fromkeys(("redux",), lower_reduction),
-    **dict.fromkeys(("elect",), lower_elect),
-    **dict.fromkeys(("mma",), lower_multiply_matrices),
-    **dict.fromkeys(("ldmatrix",), lower_load_matrix),
-    **dict.fromkeys(("stmatrix",), lower_store_matrix),
-    **dict.fromkeys(("movmatrix",), lower_transpose_matrix),
-    **dict.fromkeys(("wmma",), lower_fragments),
-    **dict.fromkeys(("cp",), lower_async_copy),
-    **dict.fromkeys(("isspacep",), lower_is_space),
-    **dict.fromkeys(("cvt",), lower_convert),
-    **dict.fromkeys(("and", "or", "xor", "not", "cnot"), lower_bitwise),
-    **dict.fromkeys(("lop3",), lower_lop3),
-    **dict.fromkeys(("shl", "shr"), lower_shift),
-    **dict.fromkeys(("shf",), lower_funnel_shift),
-    **dict.fromkeys(("prmt",), lower_permute),
-    **dict.fromkeys(("popc", "clz", "brev", "bfind"), lower_count),
-    **dict.fromkeys(("bfe", "bfi"), lower_bit_field),
-    **dict.fromkeys(("bmsk",), lower_bit_mask),
-    **dict.fromkeys(("szext",), lower_extend),
-    **dict.fromkeys(("fns",), lower_find_nth),
-    **dict.fromkeys(("setp", "set"), lower_compare),
-    **dict.fromkeys(("selp", "slct"), lower_select),
-    **dict.fromkeys(("testp",), lower_testp),
-    **dict.fromkeys(("dp4a", "dp2a"), lower_dot_product),
+    "mov": memory.lower_move,
+    "cvta": memory.lower_cvta,
+    **dict.fromkeys(("ld", "ldu"), memory.lower_load),
+    "st": memory.lower_store,
+    **dict.fromkeys(("atom", "red"), atomic.lower_atomic),
+    **dict.fromkeys(("membar", "fence"), memory.lower_fence),
+    **dict.fromkeys(_NOTHING, memory.lower_nothing),
+    **dict.fromkeys(("trap", ASSERTION), memory.lower_trap),
+    PRINT: memory.lower_print,
+    **dict.fromkeys(("bar", "barrier"), barrier.lower_barrier),
+    "shfl": warp.lower_shuffle,
+    "vote": warp.lower_vote,
+    "match": warp.lower_match,
+    "activemask": warp.lower_active_mask,
+    "redux": warp.lower_reduction,
+    "elect": warp.lower_elect,
+    "mma": matrix.lower_multiply_matrices,
+    "ldmatrix": matrix.lower_load_matrix,
+    "stmatrix": matrix.lower_store_matrix,
+    "movmatrix": matrix.lower_transpose_matrix,
+    "wmma": wmma.lower_fragments,
+    "cp": memory.lower_async_copy,
+    "isspacep": memory.lower_is_space,
+    "cvt": convert.lower_convert,
+    **dict.fromkeys(("and", "or", "xor", "not", "cnot"), logic.lower_bitwise),
+    "lop3": logic.lower_lop3,
+    **dict.fromkeys(("shl", "shr"), logic.lower_shift),
+    "shf": logic.lower_funnel_shift,
+    "prmt": logic.lower_permute,
+    **dict.fromkeys(("popc", "clz", "brev", "bfind"), logic.lower_count),
+    **dict.fromkeys(("bfe", "bfi"), logic.lower_bit_field),
+    "bmsk": logic.lower_bit_mask,
+    "szext": logic.lower_extend,
+    "fns": logic.lower_find_nth,
+    **dict.fromkeys(("setp", "set"), compare.lower_compare),
+    **dict.fromkeys(("selp", "slct"), compare.lower_select),
+    "testp": floats.lower_testp,
+    **dict.fromkeys(("dp4a", "dp2a"), integer.lower_dot_product),
 }
 _ARITHMETIC_INTEGER: Final[dict[str, Lowering]] = {
-    **dict.fromkeys(("add", "sub", "addc", "subc"), lower_add_sub),
-    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24"), lower_multiply),
-    **dict.fromkeys(("div", "rem"), lower_divide),
-    **dict.fromkeys(("min", "max"), lower_min_max),
-    **dict.fromkeys(("abs", "neg"), lower_abs_neg),
-    **dict.fromkeys(("sad",), lower_sad),
+    **dict.fromkeys(("add", "sub", "addc", "subc"), integer.lower_add_sub),
+    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24"), integer.lower_multiply),
+    **dict.fromkeys(("div", "rem"), integer.lower_divide),
+    **dict.fromkeys(("min", "max"), integer.lower_min_max),
+    **dict.fromkeys(("abs", "neg"), integer.lower_abs_neg),
+    "sad": integer.lower_sad,
 }
 _ARITHMETIC_FLOAT: Final = frozenset(
     {"add", "sub", "mul", "div", "fma", "mad", "min", "max", "abs", "neg", "copysign"}
@@ -156,17 +115,17 @@ def _lowering_of(opcode: str) -> Lowering | None:
     parts = opcode_parts(opcode)
     base, type_name = parts[0], parts[-1]
     if base in ("add", "min", "max") and type_name in ("s16x2", "u16x2"):
-        return lower_pairs
-    if base in VIDEO:
-        return lower_video
+        return integer.lower_pairs
+    if base in integer.VIDEO:
+        return integer.lower_video
     if not _is_well_formed(parts):
         return None
     if base in _BY_BASE:
         return _BY_BASE[base]
     if type_name in ("f32", "f64") and base in _ARITHMETIC_FLOAT:
-        return lower_float
+        return floats.lower_float
     if type_name in ("f16", "bf16", "f16x2", "bf16x2") and base in _ARITHMETIC_FLOAT:
-        return lower_half
+        return half.lower_half
     if type_name in TYPE_BITS and base in _ARITHMETIC_INTEGER and type_name[0] in "bsu":
         return _ARITHMETIC_INTEGER[base]
     return None

@@ -20,7 +20,7 @@ from custom_dispatch.cpu.lowering.fragments import (
     unpack_sums,
 )
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.numbers.fp8 import FORMATS
+from custom_dispatch.cpu.numbers.rounding import FORMATS
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.ptx import Instruction, Operand
@@ -64,7 +64,7 @@ def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
     results = elements_of(frame, instruction, d, outputs)
     waits = frame.waits()
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
-    waits.meet_lanes(instruction, frame.b.const(-1, 32), words, keep=addends)
+    waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     values = unpack_sums(frame, addends, d_type)
     values = _multiply(frame, (a_type, b_type), count, values)
     pack_sums(frame, results, values, d_type)
@@ -115,7 +115,7 @@ def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
     d, source = frame.operands(instruction, 2)
     targets = elements_of(frame, instruction, d, count)
     waits = frame.waits()
-    waits.meet_lanes(instruction, b.const(-1, 32), [_row_address(frame, instruction, source)])
+    waits.meet_lanes(b.const(-1, 32), [_row_address(frame, instruction, source)])
     for index, target in enumerate(targets):
         if transposed:
             column = b.binary("lshr", waits.lane(), 2)
@@ -141,7 +141,7 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
     sources = elements_of(frame, instruction, source, count)
     waits = frame.waits()
     address = _row_address(frame, instruction, target)
-    waits.meet_lanes(instruction, b.const(-1, 32), [address], keep=sources)
+    waits.meet_lanes(b.const(-1, 32), [address], keep=sources)
     for index, operand in enumerate(sources):
         value = frame.integer(operand, 32)
         if transposed:
@@ -188,7 +188,7 @@ def lower_transpose_matrix(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, a = frame.operands(instruction, 2)
     waits = frame.waits()
-    waits.meet_lanes(instruction, b.const(-1, 32), [frame.integer(a, 32)])
+    waits.meet_lanes(b.const(-1, 32), [frame.integer(a, 32)])
     lane = waits.lane()
     column = b.binary("lshr", lane, 2)
     halves = []

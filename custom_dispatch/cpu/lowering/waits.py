@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.structure import fold
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.ptx import Operand
 
 
 class Waits(ABC):
@@ -27,9 +27,7 @@ class Waits(ABC):
         """Local memory that outlives a wait: a pointer to it, and where it lies in the state."""
 
     @abstractmethod
-    def wait_at_barrier(
-        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
-    ) -> None:
+    def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
         """Wait until a barrier of the block is complete.
 
         Parameters
@@ -41,13 +39,7 @@ class Waits(ABC):
         """
 
     @abstractmethod
-    def meet_lanes(
-        self,
-        instruction: Instruction,
-        mask: str,
-        words: Sequence[str],
-        keep: Iterable[Operand] = (),
-    ) -> None:
+    def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         """Show some words to other lanes, and wait until they all have shown theirs.
 
         Parameters

@@ -40,7 +40,7 @@ def lower_shuffle(frame: Frame, instruction: Instruction) -> None:
     d, a, distance, clamp, mask = frame.operands(instruction, 5)
     waits = frame.waits()
     shown = frame.integer(a, 32)
-    waits.meet_lanes(instruction, frame.integer(mask, 32), [shown], keep=[distance, clamp])
+    waits.meet_lanes(frame.integer(mask, 32), [shown], keep=[distance, clamp])
     lane = waits.lane()
     bounds = frame.integer(clamp, 32)
     amount = b.binary("and", frame.integer(distance, 32), 31)
@@ -80,7 +80,7 @@ def lower_vote(frame: Frame, instruction: Instruction) -> None:
     d, condition, mask = frame.operands(instruction, 3)
     waits = frame.waits()
     shown = b.resize(frame.predicate(condition), 1, 32)
-    waits.meet_lanes(instruction, frame.integer(mask, 32), [shown])
+    waits.meet_lanes(frame.integer(mask, 32), [shown])
     votes = waits.ballot()
     if parts[2] == "ballot":
         frame.set_integer(d, votes, 32)
@@ -98,7 +98,7 @@ def lower_active_mask(frame: Frame, instruction: Instruction) -> None:
     """`activemask`: the lanes that have come to this very instruction."""
     (d,) = frame.operands(instruction, 1)
     waits = frame.waits()
-    waits.meet_lanes(instruction, frame.b.const(0, 32), [])
+    waits.meet_lanes(frame.b.const(0, 32), [])
     frame.set_integer(d, waits.group(), 32)
 
 
@@ -109,7 +109,7 @@ def lower_elect(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, mask = frame.operands(instruction, 2)
     waits = frame.waits()
-    waits.meet_lanes(instruction, frame.integer(mask, 32), [])
+    waits.meet_lanes(frame.integer(mask, 32), [])
     leader = b.call_intrinsic("llvm.cttz", [waits.group(), 1], "i32", ["i32", "i1"])
     result, is_leader = _results(d)
     frame.set_integer(result, leader, 32)
@@ -129,7 +129,7 @@ def lower_reduction(frame: Frame, instruction: Instruction) -> None:
     d, a, mask = frame.operands(instruction, 3)
     waits = frame.waits()
     shown = frame.integer(a, 32)
-    waits.meet_lanes(instruction, frame.integer(mask, 32), [shown])
+    waits.meet_lanes(frame.integer(mask, 32), [shown])
     frame.set_integer(d, waits.reduce(name, neutral), 32)
 
 
@@ -149,7 +149,7 @@ def lower_match(frame: Frame, instruction: Instruction) -> None:
     if bits == 64:
         upper = b.binary("lshr", value, 32, "i64")
         words.append(b.resize(upper, 64, 32))
-    waits.meet_lanes(instruction, frame.integer(mask, 32), words)
+    waits.meet_lanes(frame.integer(mask, 32), words)
     group = waits.group()
     mine = [waits.seen(waits.lane(), word) for word in range(len(words))]
 

@@ -176,7 +176,7 @@ def _multiply(frame: Frame, instruction: Instruction) -> None:
     addends = elements_of(frame, instruction, c, 4 if c_type == "f16" else 8)
     results = elements_of(frame, instruction, d, 4 if d_type == "f16" else 8)
     waits = frame.waits()
-    waits.meet_lanes(instruction, frame.b.const(-1, 32), words, keep=addends)
+    waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     total = unpack_sums(frame, addends, c_type)
     pack_sums(frame, results, _summed(frame, a_type, (left, right), total), d_type)
 

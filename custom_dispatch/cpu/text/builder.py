@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from custom_dispatch.cpu.processor import UNKNOWN
+from custom_dispatch.cpu.cpu_kernel import UNKNOWN
 
 POINTER = "!llvm.ptr"
 FAILURE = "%failure"
@@ -19,10 +19,10 @@ FAILURE = "%failure"
 LongFunction = Callable[["Builder", list[str]], str]
 """Writes operations on values; returns the last one's name."""
 
-Operand = str | float
+Given = str | float
 """A value, or a number that becomes a constant."""
 
-Arguments = Sequence[tuple[Operand, str]]
+Arguments = Sequence[tuple[Given, str]]
 """Values with their types."""
 
 Signature = Sequence[tuple[str, str]]
@@ -69,7 +69,7 @@ class Builder:
         listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
         self.lines.append(f"  ^{label}({listed}):" if listed else f"  ^{label}:")
 
-    def branch(self, label: str, *arguments: tuple[Operand, str]) -> None:
+    def branch(self, label: str, *arguments: tuple[Given, str]) -> None:
         """Go to a block."""
         self.line(f"llvm.br ^{label}{self.passed(arguments)}")
 
@@ -81,7 +81,7 @@ class Builder:
         types = ", ".join(type_name for _, type_name in arguments)
         return f"({names} : {types})"
 
-    def return_(self, value: Operand = "", type_name: str = "") -> None:
+    def return_(self, value: Given = "", type_name: str = "") -> None:
         """Leave the function, with a value if it is of a type."""
         returned = f" {self.typed(value, type_name)} : {type_name}" if type_name else ""
         self.line(f"llvm.return{returned}")
@@ -98,7 +98,7 @@ class Builder:
         """A floating-point constant that is finite."""
         return self.value(float_text(value, type_name))
 
-    def typed(self, operand: Operand, type_name: str) -> str:
+    def typed(self, operand: Given, type_name: str) -> str:
         """A value: a number as a constant of a type."""
         if isinstance(operand, str):
             return operand
@@ -106,17 +106,17 @@ class Builder:
             return self.const(int(operand), int(type_name[1:]))
         return self.float_const(operand, type_name)
 
-    def binary(self, operation: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> str:
         """An operation on two values of one type, such as ``add`` or ``fmul``."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f"llvm.{operation} {a}, {b} : {type_name}")
 
-    def icmp(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
         """Compare integers."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f'llvm.icmp "{condition}" {a}, {b} : {type_name}')
 
-    def fcmp(self, condition: str, a: Operand, b: Operand, type_name: str) -> str:
+    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> str:
         """Compare floating-point numbers."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f'llvm.fcmp "{condition}" {a}, {b} : {type_name}')
@@ -125,7 +125,7 @@ class Builder:
         """An operation on one value, such as ``fneg``."""
         return self.value(f"llvm.{operation} {a} : {type_name}")
 
-    def select(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
         """One of two values."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self.value(f"llvm.select {condition}, {a}, {b} : i1, {type_name}")
@@ -142,7 +142,7 @@ class Builder:
     def call_intrinsic(
         self,
         name: str,
-        arguments: Sequence[Operand],
+        arguments: Sequence[Given],
         result: str = "i32",
         types: Sequence[str] = (),
     ) -> str:
@@ -218,7 +218,7 @@ class Builder:
         )
 
     def store(
-        self, value: Operand, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
+        self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
     ) -> None:
         """Store; `how` and `align` as in `load`."""
         volatile, atomic = _ordered(how)

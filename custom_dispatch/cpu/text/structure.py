@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Operand
+from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
 
 
 @contextmanager
-def loop(b: Builder, count: Operand, step: int = 1) -> Iterator[str]:
+def loop(b: Builder, count: Given, step: int = 1) -> Iterator[str]:
     """Run the body with an i32 counting from zero, while it is below `count`."""
     head, body, after = (b.fresh_label(name) for name in ("head", "body", "after"))
     index, count = b.fresh(), b.typed(count, "i32")
@@ -35,7 +35,7 @@ def when(b: Builder, condition: str) -> Iterator[None]:
 
 def fold(
     b: Builder,
-    count: Operand,
+    count: Given,
     initial: Arguments,
     body: Callable[[str, list[str]], list[str]],
 ) -> list[str]:
@@ -83,7 +83,7 @@ class Cell:
         """Its value."""
         return self._b.value(f"llvm.load {self._place} : {POINTER} -> {self._type}")
 
-    def set(self, value: Operand) -> None:
+    def set(self, value: Given) -> None:
         """Write it."""
         value = self._b.typed(value, self._type)
         self._b.line(f"llvm.store {value}, {self._place} : {self._type}, {POINTER}")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.liveness import (
+    Live,
+    kept_across,
     live_after,
     live_before,
     local_registers,
-    registers_in,
-    writes,
 )
 from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.lowering.frame import Frame
@@ -23,7 +23,7 @@ from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, IN_WARP
 from custom_dispatch.cpu.threads.thread_code import THREAD, ThreadCode
 from custom_dispatch.cpu.threads.thread_function import declare, inlined_function, lower_blocks
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.ptx import Operand
 
 THREAD_NUMBER = "%thread"
 STATE = "%state"
@@ -44,7 +44,7 @@ class Coroutine(Waits):
     def __init__(
         self,
         frame: Frame,
-        live: dict[int, tuple[Instruction, frozenset[str]]],
+        live: Live,
     ) -> None:
         super().__init__(frame.b)
         self._frame = frame
@@ -62,26 +62,18 @@ class Coroutine(Waits):
         self._grow(self._local_bytes)
         return self.b.offset(STATE, start), start
 
-    def wait_at_barrier(
-        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
-    ) -> None:
+    def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
         b = self.b
         if not self.memory.lockstep:
             b.store(number, self.memory.subject(b, THREAD_NUMBER))
-        self._suspend(instruction, AT_BARRIER, keep)
+        self._suspend(AT_BARRIER, keep)
 
-    def meet_lanes(
-        self,
-        instruction: Instruction,
-        mask: str,
-        words: Sequence[str],
-        keep: Iterable[Operand] = (),
-    ) -> None:
+    def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         b = self.b
         b.store(mask, self.memory.subject(b, THREAD_NUMBER))
         for index, word in enumerate(words):
             b.store(word, self.memory.shown(b, THREAD_NUMBER, index))
-        self._suspend(instruction, IN_WARP, keep)
+        self._suspend(IN_WARP, keep)
 
     def group(self) -> str:
         b = self.b
@@ -112,12 +104,12 @@ class Coroutine(Waits):
         if not self.memory.lockstep:
             b.store(status, self.memory.status(b, THREAD_NUMBER))
 
-    def _suspend(self, instruction: Instruction, status: int, keep: Iterable[Operand]) -> None:
+    def _suspend(self, status: int, keep: Iterable[Operand]) -> None:
         b = self.b
         self._set_status(status)
-        names = self._live[id(instruction)][1] - writes(instruction)
-        names |= {register.name for operand in keep for register in registers_in(operand)}
-        ordered = (self._frame.slot(name) for name in sorted(names))
+        instruction = self._frame.current
+        names = kept_across(instruction, self._live, keep)
+        ordered = (self._frame.slot(name) for name in names)
         slots = sorted(ordered, key=lambda slot: -slot[2])
         place = -(-self._local_bytes // 8) * 8
         saved = []
@@ -131,7 +123,7 @@ class Coroutine(Waits):
             b.store(b.cast("zext", value, type_name, wide), b.offset(STATE, at), wide, size)
         label = f"resume{len(self.resume_labels) + 1}"
         self.resume_labels.append(label)
-        if self._frame.checks is not None:
+        if self._frame.checks is not None and instruction is not None:
             self._frame.checks.waiting.add(instruction)
         number = b.const(len(self.resume_labels), 32)
         b.store(number, self.memory.place(b, THREAD_NUMBER))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from custom_dispatch.cpu.analysis.bounds import compared
-from custom_dispatch.cpu.text.builder import POINTER, Builder, LongFunction, Operand, bytes_of
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, LongFunction, bytes_of
 from custom_dispatch.cpu.warps.lane_constants import compare, from_constants, resized
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
@@ -54,7 +54,7 @@ class LaneBuilder(DistantBuilder):
             return self.number(value, bits)
         return self.name(Value("", known=signed(value, bits)))
 
-    def binary(self, operation: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().binary(operation, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
@@ -81,7 +81,7 @@ class LaneBuilder(DistantBuilder):
         vector = self.vector(a, type_name)
         return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
 
-    def icmp(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().icmp(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
@@ -96,7 +96,7 @@ class LaneBuilder(DistantBuilder):
                 return self.const(holds, 1)
         return self._compared("icmp", condition, a, b, type_name)
 
-    def fcmp(self, condition: str, a: Operand, b: Operand, type_name: str) -> str:
+    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> str:
         if self.is_raw:
             return super().fcmp(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
@@ -110,7 +110,7 @@ class LaneBuilder(DistantBuilder):
         p, q = self.vector(a, type_name), self.vector(b, type_name)
         return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
 
-    def select(self, condition: str, a: Operand, b: Operand, type_name: str = "i32") -> str:
+    def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
         if self.is_raw:
             return super().select(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
@@ -170,7 +170,7 @@ class LaneBuilder(DistantBuilder):
     def call_intrinsic(
         self,
         name: str,
-        arguments: Sequence[Operand],
+        arguments: Sequence[Given],
         result: str = "i32",
         types: Sequence[str] = (),
     ) -> str:
@@ -238,7 +238,7 @@ class LaneBuilder(DistantBuilder):
         return self.access.load(pointer, type_name, align or bytes_of(type_name), how)
 
     def store(
-        self, value: Operand, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
+        self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
     ) -> None:
         if self.is_raw:
             super().store(value, pointer, type_name, align, how)

@@ -3,6 +3,10 @@
 The registers that it names are put into arrays on the stack, lane by lane; the lowering for one
 thread runs in a loop over the active lanes, and what it wrote is read back. Where lanes meet, one
 loop ends and the next begins.
+
+The code of a matrix instruction is long, and a kernel has many of one shape. Most of the time to
+build a variant goes by the number of operations, so those that differ in nothing but their
+registers share a function, which finds the lanes' registers in an array and holds such a loop.
 """
 
 from __future__ import annotations
@@ -10,16 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import Final
 
-from custom_dispatch.cpu.analysis.liveness import reads, registers_of, written_registers
+from custom_dispatch.cpu.analysis.liveness import (
+    reads,
+    registers_in,
+    registers_of,
+    symbols_in,
+    written_registers,
+)
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.waits import Waits
+from custom_dispatch.cpu.text.builder import POINTER
+from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
-from custom_dispatch.cpu.warps.lane_memory import LaneMemory, each_lane, element
+from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane, element
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, UNSET, Value
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
 
 Lowering = Callable[[Frame, Instruction], None]
 Place = tuple[str, str, str]
@@ -161,20 +174,12 @@ class LaneLoop(Waits):
         del size, align
         raise NoWarpFormError
 
-    def wait_at_barrier(
-        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
-    ) -> None:
-        del instruction, number, keep
+    def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
+        del number, keep
         raise NoWarpFormError
 
-    def meet_lanes(
-        self,
-        instruction: Instruction,
-        mask: str,
-        words: Sequence[str],
-        keep: Iterable[Operand] = (),
-    ) -> None:
-        del instruction, keep
+    def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
+        del keep
         b, access = self._lanes, self._access
         groups = access.place("groups", 4)
         b.store(mask, element(b, groups, self._lane, 4))
@@ -253,3 +258,61 @@ def _divided(b: LaneBuilder, number: str, by: int) -> tuple[str, str]:
     if by & (by - 1):
         return b.binary("urem", number, by), b.binary("udiv", number, by)
     return b.binary("and", number, by - 1), b.binary("lshr", number, by.bit_length() - 1)
+
+
+SHARED: Final = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
+"""Opcodes whose instructions become calls."""
+_REGISTERS: Final = "%registers"
+_BYTES: Final = 8
+"""Room for a register of a lane."""
+
+
+def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
+    """Whether an instruction's code can stand in a function, where the thread's variables and its
+    place in the grid are not.
+    """
+    special = any(isinstance(operand, SpecialRegister) for operand in instruction.operands)
+    known = symbols_in(instruction).isdisjoint(frame.variables)
+    return instruction.parts[0] in SHARED and known and not special
+
+
+def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
+    """Write an instruction as a call, and the function where there is none like it yet."""
+    b, access = frame.lanes, frame.access
+    registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
+    names = list(dict.fromkeys(registers))
+    array = access.place(f"registers {len(names)}", _BYTES * len(names))
+    read, written = reads(instruction), written_registers(instruction)
+    places = {name: b.shared(_part(array, index)) for index, name in enumerate(names)}
+    for name, place in places.items():
+        if name in read or frame.merging or name in frame.blended:
+            spread(frame, name, place)
+    arguments = [(FIRST, "i32"), (MASK, "i32"), (_REGISTERS, POINTER)]
+    if frame.memory.needed:
+        arguments.append((MEMORY, POINTER))
+    body = _body(frame, instruction, lowering, names)
+    name = access.function("_".join(instruction.parts[:2]), arguments, body)
+    given = {MASK: access.mask, _REGISTERS: array}
+    with b.raw():
+        b.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
+    for name in sorted(written):
+        gather(frame, name, places[name])
+
+
+def _part(array: str, index: int) -> str:
+    """Where an array holds a register."""
+    start = index * _BYTES * LANES
+    return f"llvm.getelementptr {array}[{start}] : ({POINTER}) -> {POINTER}, i8"
+
+
+def _body(
+    frame: LaneFrame, instruction: Instruction, lowering: Lowering, names: list[str]
+) -> list[str]:
+    """The function's lines, in which registers are known by their order only."""
+    b = LaneBuilder()
+    access = LaneMemory(b, "")
+    access.mask = MASK
+    arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
+    loop = LaneLoop(frame, instruction, access)
+    loop.write(lowering, arrays, {}, {})
+    return [*b.entry_lines, *b.lines]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Operand, constant_text
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, constant_text
 from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, signed
 
 _NAME: Final = re.compile(r"%[\w~]+")
@@ -214,7 +214,7 @@ class LaneNames(FunctionBuilder):
         super().block(label, *arguments)
         self.block_start = len(self.lines)
 
-    def branch(self, label: str, *arguments: tuple[Operand, str]) -> None:
+    def branch(self, label: str, *arguments: tuple[Given, str]) -> None:
         self._only_raw()
         super().branch(label, *arguments)
 

@@ -9,12 +9,13 @@ from custom_dispatch.cpu.lowering.instruction_table import lowering_of
 from custom_dispatch.cpu.text.builder import POINTER, function_text
 from custom_dispatch.cpu.threads.thread_function import declare
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
-from custom_dispatch.cpu.warps.lane_call import call_in_turn, can_call
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import (
     FIRST,
     Lowering,
     NoWarpFormError,
+    call_in_turn,
+    can_call,
     lower_in_turn,
     place_of_warp,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.divergence import Divergence
+from custom_dispatch.cpu.analysis.liveness import Live
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.cpu.warps.lane_values import Form
-from custom_dispatch.ptx import Instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WarpPlan:
     registers: tuple[tuple[str, ...], ...]
     local: frozenset[str]
     lasting: frozenset[str]
-    live_after: dict[int, tuple[Instruction, frozenset[str]]]
+    live_after: Live
     divergent: frozenset[int]
     divergence: Divergence
     exits: frozenset[int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from custom_dispatch.cpu.analysis.liveness import registers_in, writes
+from custom_dispatch.cpu.analysis.liveness import Live, kept_across
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
@@ -18,7 +18,7 @@ from custom_dispatch.cpu.warps.lane_memory import each_lane, either, element
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
 from custom_dispatch.format.failure import Failure
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.ptx import Operand
 
 WARP_NUMBER = "%warp"
 STATE = "%state"
@@ -41,7 +41,7 @@ class WarpWaits(Waits):
     def __init__(
         self,
         frame: LaneFrame,
-        live: dict[int, tuple[Instruction, frozenset[str]]],
+        live: Live,
         cells: tuple[str, str],
     ) -> None:
         super().__init__(frame.lanes)
@@ -80,9 +80,7 @@ class WarpWaits(Waits):
 
     # ---- barriers of the block
 
-    def wait_at_barrier(
-        self, instruction: Instruction, number: str, keep: Iterable[Operand] = ()
-    ) -> None:
+    def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
         b, frame = self._lanes, self._frame
         at = b.scalar(number, "i32")
         everyone = frame.access.everyone
@@ -91,9 +89,8 @@ class WarpWaits(Waits):
             if not self.memory.lockstep:
                 b.store(at, self.memory.subject(b, WARP_NUMBER))
                 b.store(AT_BARRIER, self.memory.status(b, WARP_NUMBER))
-            names = set(self._live[id(instruction)][1] - writes(instruction))
-            names |= {register.name for operand in keep for register in registers_in(operand)}
-            saved = self._save(sorted(names)) if frame.final else []
+            names = kept_across(frame.current, self._live, keep)
+            saved = self._save(names) if frame.final else []
             label = f"resume{len(self.resume_labels) + 1}"
             self.resume_labels.append(label)
             place = b.const(len(self.resume_labels), 32)
@@ -201,14 +198,8 @@ class WarpWaits(Waits):
 
     # ---- the warp's lanes
 
-    def meet_lanes(
-        self,
-        instruction: Instruction,
-        mask: str,
-        words: Sequence[str],
-        keep: Iterable[Operand] = (),
-    ) -> None:
-        del instruction, keep
+    def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
+        del keep
         b = self._lanes
         self._shown = list(words)
         active = self._frame.access.mask
