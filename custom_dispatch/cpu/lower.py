@@ -22,11 +22,7 @@ from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.monitor_code import monitor
 from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
-from custom_dispatch.cpu.text.variables import (
-    global_symbols,
-    global_texts,
-    reachable_variables,
-)
+from custom_dispatch.cpu.text.variables import global_symbols, global_texts, reachable_variables
 from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.entry_function import entry_function
@@ -99,11 +95,7 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
 
 
 def _thread_code(
-    module: Module,
-    entry: Entry,
-    kernel: CpuKernel,
-    symbols: dict[str, str],
-    sites: Sites | None,
+    module: Module, entry: Entry, kernel: CpuKernel, symbols: dict[str, str], sites: Sites | None
 ) -> ThreadCode:
     entry = inline_calls(module, entry, prints=sites is not None)
     graph = build_graph(entry)

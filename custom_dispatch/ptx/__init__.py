@@ -30,6 +30,7 @@ from custom_dispatch.ptx.operand import (
     SpecialRegister,
     Symbol,
     Vector,
+    elements_of,
     leaves,
     type_size,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "elements_of",
     "leaves",
     "read_module",
     "type_size",

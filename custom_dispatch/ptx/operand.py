@@ -192,3 +192,8 @@ def leaves(*operands: Operand) -> Iterator[Operand]:
                 yield from leaves(first, second)
             case _:
                 yield operand
+
+
+def elements_of(operand: Operand) -> tuple[Operand, ...]:
+    """A vector's elements; any other operand is its only one."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)

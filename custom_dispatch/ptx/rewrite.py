@@ -26,7 +26,7 @@ from custom_dispatch.ptx.operand import (
     Operand,
     Register,
     Symbol,
-    Vector,
+    elements_of,
     leaves,
 )
 
@@ -247,7 +247,7 @@ class _EntryRewriter:
     def _load(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
         """Loads from the words of a parameter: one for each element of at most 32 bits."""
         target = instruction.operands[0]
-        elements = target.elements if isinstance(target, Vector) else (target,)
+        elements = elements_of(target)
         opcode = ".".join(p for p in instruction.parts if p not in ("v2", "v4", "v8"))
         size = TYPE_BITS[instruction.parts[-1]] // 8
         guard = _guard(instruction)

@@ -32,6 +32,7 @@ from custom_dispatch.ptx import (
     Symbol,
     Variable,
     Vector,
+    elements_of,
 )
 
 _MAX_DEPTH = 128
@@ -135,11 +136,7 @@ class _Inliner:
         return unsupported(self._kernel, call, reason, instead)
 
     def _body(
-        self,
-        call: Instruction,
-        function: Function,
-        names: dict[str, str],
-        callers: tuple[str, ...],
+        self, call: Instruction, function: Function, names: dict[str, str], callers: tuple[str, ...]
     ) -> list[Statement]:
         """The function's body, with the names of this call."""
         suffix = f"@c{self._calls}"
@@ -261,7 +258,7 @@ def _moves(instruction: Instruction, name: str, parts: list[_Part]) -> list[Inst
     """What a load or store becomes."""
     is_store = instruction.parts[0] == "st"
     value = instruction.operands[1 if is_store else 0]
-    values: tuple[Operand, ...] = value.elements if isinstance(value, Vector) else (value,)
+    values: tuple[Operand, ...] = elements_of(value)
     signed = instruction.parts[-1].startswith("s")
     found = []
     for (start, size), element in zip(parts, values, strict=True):

@@ -17,13 +17,7 @@ from custom_dispatch.cpu.checked.monitor import (
     number_of,
     put,
 )
-from custom_dispatch.cpu.text.builder import (
-    FAILURE,
-    POINTER,
-    Builder,
-    Given,
-    function_text,
-)
+from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, function_text
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.structure import when
 from custom_dispatch.cpu.threads.block_memory import MEMORY

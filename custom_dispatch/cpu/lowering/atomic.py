@@ -10,13 +10,12 @@ another, as in PTX. Subnormal f32 sums are flushed to zero by a GPU's global mem
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.half import packed
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand, Vector
+from custom_dispatch.ptx import TYPE_BITS, Instruction, elements_of
 
 _INTEGER: Final = {
     "add": "add",
@@ -51,8 +50,8 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
         operands = operands[:-1]
     if len(operands) != first + 1 + sources:
         frame.operands(instruction, first + 1 + sources)
-    values = [_elements(operand) for operand in operands[first + 1 :]]
-    results = _elements(operands[0]) if first else [None] * len(values[0])
+    values = [elements_of(operand) for operand in operands[first + 1 :]]
+    results = elements_of(operands[0]) if first else [None] * len(values[0])
     if len(results) != len(values[0]) or (len(results) > 1 and operation == "cas"):
         raise frame.unsupported(instruction)
     is_shared = "shared" in modifiers or "shared::cta" in modifiers
@@ -60,17 +59,12 @@ def lower_atomic(frame: Frame, instruction: Instruction) -> None:
     size = TYPE_BITS[type_name]
     if size == 128 and not is_shared and not frame.thread.kernel.processor.wide_atomics:
         raise frame.unsupported(instruction, _TOO_WIDE)
-    atomic = _Atomic(frame, instruction, operation, type_name)
     for index, result in enumerate(results):
         place = frame.b.offset(pointer, index * size // 8)
         taken = [frame.integer(value[index], size) for value in values]
-        old = (_in_turn if is_shared else _atomically)(atomic, place, taken)
+        old = (_in_turn if is_shared else _atomically)(frame, instruction, operation, place, taken)
         if result is not None:
             frame.set_integer(result, old, size, signed=type_name.startswith("s"))
-
-
-def _elements(operand: Operand) -> list[Operand]:
-    return list(operand.elements) if isinstance(operand, Vector) else [operand]
 
 
 def _exists(operation: str, type_name: str) -> bool:
@@ -83,83 +77,65 @@ def _exists(operation: str, type_name: str) -> bool:
     return TYPE_BITS[type_name] <= 64 or operation in ("exch", "cas")
 
 
-@dataclass(frozen=True, slots=True)
-class _Atomic:
-    """An atomic operation on one element.
-
-    Attributes
-    ----------
-    frame, instruction
-        Where and what it is.
-    operation
-        One of `_OPERATIONS`.
-    type_name
-        The element's type.
-    """
-
-    frame: Frame
-    instruction: Instruction
-    operation: str
-    type_name: str
-
-    @property
-    def bits(self) -> int:
-        """An element's bits, which an integer of that width holds."""
-        return TYPE_BITS[self.type_name]
-
-    def combined(self, old: str, value: str) -> str:
-        """What an operation other than `cas` puts in memory, as an integer."""
-        b, operation, type_name = self.frame.b, self.operation, self.type_name
-        integer = int_type(self.bits)
-        if type_name in _HALVES:
-            return packed(self.frame, self.instruction, operation, (), [old, value], type_name)
-        if type_name in ("f32", "f64"):
-            x, y = (b.cast("bitcast", v, integer, type_name) for v in (old, value))
-            return b.cast("bitcast", b.binary("fadd", x, y, type_name), type_name, integer)
-        if operation == "exch":
-            return value
-        if operation in ("min", "max"):
-            name = f"llvm.{'s' if type_name[0] == 's' else 'u'}{operation}"
-            return b.call_intrinsic(name, [old, value], integer)
-        if operation not in ("inc", "dec"):
-            return b.binary(operation, old, value, integer)
-        if operation == "inc":
-            wraps = b.icmp("uge", old, value, integer)
-            return b.select(wraps, 0, b.binary("add", old, 1, integer), integer)
-        is_zero = b.icmp("eq", old, 0, integer)
-        wraps = b.binary("or", is_zero, b.icmp("ugt", old, value, integer), "i1")
-        return b.select(wraps, value, b.binary("sub", old, 1, integer), integer)
+def _combined(frame: Frame, instruction: Instruction, operation: str, old: str, value: str) -> str:
+    """What an operation other than `cas` puts in memory, as an integer."""
+    b, type_name = frame.b, instruction.parts[-1]
+    integer = int_type(TYPE_BITS[type_name])
+    if type_name in _HALVES:
+        return packed(frame, instruction, operation, (), [old, value], type_name)
+    if type_name in ("f32", "f64"):
+        x, y = (b.cast("bitcast", v, integer, type_name) for v in (old, value))
+        return b.cast("bitcast", b.binary("fadd", x, y, type_name), type_name, integer)
+    if operation == "exch":
+        return value
+    if operation in ("min", "max"):
+        name = f"llvm.{'s' if type_name[0] == 's' else 'u'}{operation}"
+        return b.call_intrinsic(name, [old, value], integer)
+    if operation not in ("inc", "dec"):
+        return b.binary(operation, old, value, integer)
+    if operation == "inc":
+        wraps = b.icmp("uge", old, value, integer)
+        return b.select(wraps, 0, b.binary("add", old, 1, integer), integer)
+    is_zero = b.icmp("eq", old, 0, integer)
+    wraps = b.binary("or", is_zero, b.icmp("ugt", old, value, integer), "i1")
+    return b.select(wraps, value, b.binary("sub", old, 1, integer), integer)
 
 
-def _in_turn(atomic: _Atomic, place: str, values: list[str]) -> str:
+def _in_turn(
+    frame: Frame, instruction: Instruction, operation: str, place: str, values: list[str]
+) -> str:
     """Load, combine and store, on memory that no other core sees."""
-    b, bits = atomic.frame.b, atomic.bits
-    integer = int_type(bits)
-    old = b.load(place, integer, bits // 8)
-    if atomic.operation == "cas":
+    b, integer = frame.b, int_type(TYPE_BITS[instruction.parts[-1]])
+    old = b.load(place, integer)
+    if operation == "cas":
         equal = b.icmp("eq", old, values[0], integer)
         new = b.select(equal, values[1], old, integer)
     else:
-        new = atomic.combined(old, values[0])
-    b.store(new, place, integer, bits // 8)
+        new = _combined(frame, instruction, operation, old, values[0])
+    b.store(new, place, integer)
     return old
 
 
-def _atomically(atomic: _Atomic, place: str, values: list[str]) -> str:
+def _atomically(
+    frame: Frame, instruction: Instruction, operation: str, place: str, values: list[str]
+) -> str:
     """The operation on memory that other cores see."""
-    b, bits, type_name = atomic.frame.b, atomic.bits, atomic.type_name
-    integer = int_type(bits)
-    if atomic.operation == "cas":
-        return _compare_and_swap(b, place, values[0], values[1], bits)
+    b, type_name = frame.b, instruction.parts[-1]
+    bits, integer = TYPE_BITS[type_name], int_type(TYPE_BITS[type_name])
+    value = values[0]
+    if operation == "cas":
+        return _compare_and_swap(b, place, value, values[1], bits)
     if type_name in _HALVES or bits == 128:
-        return _exchange_until(b, place, bits, lambda old: atomic.combined(old, values[0]))
+        return _exchange_until(
+            b, place, bits, lambda old: _combined(frame, instruction, operation, old, value)
+        )
     if type_name in ("f32", "f64"):
-        addend = b.cast("bitcast", values[0], integer, type_name)
+        addend = b.cast("bitcast", value, integer, type_name)
         value = b.value(f"llvm.atomicrmw fadd {place}, {addend} seq_cst : !llvm.ptr, {type_name}")
         return b.cast("bitcast", value, type_name, integer)
     sign = "" if type_name[0] == "s" else "u"
-    name = _INTEGER.get(atomic.operation) or sign + atomic.operation
-    return b.value(f"llvm.atomicrmw {name} {place}, {values[0]} seq_cst : !llvm.ptr, {integer}")
+    name = _INTEGER.get(operation) or sign + operation
+    return b.value(f"llvm.atomicrmw {name} {place}, {value} seq_cst : !llvm.ptr, {integer}")
 
 
 def _compare_and_swap(b: Builder, place: str, wanted: str, new: str, bits: int) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.rounding import FORMATS, narrow, widen, widen_byte
 from custom_dispatch.cpu.text.builder import Builder
-from custom_dispatch.ptx import Instruction, Operand, Vector
+from custom_dispatch.ptx import Instruction, Operand, elements_of
 
 ELEMENT_BITS: Final = {
     "f16": 16,
@@ -18,11 +18,11 @@ ELEMENT_BITS: Final = {
 """By an element's type, the bits it takes in a register."""
 
 
-def elements_of(
+def fragment(
     frame: Frame, instruction: Instruction, operand: Operand, count: int
 ) -> tuple[Operand, ...]:
     """A fragment's registers, when there are as many as there must be."""
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    elements = elements_of(operand)
     if len(elements) != count:
         raise frame.unsupported(instruction, f"a fragment of {len(elements)} registers")
     return elements

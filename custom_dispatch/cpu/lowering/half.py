@@ -46,8 +46,7 @@ def packed(
         return _compute(frame, instruction, base, modifiers, sources, element)
     halves = zip(*(halves_of(frame.b, source) for source in sources), strict=True)
     return join_halves(
-        frame.b,
-        [_compute(frame, instruction, base, modifiers, list(h), element) for h in halves],
+        frame.b, [_compute(frame, instruction, base, modifiers, list(h), element) for h in halves]
     )
 
 

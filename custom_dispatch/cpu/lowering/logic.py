@@ -190,11 +190,7 @@ def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
     wide = 2 * bits
     integer = int_type(wide)
     position, size = (
-        b.resize(
-            at_most(frame, b.binary("and", frame.integer(c, 32), 255), bits),
-            32,
-            wide,
-        )
+        b.resize(at_most(frame, b.binary("and", frame.integer(c, 32), 255), bits), 32, wide)
         for c in (start, length)
     )
     mask = b.binary("sub", b.binary("shl", 1, size, integer), 1, integer)

@@ -13,7 +13,7 @@ from typing import Final
 
 from custom_dispatch.cpu.lowering.fragments import (
     add_product,
-    elements_of,
+    fragment,
     numbers_in,
     pack_sums,
     split,
@@ -58,10 +58,10 @@ def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
         raise frame.unsupported(instruction)
     d, a, b_operand, c = frame.operands(instruction, 4)
     outputs = 2 if d_type == "f16" else 4
-    left = elements_of(frame, instruction, a, count)
-    right = elements_of(frame, instruction, b_operand, count // 2)
-    addends = elements_of(frame, instruction, c, outputs)
-    results = elements_of(frame, instruction, d, outputs)
+    left = fragment(frame, instruction, a, count)
+    right = fragment(frame, instruction, b_operand, count // 2)
+    addends = fragment(frame, instruction, c, outputs)
+    results = fragment(frame, instruction, d, outputs)
     waits = frame.waits()
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
@@ -113,7 +113,7 @@ def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     count, transposed = _matrix_count(frame, instruction)
     d, source = frame.operands(instruction, 2)
-    targets = elements_of(frame, instruction, d, count)
+    targets = fragment(frame, instruction, d, count)
     waits = frame.waits()
     waits.meet_lanes(b.const(-1, 32), [_row_address(frame, instruction, source)])
     for index, target in enumerate(targets):
@@ -138,7 +138,7 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
     b = frame.b
     count, transposed = _matrix_count(frame, instruction)
     target, source = frame.operands(instruction, 2)
-    sources = elements_of(frame, instruction, source, count)
+    sources = fragment(frame, instruction, source, count)
     waits = frame.waits()
     address = _row_address(frame, instruction, target)
     waits.meet_lanes(b.const(-1, 32), [address], keep=sources)

@@ -19,6 +19,7 @@ from custom_dispatch.ptx import (
     Register,
     Symbol,
     Vector,
+    elements_of,
 )
 
 _SPACES = ("global", "local", "const", "param", "shared")
@@ -126,7 +127,7 @@ def lower_load(frame: Frame, instruction: Instruction) -> None:
         else frame.operands(instruction, 2)
     )
     bits = access.bits
-    targets = d.elements if isinstance(d, Vector) else (d,)
+    targets = elements_of(d)
     is_parameter = access.space == "param" and not frame.is_variable(source)
     base = "" if is_parameter else frame.address(source, access.space)
     for index, target in enumerate(targets):
@@ -179,7 +180,7 @@ def lower_store(frame: Frame, instruction: Instruction) -> None:
     )
     if access.space == "const" or (access.space == "param" and not frame.is_variable(target)):
         raise frame.unsupported(instruction)
-    sources = source.elements if isinstance(source, Vector) else (source,)
+    sources = elements_of(source)
     base = frame.address(target, access.space)
     for index, element in enumerate(sources):
         place = index * access.bits // 8

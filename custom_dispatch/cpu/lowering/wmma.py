@@ -13,14 +13,14 @@ from typing import Final
 from custom_dispatch.cpu.lowering.fragments import (
     ELEMENT_BITS,
     add_product,
-    elements_of,
+    fragment,
     numbers_in,
     pack_sums,
     unpack_sums,
 )
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, Vector
+from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, elements_of
 
 _SHAPES: Final = {
     "m16n16k16": (16, 16, 16),
@@ -103,7 +103,7 @@ def _move(frame: Frame, instruction: Instruction) -> None:
     count = len(instruction.operands)
     operands = frame.operands(instruction, 3 if count == 3 else 2)
     vector, address = operands[:2] if is_load else operands[1::-1]
-    registers = vector.elements if isinstance(vector, Vector) else (vector,)
+    registers = elements_of(vector)
     words = layout.held * layout.bits // 32
     if len(registers) < words:
         raise frame.unsupported(instruction, f"a fragment of {len(registers)} registers")
@@ -171,10 +171,10 @@ def _multiply(frame: Frame, instruction: Instruction) -> None:
     d, *sources, c = frame.operands(instruction, 4)
     words = []
     for operand, layout in zip(sources, (left, right), strict=True):
-        registers = operand.elements if isinstance(operand, Vector) else (operand,)
+        registers = elements_of(operand)
         words += [frame.integer(r, 32) for r in registers[: layout.held * layout.bits // 32]]
-    addends = elements_of(frame, instruction, c, 4 if c_type == "f16" else 8)
-    results = elements_of(frame, instruction, d, 4 if d_type == "f16" else 8)
+    addends = fragment(frame, instruction, c, 4 if c_type == "f16" else 8)
+    results = fragment(frame, instruction, d, 4 if d_type == "f16" else 8)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     total = unpack_sums(frame, addends, c_type)

@@ -140,11 +140,7 @@ class Builder:
         return self.cast(operation, a, int_type(source_bits), int_type(target_bits))
 
     def call_intrinsic(
-        self,
-        name: str,
-        arguments: Sequence[Given],
-        result: str = "i32",
-        types: Sequence[str] = (),
+        self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
     ) -> str:
         """Call an LLVM intrinsic by its name without the overload suffix, ``"llvm.fma"``.
 
@@ -301,11 +297,7 @@ class FunctionBuilder(Builder):
             self.functions[name] = function_text(
                 name,
                 [(value, type_name) for value in given],
-                [
-                    *body.entry_lines,
-                    *body.lines,
-                    f"    llvm.return {result} : {type_name}",
-                ],
+                [*body.entry_lines, *body.lines, f"    llvm.return {result} : {type_name}"],
                 type_name,
                 "no_inline",
             )
@@ -352,11 +344,7 @@ def signature_text(signature: Signature) -> str:
 
 
 def function_text(
-    symbol: str,
-    arguments: Signature,
-    body: Iterable[str],
-    result: str = "",
-    attribute: str = "",
+    symbol: str, arguments: Signature, body: Iterable[str], result: str = "", attribute: str = ""
 ) -> list[str]:
     """The lines of a function that only this module calls.
 

@@ -34,10 +34,7 @@ def when(b: Builder, condition: str) -> Iterator[None]:
 
 
 def fold(
-    b: Builder,
-    count: Given,
-    initial: Arguments,
-    body: Callable[[str, list[str]], list[str]],
+    b: Builder, count: Given, initial: Arguments, body: Callable[[str, list[str]], list[str]]
 ) -> list[str]:
     """A loop that carries values.
 

@@ -41,11 +41,7 @@ class Coroutine(Waits):
         By the ``id`` of an instruction: itself and the registers live after it.
     """
 
-    def __init__(
-        self,
-        frame: Frame,
-        live: Live,
-    ) -> None:
+    def __init__(self, frame: Frame, live: Live) -> None:
         super().__init__(frame.b)
         self._frame = frame
         self.memory = frame.memory

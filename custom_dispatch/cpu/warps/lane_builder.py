@@ -168,11 +168,7 @@ class LaneBuilder(DistantBuilder):
         return made if x.is_uniform else self.name(Value(made, varying=True))
 
     def call_intrinsic(
-        self,
-        name: str,
-        arguments: Sequence[Given],
-        result: str = "i32",
-        types: Sequence[str] = (),
+        self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
     ) -> str:
         if self.is_raw:
             return super().call_intrinsic(name, arguments, result, types)

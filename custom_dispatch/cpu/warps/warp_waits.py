@@ -38,12 +38,7 @@ class WarpWaits(Waits):
         Places of the active lanes and of those that have not ended, as bits.
     """
 
-    def __init__(
-        self,
-        frame: LaneFrame,
-        live: Live,
-        cells: tuple[str, str],
-    ) -> None:
+    def __init__(self, frame: LaneFrame, live: Live, cells: tuple[str, str]) -> None:
         super().__init__(frame.lanes)
         self._lanes = frame.lanes
         self._frame = frame
@@ -130,10 +125,7 @@ class WarpWaits(Waits):
     def _parts(self, names: list[str]) -> list[tuple[str, str, int]]:
         """Places on the stack to keep, with their types and bytes."""
         frame = self._frame
-        parts: list[tuple[str, str, int]] = [
-            (self._active, "i32", 4),
-            (self._alive, "i32", 4),
-        ]
+        parts: list[tuple[str, str, int]] = [(self._active, "i32", 4), (self._alive, "i32", 4)]
         for name in names:
             form = frame.form(name)
             scalar = frame.type_of(name)
