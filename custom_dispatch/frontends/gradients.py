@@ -42,7 +42,7 @@ class Gradients:
 
     def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:
         kernel = kernels_of(item)[0]
-        self._name = item.name
+        self.name = item.name
         self.arguments = argument_names(kernel)
         self.tensors = [
             name
@@ -87,7 +87,7 @@ class Gradients:
 
     def _wrong(self, found: str, expected: str, next_step: str) -> DeclarationError:
         return DeclarationError(
-            f"The backward of kernel `{self._name}` {found}.", expected=expected,
+            f"The backward of kernel `{self.name}` {found}.", expected=expected,
             next_step=next_step,
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Gradients:
             names = self.tensors if self.gives is None else self.gives
         if len(values) != len(names) or not set(names) <= set(self.tensors):
             raise CallError(
-                f"The backward of kernel `{self._name}` returns "
+                f"The backward of kernel `{self.name}` returns "
                 + (f"{', '.join(map(str, names))}." if isinstance(found, Mapping)
                    else f"{len(values)} gradients."),
                 expected=f"one each of {', '.join(self.tensors)}, or a mapping from these names; "

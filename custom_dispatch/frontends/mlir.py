@@ -35,24 +35,15 @@ from custom_dispatch.link.corrections.open_sizes import (
     is_from_onnx,
 )
 from custom_dispatch.link.corrections.table import correct
-from custom_dispatch.link.declarations import Callees, KernelFunction, kernel_functions
+from custom_dispatch.link.declarations import Callees, KernelFunction, kernel_functions, kernel_uses
 from custom_dispatch.link.dialects.stablehlo_dialect import (
     call_kernels,
     convert_stablehlo,
     is_stablehlo,
 )
-from custom_dispatch.link.dialects.torch_converted import tidy_converted
-from custom_dispatch.link.dialects.torch_dialect import convert_torch, is_torch
-from custom_dispatch.link.entry_function import Preflight, put_in_front
+from custom_dispatch.link.dialects.torch_dialect import convert_torch, is_torch, tidy_converted
 from custom_dispatch.link.model import Model, diagnostic, parse_content, parse_model
-from custom_dispatch.link.preflight import (
-    find_preflights,
-    has_effects,
-    has_one_block,
-    may_return_empty,
-)
-from custom_dispatch.link.public_functions import open_to_callers
-from custom_dispatch.link.symbols import (
+from custom_dispatch.link.operations import (
     callee_of,
     calls_of,
     functions_of,
@@ -61,8 +52,16 @@ from custom_dispatch.link.symbols import (
     name_of,
     symbols_of,
 )
+from custom_dispatch.link.preflight import (
+    Preflight,
+    find_preflights,
+    has_effects,
+    has_one_block,
+    may_return_empty,
+    put_in_front,
+)
+from custom_dispatch.link.public_functions import open_to_callers
 from custom_dispatch.link.updates import keep_arguments, separate_updates, updated_arguments
-from custom_dispatch.link.usage import kernel_uses
 from custom_dispatch.match.pattern import nothing_replaced
 from custom_dispatch.match.replace import patterns_of, replace_places
 from custom_dispatch.match.sizes import drop_sizes

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.keys import PARAMETERS_KEY, RESULTS_KEY, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.kernel.names import as_integer, shown
-from custom_dispatch.link.symbols import PARAMETER, functions_of, name_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import PARAMETER, create, functions_of, name_of, type_of
 from custom_dispatch.parameters import SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096
@@ -45,6 +49,25 @@ def check_inline_bytes(value: int | None) -> int:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A weight of a model."""
+
+    name: str | None
+    """Its name in the model; None where it has none."""
+    dtype: str
+    """numpy's name of it, or that of ml_dtypes."""
+    shape: tuple[int, ...]
+    size_bytes: int
+    read: Callable[[], memoryview] = field(repr=False, compare=False)
+    """Its bytes."""
+
+
+def bytes_of(array: Any) -> memoryview:
+    """The elements of an array of numpy, row by row."""
+    return numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8).data
+
+
 class OutsideWeights:
     """The weights of one module that are left outside of it."""
 
@@ -58,33 +81,49 @@ class OutsideWeights:
         """The weights; None where there are none."""
         return Parameters(tuple(self._parameters.values())) if self._parameters else None
 
-    def parameter(
-        self,
-        name: str | None,
-        dtype: str,
-        shape: Sequence[int],
-        size_bytes: int,
-        sha256: str,
-        read: Callable[[], memoryview],
-    ) -> Parameter:
+    def parameter(self, weight: Weight, digest: str | None = None) -> Parameter:
         """The parameter of a weight: that of another one with the same bytes, or a new one.
 
         Parameters
         ----------
-        name
-            The weight's name in the model; None where it has none.
-        dtype, shape, size_bytes, sha256, read
-            As `Parameter` has them.
+        digest
+            SHA-256 of its bytes, where that is known already.
         """
+        sha256 = digest or hashlib.sha256(weight.read()).hexdigest()
         found = self._parameters.get(sha256)
         if found is None:
+            name = weight.name
             taken = {item.name for item in self._parameters.values()}
             while name is None or name in taken:
                 name = f"constant_{len(taken)}" if name is None else f"{name}_"
             found = self._parameters[sha256] = Parameter(
-                name, dtype, tuple(shape), size_bytes, sha256, read
+                name, weight.dtype, weight.shape, weight.size_bytes, sha256, weight.read
             )
         return found
+
+    def load_arguments(
+        self, module: ir.Operation, function: ir.Operation, weights: Mapping[int, Weight]
+    ) -> None:
+        """Load weights in place of some of a function's arguments, given by their positions."""
+        block = function.regions[0].blocks[0]
+        for index, weight in weights.items():
+            argument = block.arguments[index]
+            if list(argument.uses):
+                with ir.InsertionPoint.at_block_begin(block):
+                    kind: Any = builtin_type(argument.type)
+                    loaded = self.load(module, self.parameter(weight), kind)
+                    if kind != argument.type:
+                        loaded = create("torch_c.from_builtin_tensor", argument.type, loaded)
+                argument.replace_all_uses_with(loaded)
+        for index in sorted(weights, reverse=True):
+            block.erase_argument(index)
+        inputs = [argument.type for argument in block.arguments]
+        type_now = ir.FunctionType.get(inputs, type_of(function).results)
+        function.attributes["function_type"] = ir.TypeAttr.get(type_now)
+        if "arg_attrs" in function.attributes:
+            said = enumerate(ir.ArrayAttr(function.attributes["arg_attrs"]))
+            kept = [item for index, item in said if index not in weights]
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
 
     def load(self, module: ir.Operation, parameter: Parameter, kind: ir.Type) -> Any:
         """A parameter's value, loaded at the insertion point; arguments as of `declare`."""

@@ -8,8 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.link.operations import create, open_sizes
-from custom_dispatch.link.symbols import calls_of, is_function
+from custom_dispatch.link.operations import calls_of, create, is_function, open_sizes
 from custom_dispatch.link.values import operands_for, values_from_outside
 
 Use = tuple[ir.Operation, int]

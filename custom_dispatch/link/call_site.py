@@ -20,17 +20,16 @@ from custom_dispatch.kernel.expr import Dim, dims_of
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.link.operations import NODE
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
-# The name of a node of ONNX.
-_NAME = re.compile(r'loc\("([^"]+)"\)')
 
 
 def place_of(op: ir.Operation) -> str:
     """Where the model's source has an operation, `" at model.py:7"`; empty where nobody knows."""
     found = _LOCATION.search(str(op.location))
     if found is None:
-        named = _NAME.fullmatch(str(op.location))
+        named = NODE.fullmatch(str(op.location))
         return f" at `{named[1]}`" if named else ""
     # What is parsed without a name is "-".
     return f" at {found[1]}:{found[2]}" if found[1] != "-" else ""

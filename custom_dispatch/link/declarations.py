@@ -6,22 +6,39 @@ linking declares them: one for each kernel and each number of leading dims that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.format.usage import FunctionUse, KernelUse
 from custom_dispatch.ir.choice import candidates
 from custom_dispatch.ir.leading import is_folded, known_dims
 from custom_dispatch.ir.order import Order, kernels_in, orders_of
-from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, function_type
+from custom_dispatch.ir.signature import (
+    Signature,
+    Sizes,
+    declared_signature,
+    function_type,
+    input_types,
+    output_types,
+)
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.fitting import fits_none
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.link.symbols import functions_of, is_declaration, name_of, type_of
+from custom_dispatch.link.operations import (
+    callee_of,
+    calls_of,
+    functions_of,
+    is_declaration,
+    is_public,
+    name_of,
+    type_of,
+)
 from custom_dispatch.toolchain.library import Library
 
 
@@ -107,6 +124,33 @@ class Callees:
             self._symbols[key] = symbol
             self.kernels[symbol] = item
         return self._symbols[key]
+
+    def call(
+        self,
+        module: ir.Module,
+        item: Kernel | Choice,
+        kernel: Kernel,
+        signature: Signature,
+        passed: Callable[[Any, ir.Type], Any],
+    ) -> list[ir.Value]:
+        """Call such a function where the insertion point is; return its results.
+
+        Parameters
+        ----------
+        kernel
+            As of `declare`.
+        passed
+            Gives the value for one of `Kernel.arguments`, which has to have a type.
+        """
+        symbol = self.declare(module, item, signature, kernel)
+        types = map(ir.Type.parse, input_types(kernel, signature))
+        call = ir.Operation.create(
+            "func.call",
+            results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
+            operands=[passed(*pair) for pair in zip(kernel.arguments, types, strict=True)],
+            attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
+        )
+        return list(call.results)
 
 
 def kernel_functions(
@@ -241,3 +285,76 @@ def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -
             next_step="correct the model's declaration of the kernel.",
         )
     return ()
+
+
+_Counts = dict[str, tuple[int, bool]]
+
+
+def kernel_uses(
+    module: ir.Module, kernels: Mapping[str, Sequence[str]], direct: Collection[str]
+) -> tuple[FunctionUse, ...]:
+    """The kernels that each public function calls, by itself or through private functions.
+
+    Parameters
+    ----------
+    kernels
+        The kernels' names, by the symbols of the functions without a body that stand for them; of
+        a choice several, one of which runs.
+    direct
+        Those of these functions that take and return just what their kernel does.
+    """
+    bodies = {name_of(op): op for op in functions_of(module) if not is_declaration(op)}
+    found = []
+    for name, op in bodies.items():
+        if not is_public(op):
+            continue
+        counts = _count(name, bodies, kernels, frozenset())
+        uses = tuple(KernelUse(kernel, *counts[kernel]) for kernel in sorted(counts))
+        symbol = _direct(op, direct)
+        found.append(FunctionUse(name, uses, None if symbol is None else kernels[symbol][0]))
+    return tuple(found)
+
+
+def _count(
+    name: str,
+    bodies: dict[str, ir.Operation],
+    kernels: Mapping[str, Sequence[str]],
+    callers: frozenset[str],
+) -> _Counts:
+    """Calls of each kernel, and whether data decides how many of them are made."""
+    op = bodies[name]
+    total: _Counts = {}
+    for call in calls_of(op, {*kernels, *bodies}):
+        callee = callee_of(call)
+        varies = not _runs_once(call, op)
+        if callee in kernels:
+            inner: _Counts = {name: (1, len(kernels[callee]) > 1) for name in kernels[callee]}
+        elif callee in callers or callee == name:
+            # A function that calls itself: what it calls, it calls as often as data says.
+            inner = {}
+            total = {kernel: (count, True) for kernel, (count, _) in total.items()}
+        else:
+            inner = _count(callee, bodies, kernels, callers | {name})
+        for kernel, (count, also) in inner.items():
+            before, already = total.get(kernel, (0, False))
+            total[kernel] = (before + count, already or also or varies)
+    return total
+
+
+def _runs_once(call: ir.Operation, function: ir.Operation) -> bool:
+    """Whether a call stands in the function's only block, and in no operation inside it."""
+    return call.parent == function and len(function.regions[0].blocks) == 1
+
+
+def _direct(op: ir.Operation, kernels: Collection[str]) -> str | None:
+    """The kernel that a function hands its arguments on to, where it does nothing else."""
+    if len(op.regions[0].blocks) != 1:
+        return None
+    block = op.regions[0].blocks[0]
+    body = [inner.operation for inner in block.operations]
+    if len(body) != 2 or body[0].name not in ("func.call", "util.call"):
+        return None
+    call, end = body
+    passed = list(call.operands) == list(block.arguments)
+    returned = list(end.operands) == list(call.results)
+    return callee_of(call) if passed and returned and callee_of(call) in kernels else None

@@ -1,19 +1,22 @@
-"""The arguments of a call in MLIR: its operands, and attributes, which are scalars by name."""
+"""The arguments of a call in MLIR: operands, and attributes, which are scalars by name."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.call_site import CallSite
-from custom_dispatch.link.numbers import held_number
+from custom_dispatch.link.operations import create
 
 
 def arrange(
@@ -81,40 +84,70 @@ def arrange(
     return found
 
 
-def number_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> float | int:
-    """The number that an attribute is.
+def constant_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> Any:
+    """A number that is an attribute, as a constant of a scalar's type at the insertion point.
 
     Raises
     ------
     LinkError
-        The attribute is not a number.
+        The attribute is not a number, or one that the type cannot represent.
     """
-    if isinstance(attribute, ir.FloatAttr):
-        return float(attribute.value)
-    if isinstance(attribute, ir.BoolAttr):
-        return int(attribute.value)
-    if isinstance(attribute, ir.IntegerAttr):
-        return int(ir.IntegerAttr(attribute).value)
-    raise site.refusal(
-        f"has {attribute} for the scalar `{scalar.name}`", f"a number that {scalar.dtype} holds"
-    )
-
-
-def constant_of(
-    site: CallSite, scalar: Scalar, value: float | int, wanted: ir.Type
-) -> ir.Attribute:
-    """A number as an attribute of a scalar's type.
-
-    Raises
-    ------
-    LinkError
-        The type cannot represent the number.
-    """
+    if not isinstance(attribute, ir.FloatAttr | ir.BoolAttr | ir.IntegerAttr):
+        raise site.refusal(
+            f"has {attribute} for the scalar `{scalar.name}`",
+            f"a number that {scalar.dtype} holds",
+        )
+    wanted = ir.Type.parse(scalar.argument_type)
+    value = float(attribute.value) if isinstance(attribute, ir.FloatAttr) else int(attribute.value)
     held = held_number(scalar.dtype, value, wanted)
     if held is not None:
-        return held
+        return create("arith.constant", wanted, value=held)
     raise site.refusal(
         f"has {value} for the scalar `{scalar.name}`",
         f"a number that {scalar.dtype} holds",
         "correct the number, or declare a larger type.",
     )
+
+
+def constant(scalar: Scalar, value: Any) -> ir.Attribute | None:
+    """A number as a kernel's scalar takes it; None for a value of the model.
+
+    Raises
+    ------
+    LinkError
+        The scalar's type cannot represent the number.
+    """
+    kind = ir.Type.parse(scalar.argument_type)
+    if isinstance(value, ir.Value):
+        element = value.type
+        if isinstance(element, ir.RankedTensorType):
+            element = element.element_type
+        narrow = {str(element), scalar.argument_type} in ({"f16", "f32"}, {"bf16", "f32"})
+        if element == kind or narrow or (str(element) == "index" and scalar.dtype.bits == 64):
+            return None
+        raise LinkError(
+            f"the number for `{scalar.name}` is {element}, and the scalar {scalar.dtype}"
+        )
+    held = held_number(scalar.dtype, value, kind)
+    if held is not None:
+        return held
+    raise LinkError(
+        f"the number for `{scalar.name}` is {value}, which {scalar.dtype} does not hold"
+    )
+
+
+def held_number(dtype: ElementType, value: float, kind: ir.Type) -> ir.Attribute | None:
+    """A number as an attribute of a scalar's type in IR; None where the dtype does not hold it."""
+    if dtype.is_float:
+        with numpy.errstate(over="ignore"):
+            held = float(numpy.asarray(float(value)).astype(dtype.to_numpy()))
+        if math.isfinite(held) or not math.isfinite(value):
+            return ir.FloatAttr.get(kind, held)
+    elif math.isfinite(value) and value == int(value):
+        number = int(value)
+        if (-dtype.largest - 1 if dtype.name.startswith("i") else 0) <= number <= dtype.largest:
+            # IR's integers have no sign: the upper half of the unsigned ones are negative.
+            if dtype.name.startswith("u") and number >= 2 ** (dtype.bits - 1):
+                number -= 2**dtype.bits
+            return ir.IntegerAttr.get(kind, number)
+    return None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import sys
+from functools import cache
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from iree.compiler import ir
+from iree.compiler._mlir_libs import _mlir
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.kernel.names import as_path
-from custom_dispatch.link.dialects.names import end_searches
-from custom_dispatch.link.symbols import (
+from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
     is_public,
@@ -108,3 +111,15 @@ def describe_model(model: Model) -> list[tuple[str, str, str]]:
         what = "to be linked" if is_declaration(op) else "public" if is_public(op) else "private"
         rows.append((name_of(op), kind, what))
     return rows
+
+
+_WITHOUT_CLASSES = ("chlo", "iree_linalg_ext", "ml_program", "stablehlo", "torch", "torch_c", "ub")
+
+
+@cache
+def end_searches() -> None:
+    """Let the bindings find a module, without a class in it, for each of these dialects."""
+    for dialect in _WITHOUT_CLASSES:
+        name = f"{__name__}.{dialect}"
+        sys.modules[name] = ModuleType(name, "It has no classes of operations.")
+    _mlir.globals.append_dialect_search_prefix(__name__)

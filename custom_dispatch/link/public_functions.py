@@ -7,7 +7,7 @@ from iree.compiler import ir
 from custom_dispatch.format.keys import ASYNC, FINDINGS_FUNCTION, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.interface import Interface, Value
-from custom_dispatch.link.symbols import (
+from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
     is_public,

@@ -6,7 +6,8 @@ compared and computed with, its own class says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from custom_dispatch.errors import CallError
@@ -50,9 +51,32 @@ class SymbolicShapes(Generic[Size]):
 
     def product(self, sizes: Sequence[Size]) -> Size:
         """Leading dims as one."""
-        raise NotImplementedError
+        of_any: Sequence[Any] = sizes
+        found: Size = math.prod(of_any)
+        return found
+
+    def require(self) -> None:
+        """See to what the kernel requires, when all operands are bound."""
 
     # -- for all
+
+    def of(self, shapes: Mapping[str, Sequence[Size]]) -> dict[str, tuple[Any, ...]]:
+        """The shape of every result, by operand name; arguments and errors as of `bind`."""
+        if not all(isinstance(size, int) for shape in shapes.values() for size in shape):
+            self.bind(shapes)
+            self.require()
+            return self.results()
+        kernel = self.kernel
+        given: dict[str, Any] = {
+            item.name: tuple(shapes.get(item.name, (0,) * item.rank))
+            for item in kernel.inputs
+            if isinstance(item, Buffer)
+        }
+        sizes, leading = (
+            output_shapes(kernel, bind_dims(kernel, given)),
+            leading_dims(kernel, given),
+        )
+        return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}
 
     def bind(self, shapes: Mapping[str, Sequence[Size]]) -> None:
         """Take what the operands' shapes say.
@@ -141,33 +165,3 @@ class SymbolicShapes(Generic[Size]):
             item.name: unfolded(item, tuple(map(self.value, item.shape)), self.leading)  # type: ignore[arg-type]
             for item in self.kernel.outputs
         }
-
-
-def result_shapes(
-    kernel: Kernel,
-    shapes: Mapping[str, Sequence[Any]],
-    symbolic: Callable[[], SymbolicShapes[Any]],
-) -> dict[str, tuple[Any, ...]]:
-    """The shape of every result, by operand name.
-
-    Parameters
-    ----------
-    shapes
-        As of `SymbolicShapes.bind`.
-    symbolic
-        Binds symbols. Where all sizes are numbers, it is not asked.
-
-    Raises
-    ------
-    CallError
-        The shapes do not fit the declaration.
-    """
-    if not all(isinstance(size, int) for shape in shapes.values() for size in shape):
-        return symbolic().results()
-    given = {
-        item.name: tuple(shapes.get(item.name, (0,) * item.rank))
-        for item in kernel.inputs
-        if isinstance(item, Buffer)
-    }
-    sizes, leading = output_shapes(kernel, bind_dims(kernel, given)), leading_dims(kernel, given)
-    return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}

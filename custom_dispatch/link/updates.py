@@ -10,9 +10,7 @@ from iree.compiler import ir
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.elementwise import hidden_copy
-from custom_dispatch.link.operations import operations_of
-from custom_dispatch.link.public_functions import updates_of
-from custom_dispatch.link.symbols import (
+from custom_dispatch.link.operations import (
     STATE,
     callee_of,
     calls_of,
@@ -21,7 +19,9 @@ from custom_dispatch.link.symbols import (
     is_function,
     is_public,
     name_of,
+    operations_of,
 )
+from custom_dispatch.link.public_functions import updates_of
 from custom_dispatch.link.values import may_become, values_from_outside
 
 # Results of these may be any of their tensors.

@@ -13,7 +13,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written
-from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
+from custom_dispatch.link.operations import functions_of, is_declaration, is_public
 
 _LINALG = "linalg."
 # By the beginnings of their names: what adds up products, or fills.

@@ -7,16 +7,20 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.ir.signature import input_types, output_types
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import shortest
 from custom_dispatch.link.declarations import Callees
-from custom_dispatch.link.dialects import torch_constants
-from custom_dispatch.link.numbers import constant
-from custom_dispatch.link.operations import cast, create
-from custom_dispatch.match.axes import as_the_kernels, axes_of, dialect_of, inverse, transpose
-from custom_dispatch.match.bools import as_numbers, number_of_false
+from custom_dispatch.link.dialects import torch_types
+from custom_dispatch.link.mlir_arguments import constant
+from custom_dispatch.link.operations import cast, create, empty_tensor
+from custom_dispatch.match.axes import (
+    as_numbers,
+    as_the_kernels,
+    dialect_of,
+    inverse,
+    transpose,
+)
 from custom_dispatch.match.fitting import fitting_of
 from custom_dispatch.match.pattern import fixed_numbers
 from custom_dispatch.match.state import Match
@@ -41,23 +45,15 @@ def call_function(
     """Call a kernel's function at the insertion point; return what has the types of the results."""
     pattern = match.example.pattern
     signature = fitting_of(match).signature
-    symbol = callees.declare(module, pattern.item, signature, pattern.kernel)
-    types = [ir.Type.parse(kind) for kind in input_types(pattern.kernel, signature)]
-    values = [
-        _tensor(match, item, kind, current)
-        if isinstance(item, Buffer)
-        else _number(match, item, kind, current)
-        for item, kind in zip(pattern.kernel.arguments, types, strict=True)
-    ]
-    call = ir.Operation.create(
-        "func.call",
-        results=[ir.Type.parse(kind) for kind in output_types(pattern.kernel, signature)],
-        operands=values,
-        attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
-    )
+
+    def passed(item: Any, kind: ir.Type) -> ir.Value:
+        of = _tensor if isinstance(item, Buffer) else _number
+        return of(match, item, kind, current)
+
+    called = callees.call(module, pattern.item, pattern.kernel, signature, passed)
     results = []
-    for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True):
-        axes = axes_of(pattern, item.name)
+    for item, old, new in zip(pattern.kernel.outputs, match.results, called, strict=True):
+        axes = pattern.axes.get(item.name)
         kept = cast(new, as_the_kernels(old.type, axes))
         results.append(cast(transpose(kept, axes, dialect_of(old.owner)), old.type))
     return results
@@ -66,14 +62,12 @@ def call_function(
 def _tensor(match: Match, operand: Buffer, kind: ir.Type, current: Values) -> ir.Value:
     value = match.operands.get(operand.name)
     if value is None:
-        rank = ir.RankedTensorType(kind).rank
-        empty = ir.RankedTensorType.get([0] * rank, ir.RankedTensorType(kind).element_type)
-        return cast(create("tensor.empty", empty), kind)
-    axes = axes_of(match.example.pattern, operand.name)
+        return empty_tensor(kind)
+    axes = match.example.pattern.axes.get(operand.name)
     given = current(value)
     if axes is not None:
         given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
-    of_false = number_of_false(match.example.pattern, operand.name)
+    of_false = match.example.pattern.bools.get(operand.name)
     if of_false is not None:
         given = as_numbers(given, operand, of_false)
     return cast(given, kind)
@@ -103,16 +97,16 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
         if isinstance(item, Scalar):
             found = scalar_of(match, item.name)
             values.append(
-                current(found) if isinstance(found, ir.Value) else torch_constants.constant(found)
+                current(found) if isinstance(found, ir.Value) else torch_types.constant(found)
             )
         elif value is None:
-            values.append(torch_constants.constant(None))
+            values.append(torch_types.constant(None))
         else:
-            axes = axes_of(pattern, item.name)
+            axes = pattern.axes.get(item.name)
             back = None if axes is None else inverse(axes)
             values.append(transpose(current(value), back, dialect_of(match.results[0].owner)))
     kinds = [
-        as_the_kernels(old.type, axes_of(pattern, item.name))
+        as_the_kernels(old.type, pattern.axes.get(item.name))
         for item, old in zip(pattern.kernel.outputs, match.results, strict=True)
     ]
     call = ir.Operation.create(
@@ -122,7 +116,7 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
         attributes={"name": ir.StringAttr.get(f"torch.{NAMESPACE}.{pattern.item.name}")},
     )
     return [
-        transpose(new, axes_of(pattern, item.name), dialect_of(old.owner))
+        transpose(new, pattern.axes.get(item.name), dialect_of(old.owner))
         for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True)
     ]
 

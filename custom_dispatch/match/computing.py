@@ -11,8 +11,7 @@ from iree.compiler import ir
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.dialects.torch_constants import constant
-from custom_dispatch.link.dialects.torch_types import element_type
+from custom_dispatch.link.dialects.torch_types import constant, element_type
 from custom_dispatch.link.operations import create
 from custom_dispatch.match.conditions import Solved, said
 from custom_dispatch.match.polynomial import Atom, Polynomial

@@ -12,9 +12,13 @@ from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import has_operation, kind_of
-from custom_dispatch.link.symbols import functions_of, is_declaration, is_public
-from custom_dispatch.match.bools import number_of_false
+from custom_dispatch.link.operations import (
+    functions_of,
+    has_operation,
+    is_declaration,
+    is_public,
+    kind_of,
+)
 from custom_dispatch.match.conditions import Condition, condition_of
 from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
@@ -334,7 +338,7 @@ def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> N
     found = builtin_type(kind)
     element = found.element_type if isinstance(found, ir.RankedTensorType) else found
     if isinstance(item, Buffer):
-        is_bool = number_of_false(pattern, item.name) is not None
+        is_bool = item.name in pattern.bools
         wanted = "i1" if is_bool else item.dtype.mlir
         if is_of_any_rank(kind):
             return

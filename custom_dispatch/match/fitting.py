@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
@@ -15,8 +14,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import CallSite, Fitting
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
-from custom_dispatch.match.axes import as_the_kernels, axes_of
-from custom_dispatch.match.bools import type_of_operand
+from custom_dispatch.match.axes import as_the_kernels, type_of_operand
 from custom_dispatch.match.polynomial import Polynomial
 from custom_dispatch.match.sizes import extents_of, extreme, quotient, remainder
 from custom_dispatch.match.state import Match
@@ -42,7 +40,7 @@ def fitting_of(match: Match) -> Fitting:
         for item in kernel.arguments
     ]
     results = [
-        builtin_type(as_the_kernels(value.type, axes_of(pattern, item.name)))
+        builtin_type(as_the_kernels(value.type, pattern.axes.get(item.name)))
         for item, value in zip(kernel.outputs, match.results, strict=True)
     ]
     site = CallSite("the place", kernel)
@@ -82,7 +80,7 @@ class KnownSizes(SymbolicShapes[Polynomial]):
         CallError
             They are not those of the declaration, or are not known to be.
         """
-        axes = {name: axes_of(match.example.pattern, name) for name in match.operands}
+        axes = {name: match.example.pattern.axes.get(name) for name in match.operands}
         shapes = {
             item.name: _in_order(extents_of(value), axes[item.name])
             for item in self.kernel.inputs
@@ -92,7 +90,7 @@ class KnownSizes(SymbolicShapes[Polynomial]):
         if not self._is_strict:
             return
         for (name, shape), value in zip(self.results().items(), match.results, strict=True):
-            found = _in_order(extents_of(value), axes_of(match.example.pattern, name))
+            found = _in_order(extents_of(value), match.example.pattern.axes.get(name))
             for axis, (wanted, size) in enumerate(zip(shape, found, strict=True)):
                 self.same(wanted, size, f"`{name}`.shape[{axis}] is not that of the kernel")
 
@@ -149,10 +147,6 @@ class KnownSizes(SymbolicShapes[Polynomial]):
         if holds is None:
             raise CallError(f"{expr} is not known.")
         return Polynomial.of(self.value(expr.if_true if holds else expr.if_false))
-
-    def product(self, sizes: Sequence[Polynomial]) -> Polynomial:
-        """Leading dims as one."""
-        return math.prod(sizes, start=Polynomial.of(1))
 
 
 def _in_order(sizes: Sequence[Polynomial], axes: Sequence[int] | None) -> tuple[Polynomial, ...]:

@@ -27,13 +27,17 @@ from custom_dispatch.link.constants import (
 )
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
-from custom_dispatch.match.attributes import (
-    attribute_of,
-)
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.held import NOTHING, Held
-from custom_dispatch.match.operations import SIZED, is_overwritten, other_form, regions_of, sized
+from custom_dispatch.match.operations import (
+    SIZED,
+    attribute_of,
+    is_overwritten,
+    other_form,
+    regions_of,
+    sized,
+)
 from custom_dispatch.match.orders import orders_of
 from custom_dispatch.match.positions import Positions
 from custom_dispatch.match.sizes import is_size

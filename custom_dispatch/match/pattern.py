@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+import numpy
 
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.kernel.buffer import Buffer
@@ -18,31 +21,61 @@ from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.replaced import Replaced, near_miss_lines
 
 
-class Replaceable(Protocol):
+@dataclass(frozen=True, init=False)
+class Replaceable:
     """What every front end's patterns have."""
 
-    @property
-    def item(self) -> Kernel | Choice:
-        """What takes the places that are found."""
+    item: Kernel | Choice
+    """What takes the places that are found."""
+    kernel: Kernel
+    """The kernel by whose declaration places are compared; of a choice, the first."""
+    computes: tuple[Any, ...]
+    fixed: Mapping[str, Any] = field(hash=False)
+    """Its scalars that have one value wherever the pattern is found."""
+    sizes: Mapping[str, int] = field(hash=False)
+    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
+    """What the model has done to the axes of operands and results."""
+    bools: Mapping[str, float] = field(hash=False)
+    """What stands for False in operands of floats that the model has as bools; True is 0."""
+    required: bool
+    """Whether it is an error that no place is found."""
 
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel; of a choice, the one that this is the pattern for."""
+    def _set(
+        self,
+        item: Kernel | Choice,
+        required: bool,
+        fixed: Mapping[str, Any] | None,
+        sizes: Mapping[str, int] | None = None,
+        axes: Mapping[str, Sequence[int]] | None = None,
+        bools: Mapping[str, float] | None = None,
+    ) -> None:
+        """Check and keep all but what is computed."""
+        check_declared(item, "A pattern")
+        kernel = kernels_of(item)[0]
+        self._keep(
+            item=item,
+            kernel=kernel,
+            fixed=check_fixed(kernel, fixed),
+            sizes=check_sizes(kernel, sizes),
+            axes=check_axes(kernel, axes),
+            bools=check_bools(kernel, bools),
+            required=bool(required),
+        )
 
-    @property
-    def fixed(self) -> Mapping[str, Any]:
-        """Its scalars that have one value wherever the pattern is found."""
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
-    @property
-    def required(self) -> bool:
-        """Whether it is an error that no place is found."""
+    def examples(self, model: Any) -> Any:
+        """What places of a model are compared with: `match.text.Examples`."""
+        raise NotImplementedError
 
 
 Anything = TypeVar("Anything", bound=Replaceable)
 
 
 @dataclass(frozen=True, init=False)
-class Pattern:
+class Pattern(Replaceable):
     """A kernel, and what it computes, as a function in the dialects of the model.
 
     Parameters
@@ -69,12 +102,7 @@ class Pattern:
         An argument has the wrong type. Errors in the MLIR text are reported at compile time.
     """
 
-    item: Kernel | Choice
-    kernel: Kernel
     computes: tuple[str, ...]
-    fixed: Mapping[str, Any] = field(hash=False)
-    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
-    required: bool
 
     def __init__(
         self,
@@ -85,7 +113,7 @@ class Pattern:
         axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
-        item, kernel = kernel, check_kernel(kernel)
+        self._set(kernel, required, fixed, axes=axes)
         texts = (computes,)
         if isinstance(computes, list | tuple):
             texts = tuple(computes)
@@ -96,24 +124,7 @@ class Pattern:
                 next_step="for functions of a framework use its own front end: cd.jax.Pattern, "
                 "cd.torch.Pattern.",
             )
-        object.__setattr__(self, "item", item)
-        object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "computes", texts)
-        object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
-        object.__setattr__(self, "axes", check_axes(kernel, axes))
-        object.__setattr__(self, "required", bool(required))
-
-
-def check_kernel(item: Kernel | Choice) -> Kernel:
-    """A kernel, or the first of a choice.
-
-    Raises
-    ------
-    DeclarationError
-        The item is neither a kernel nor a choice.
-    """
-    check_declared(item, "A pattern")
-    return kernels_of(item)[0]
+        self._keep(computes=texts)
 
 
 def of_each(pattern: Anything) -> list[Anything]:
@@ -121,7 +132,7 @@ def of_each(pattern: Anything) -> list[Anything]:
     found = []
     for kernel in kernels_of(pattern.item):
         one = copy.copy(pattern)
-        object.__setattr__(one, "kernel", kernel)
+        one._keep(kernel=kernel)
         found.append(one)
     return found
 
@@ -146,8 +157,7 @@ def with_own_names(
     for pattern in patterns:
         one = copy.copy(pattern)
         item = names.add_renamed(pattern.item)
-        object.__setattr__(one, "item", item)
-        object.__setattr__(one, "kernel", kernels_of(item)[0])
+        one._keep(item=item, kernel=kernels_of(item)[0])
         found.append(one)
     return found
 
@@ -226,6 +236,57 @@ def check_axes(
                 f"each of 0 to {ranks[name] - 1} once",
             )
     return {name: tuple(order) for name, order in (axes or {}).items()}
+
+
+def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, int]:
+    """The values of dims that functions are traced with.
+
+    Raises
+    ------
+    DeclarationError
+        One is for no dim, or no size.
+    """
+    dims = [dim.name for dim in kernel.dims]
+    if not is_by_name(sizes):
+        raise wrong(kernel, f"has the sizes {shown(sizes)}", 'numbers by dim: {"heads": 8}')
+    for name, size in (sizes or {}).items():
+        if name not in dims or (as_integer(size) or 0) < 1:
+            raise wrong(
+                kernel, f"has the size {name}={shown(size)}", f"numbers for dims: {', '.join(dims)}"
+            )
+    return {name: int(size) for name, size in (sizes or {}).items()}
+
+
+def check_bools(kernel: Kernel, bools: Mapping[str, float] | None) -> dict[str, float]:
+    """The numbers that stand for False, by operand.
+
+    Raises
+    ------
+    DeclarationError
+        One is for something else than an operand of floats, or no number that it holds.
+    """
+    if not is_by_name(bools):
+        raise wrong(kernel, f"has the bools {shown(bools)}", 'numbers by name: {"mask": -1e30}')
+    operands = {
+        item.name: item
+        for item in kernel.inputs
+        if isinstance(item, Buffer) and item.dtype.is_float
+    }
+    for name, number in (bools or {}).items():
+        if name not in operands:
+            raise wrong(
+                kernel,
+                f"has bools for `{name}`",
+                f"an operand of floats: {', '.join(operands) or 'it has none'}",
+            )
+        dtype = operands[name].dtype
+        if not isinstance(number, int | float) or isinstance(number, bool) or math.isnan(number):
+            raise wrong(kernel, f"has {shown(number)} for False of `{name}`", "a number")
+        with numpy.errstate(over="ignore"):
+            held = float(numpy.asarray(float(number)).astype(dtype.to_numpy()))
+        if math.isinf(held) and not math.isinf(number):
+            raise wrong(kernel, f"has {number} for False of `{name}`", f"what {dtype} holds")
+    return {name: float(number) for name, number in (bools or {}).items()}
 
 
 def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:

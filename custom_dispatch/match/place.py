@@ -7,12 +7,11 @@ from pathlib import Path
 
 from iree.compiler import ir
 
+from custom_dispatch.link.operations import NODE
 from custom_dispatch.replaced import Place
 
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+)":(\d+)')
 _NAMES = re.compile(r'^loc\("([^"]*)"\(')
-_NAME = re.compile(r'loc\("([^"]*)"\)')
-"""What ONNX calls a node."""
 _WRAPPER = re.compile(r"^\w+\(.*\)$|^$")
 """What JAX puts around functions that it transforms: "jit(model)"."""
 _OWN = str(Path(__file__).parents[1])
@@ -26,7 +25,7 @@ def place_of(op: ir.Operation) -> Place:
     any, else the functions.
     """
     text = str(op.location)
-    plain = _NAME.fullmatch(text)
+    plain = NODE.fullmatch(text)
     if plain is not None:
         return Place(plain[1], "")
     names = _NAMES.search(text)

@@ -1,14 +1,14 @@
 """Kernels in the places of an MLIR model that compute what they do.
 
-Every pattern is compared with every place; `patterns/choosing.py` says which are taken.
+Every pattern is compared with every place; `choosing.py` says which are taken.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from iree.compiler import ir
 
@@ -18,7 +18,7 @@ from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
-from custom_dispatch.link.numbers import constant
+from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
 from custom_dispatch.match.choosing import Found, chosen
@@ -31,10 +31,9 @@ from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.place import place_of
-from custom_dispatch.match.searched import Searched
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss
-from custom_dispatch.match.text import Texts, text_examples
+from custom_dispatch.match.text import Examples, Searched, Texts, text_examples
 from custom_dispatch.match.whole import is_inside, outwards
 from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
 
@@ -43,28 +42,6 @@ _LARGEST = 2**63 - 1
 ByName = Mapping[str, list[ir.Operation]]
 _ALL = Likeness(1.0, sys.maxsize)
 """Of a place that computes the same."""
-
-
-class Examples(Protocol):
-    """What writes the examples that a place is compared with."""
-
-    @property
-    def pattern(self) -> Replaceable:
-        """The pattern that they are of."""
-
-    def roots(self) -> set[str]:
-        """The names of the operations that are looked at."""
-
-    def known(self) -> Iterable[Example]:
-        """The examples that need no place."""
-
-    def at(
-        self, op: ir.Operation, by_name: ByName
-    ) -> Iterable[Example | tuple[Miss, Example | None]]:
-        """The examples for one place, or why there is none.
-
-        Beside the reason is what the place may look like; None where all but sizes fits.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +65,7 @@ def patterns_of(items: Any) -> list[Any]:
     """
     found = as_list(items)
     for item in found:
-        if not isinstance(item, Pattern) and not callable(getattr(item, "examples", None)):
+        if not isinstance(item, Replaceable):
             raise DeclarationError(
                 f"replace has {shown(item)} in it.",
                 expected="a pattern: a cd.Pattern, or that of a framework, such as cd.onnx.Pattern",
@@ -227,7 +204,7 @@ class _Work:
     def _look_further(self, examples: Examples) -> None:
         """Note places that end in another operation than a pattern found nowhere."""
         pattern = examples.pattern
-        for example in examples.known():
+        for example in examples.known:
             if pattern.required:
                 self._misses.compare(pattern.item.name, example.names, self._by_name)
             names = {kind_of(item) for item in before(example.root)} - {kind_of(example.root)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
-from custom_dispatch.link.operations import kind_of, name_in_text
+from custom_dispatch.link.operations import NODE, kind_of, name_in_text
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.types import as_text
-
-_NAME = re.compile(r'loc\("([^"]+)"\)')
 
 VIEWS = frozenset(
     [
@@ -107,7 +104,7 @@ def shown(value: Any) -> str:
     if isinstance(value, ir.Type):
         return as_text(value)
     if isinstance(value, ir.Operation):
-        named = _NAME.fullmatch(str(value.location))
+        named = NODE.fullmatch(str(value.location))
         return f"`{named[1]}` ({kind_of(value)})" if named else kind_of(value)
     if not isinstance(value, ir.Value):
         return str(value)
@@ -121,6 +118,6 @@ def shown(value: Any) -> str:
         return f"[{', '.join(map(shown, op.operands))}]"
     if op is not None and op.name.startswith("torch.constant."):
         return str(op.attributes["value"])
-    named = None if op is None else _NAME.fullmatch(str(value.location))
+    named = None if op is None else NODE.fullmatch(str(value.location))
     name = named[1] if named else name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"

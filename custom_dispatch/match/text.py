@@ -1,17 +1,22 @@
-"""Examples that are written in MLIR."""
+"""A model that patterns are looked for in, and examples that are written in MLIR."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 
 from iree.compiler import ir
 
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.model import diagnostic
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.example import Example, normalise, read_example
 from custom_dispatch.match.pattern import Pattern, Replaceable, wrong
-from custom_dispatch.match.searched import Searched
+from custom_dispatch.match.state import Miss
 
 _TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")
 """Operations of an example that nothing else becomes when it is normalised, nor disappears."""
@@ -44,7 +49,7 @@ class Texts:
         )
 
 
-def text_examples(pattern: Pattern, texts: Texts) -> KnownExamples:
+def text_examples(pattern: Pattern, texts: Texts) -> Examples:
     """The examples of a pattern over MLIR.
 
     One that need not be found is not looked at where the model lacks its operations.
@@ -59,32 +64,39 @@ def text_examples(pattern: Pattern, texts: Texts) -> KnownExamples:
         for text in pattern.computes
         if pattern.required or texts.may_hold(text)
     ]
-    return KnownExamples(pattern, found)
+    return Examples(pattern, found)
 
 
-class KnownExamples:
-    """Examples that are the same for every place."""
+class Examples:
+    """What places of a model are compared with.
 
-    def __init__(self, pattern: Replaceable, examples: Sequence[Example]) -> None:
+    Parameters
+    ----------
+    pattern
+        The pattern that the examples are of.
+    known
+        Those that need no place.
+    """
+
+    def __init__(self, pattern: Replaceable, known: Collection[Example]) -> None:
         self.pattern = pattern
-        self._examples = examples
+        self.known = known
 
     def roots(self) -> set[str]:
-        """The names of the operations that are looked at."""
-        return {kind_of(example.root) for example in self._examples}
-
-    def known(self) -> Iterable[Example]:
-        """The examples that need no place: all."""
-        return self._examples
+        """The kinds of the operations that are looked at."""
+        return {kind_of(example.root) for example in self.known}
 
     def at(
         self,
         op: ir.Operation,
         by_name: Mapping[str, list[ir.Operation]],  # noqa: ARG002 - others need it
-    ) -> Iterable[Example]:
-        """The examples for one place."""
+    ) -> Iterable[Example | tuple[Miss, Example | None]]:
+        """The examples for one place, or why there is none.
+
+        Beside the reason is what the place may look like; None where all but sizes fits.
+        """
         kind = kind_of(op)
-        return [example for example in self._examples if kind_of(example.root) == kind]
+        return [example for example in self.known if kind_of(example.root) == kind]
 
 
 def is_of_linalg(pattern: object) -> bool:
@@ -116,3 +128,70 @@ def parse_example(pattern: Pattern, text: str, context: ir.Context) -> ir.Module
             ) from None
         normalise(module)
     return module
+
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+"""Types that kernels and MLIR call the same."""
+
+
+class Searched:
+    """A model, which stays as it is while patterns are looked for.
+
+    Parameters
+    ----------
+    names
+        Those of its operations.
+    """
+
+    def __init__(self, module: ir.Module, names: Collection[str]) -> None:
+        self.module = module
+        self.names = frozenset(names)
+
+    @cached_property
+    def tensors(self) -> tuple[ir.RankedTensorType, ...]:
+        """The types of what its operations take and give, in any dialect."""
+        ops = operations_of(self.module)
+        kinds = {value.type for op in ops for value in (*op.operands, *op.results)}
+        with self.module.context:
+            found = [builtin_type(kind) for kind in kinds]
+        return tuple(kind for kind in found if isinstance(kind, ir.RankedTensorType))
+
+    @cached_property
+    def elements(self) -> frozenset[str]:
+        """The types of their elements."""
+        return frozenset(str(kind.element_type) for kind in self.tensors)
+
+    @cached_property
+    def sizes(self) -> frozenset[int]:
+        """Their sizes."""
+        return frozenset(size for kind in self.tensors for size in kind.shape)
+
+    def may_hold(self, pattern: Replaceable) -> bool:
+        """Whether it has tensors of the types and sizes of a kernel's operands and result at all.
+
+        Examples take time.
+        """
+        is_open = any(not kind.has_static_shape for kind in self.tensors)
+        return self._may_give(pattern) and all(
+            (item.dtype.name not in _FLOATS or item.dtype.name in self.elements)
+            and all(
+                is_open or dims_of(size) or evaluate(size, {}) in {1, *self.sizes}
+                for size in item.shape
+            )
+            for item in pattern.kernel.inputs
+            if isinstance(item, Buffer) and not item.optional
+        )
+
+    def _may_give(self, pattern: Replaceable) -> bool:
+        wanted = pattern.kernel.outputs[0]
+        tail = wanted.shape[int(wanted.batched) :]
+        tail = tuple(tail[axis] for axis in pattern.axes.get(wanted.name, range(len(tail))))
+        return any(
+            str(kind.element_type).removeprefix("u") == wanted.dtype.mlir
+            and wanted.has_rank(kind.rank)
+            and all(
+                ir.ShapedType.is_dynamic_size(size) or dims_of(expr) or evaluate(expr, {}) == size
+                for expr, size in zip(reversed(tail), reversed(kind.shape), strict=False)
+            )
+            for kind in self.tensors
+        )

@@ -6,20 +6,25 @@ number that differs has to be the scalar itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.constants import element_of, number_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of, operations_of
-from custom_dispatch.link.symbols import functions_of, is_public
+from custom_dispatch.link.operations import functions_of, is_public, kind_of, operations_of
 from custom_dispatch.match.example import Example, read_example
-from custom_dispatch.match.function import OfFunctions
-from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.pattern import Replaceable, wrong
+from custom_dispatch.match.text import Examples, Searched
 
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
 """A scalar's values: every float holds them exactly; of bools there are no others."""
@@ -154,3 +159,129 @@ def leading_count(example: Example, op: ir.Operation) -> int:
     if not example.pattern.kernel.has_leading_dims:
         return 0
     return int(kind.rank) - output.least_rank if output.batched else 1
+
+
+Computes = Callable[..., Any]
+
+
+def check_functions(item: Kernel | Choice, given: Any, framework: str) -> tuple[Computes, ...]:
+    """The functions of a pattern, given as one or several.
+
+    Parameters
+    ----------
+    framework
+        Whose they are, for errors: "PyTorch".
+
+    Raises
+    ------
+    DeclarationError
+        No function is given.
+    """
+    functions = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not functions or not all(map(callable, functions)):
+        front_end, example = _EXAMPLES[framework]
+        raise DeclarationError(
+            f"The pattern of kernel `{item.name}` has no function of {framework}.",
+            expected="what the kernel computes, as a function or a list of them",
+            next_step=f"write {front_end}.Pattern(kernel, computes={example}).",
+        )
+    return functions
+
+
+_EXAMPLES = {
+    "PyTorch": ("cd.torch", "lambda x: torch.relu(x)"),
+    "JAX": ("cd.jax", "lambda x: jax.nn.relu(x)"),
+}
+
+
+class OfFunctions(Replaceable):
+    """What patterns that are functions of a framework have."""
+
+    computes: tuple[Computes, ...]
+
+    @property
+    def arguments(self) -> dict[str, Buffer | Scalar]:
+        """What a call of the kernel takes, by name: a struct's field `p.alpha` is `p_alpha`."""
+        return arguments_by_name(self.kernel)
+
+    def parameters(self, function: Computes) -> dict[str, bool]:
+        """A function's parameters, and whether each has a default.
+
+        Raises
+        ------
+        DeclarationError
+            A parameter is not an argument of the kernel, or one is missing.
+        """
+        kernel, fixed = self.kernel, self.fixed
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise wrong(
+                kernel, "is a function without a signature", "a function of Python"
+            ) from None
+        arguments = self.arguments
+        listed = f"the kernel's: {', '.join(arguments)}"
+        several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        found = {}
+        for name, parameter in signature.parameters.items():
+            if name not in arguments or parameter.kind in several:
+                raise wrong(kernel, f"has a parameter `{name}`", listed)
+            if name in fixed:
+                raise wrong(kernel, f"has a parameter `{name}`, which is fixed", "one of both")
+            found[name] = parameter.default is not inspect.Parameter.empty
+        for name, argument in arguments.items():
+            may_lack = isinstance(argument, Buffer) and argument.optional
+            if name not in found and name not in fixed and not may_lack:
+                is_scalar = isinstance(argument, Scalar)
+                raise wrong(
+                    kernel,
+                    f"has no parameter `{name}`",
+                    listed,
+                    "name the function's parameters like the kernel's operands"
+                    + (f', or fix the scalar: fixed={{"{name}": ...}}.' if is_scalar else "."),
+                )
+        return found
+
+
+class TracedExamples(Examples):
+    """Examples that are traced for what places have, each once.
+
+    Parameters
+    ----------
+    model
+        The model, in whose context they are.
+    """
+
+    def __init__(self, pattern: OfFunctions, model: Searched) -> None:
+        super().__init__(pattern, ())
+        self._pattern = pattern
+        self._context = model.module.context
+        self._traced: dict[tuple[Any, ...], Example | DeclarationError] = {}
+
+    def trace(self, *key: Any) -> Example:
+        """Trace a function, for a number of leading dims or for sizes.
+
+        Raises
+        ------
+        DeclarationError
+            The framework cannot, or the function computes what the kernel cannot stand for.
+        """
+        raise NotImplementedError
+
+    def _example(self, *key: Any) -> Example:
+        """As `trace`, once."""
+        if key not in self._traced:
+            try:
+                self._traced[key] = self.trace(*key)
+            except DeclarationError as error:
+                self._traced[key] = error
+        found = self._traced[key]
+        if isinstance(found, DeclarationError):
+            raise found
+        return found
+
+    def _or_none(self, *key: Any) -> Example | None:
+        try:
+            return self._example(*key)
+        except DeclarationError:
+            return None

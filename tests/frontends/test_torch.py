@@ -15,7 +15,7 @@ from cuda_kernels.norms import rms_norm_f32
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
-from custom_dispatch.frontends.torch.schema import schema_of
+from custom_dispatch.frontends.torch.operator import schema_of
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expr import Expr

@@ -7,8 +7,8 @@ from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.format.usage import FunctionUse, KernelUse, function_use
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import embedded
+from custom_dispatch.link.declarations import kernel_uses
 from custom_dispatch.link.model import parse_model
-from custom_dispatch.link.usage import kernel_uses
 
 T = "tensor<?xf32>"
 MODEL = """

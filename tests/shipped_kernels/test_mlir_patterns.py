@@ -16,8 +16,7 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
 from custom_dispatch.ir.cpu_target import cpu_flags
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.link.dialects.torch_converted import tidy_converted
-from custom_dispatch.link.dialects.torch_dialect import convert_torch
+from custom_dispatch.link.dialects.torch_dialect import convert_torch, tidy_converted
 from custom_dispatch.link.model import parse_content, parse_model
 
 ALONE = ["--iree-hal-target-device=local", *cpu_flags(Target.parse("cpu"))]

@@ -13,7 +13,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels.attention import declare
 from cuda_kernels.patterns.torch import everything
-from custom_dispatch.frontends.torch import tracing
+from custom_dispatch.frontends.torch import pattern as torch_pattern
 from tests.places import replaced_in_torch
 
 HEADS, KV_HEADS, SIZE = 4, 2, 32
@@ -234,14 +234,15 @@ def test_what_a_model_cannot_have_is_not_exported(monkeypatch: pytest.MonkeyPatc
             return self.norm(functional.scaled_dot_product_attention(x, x, x, seen))
 
     exported: list[tuple[str, tuple[str, ...], int]] = []
-    export = tracing._exported
+    export = torch_pattern._exported
 
     def noted(pattern: Any, function: Any, names: Any, leading: int, which: int) -> Any:
         exported.append((pattern.kernel.name, names, leading))
         return export(pattern, function, names, leading, which)
 
-    monkeypatch.setattr(tracing, "_exported", noted)
-    monkeypatch.setattr(tracing, "_traced", tracing._traced.__wrapped__)  # whatever is known by now
+    monkeypatch.setattr(torch_pattern, "_exported", noted)
+    traced = torch_pattern._traced.__wrapped__  # whatever is known by now
+    monkeypatch.setattr(torch_pattern, "_traced", traced)
     given = (torch.randn(2, 3, 5, SIZE), torch.ones(2, 1, 5, 5, dtype=torch.bool))
     found = replaced_in_torch(Model().eval(), given, [everything])
     assert sorted(item.kernel for item in found) == [

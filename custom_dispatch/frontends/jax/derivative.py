@@ -15,7 +15,7 @@ from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.arguments import argument_names, call_arguments
 
 
-class Derivative:
+class Derivative(Gradients):
     """What differentiates a kernel.
 
     Parameters
@@ -36,8 +36,7 @@ class Derivative:
     def __init__(
         self, kernel: Kernel | Choice, backward: Any, call: Callable[..., Sequence[Any]]
     ) -> None:
-        self._name = kernel.name
-        self._gradients = Gradients(kernel, backward, "JAX")
+        super().__init__(kernel, backward, "JAX")
         first = kernels_of(kernel)[0]
         self._scalars = [
             name
@@ -66,7 +65,6 @@ class Derivative:
         scalars
             The numbers that it is called with.
         """
-        names = self._gradients
 
         def forward(*arrays: Any) -> Any:
             results = run(*arrays)
@@ -75,19 +73,19 @@ class Derivative:
         def backward(kept: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
             arrays, results = kept
             values = {
-                **dict(zip(names.results, results, strict=True)),
+                **dict(zip(self.results, results, strict=True)),
                 # Under its own name an InOut is the argument, as the call takes it.
-                **dict(zip(names.tensors, arrays, strict=True)),
+                **dict(zip(self.tensors, arrays, strict=True)),
                 **dict(zip(self._scalars, scalars, strict=True)),
                 **{
                     GRADIENT + name: value
-                    for name, value in zip(names.results, gradients, strict=True)
+                    for name, value in zip(self.results, gradients, strict=True)
                 },
             }
-            found = names.by_tensor(self._backward(**{name: values[name] for name in names.takes}))
+            found = self.by_tensor(self._backward(**{name: values[name] for name in self.takes}))
             return tuple(
                 jax.numpy.zeros_like(array) if found.get(name) is None else found[name]
-                for name, array in zip(names.tensors, arrays, strict=True)
+                for name, array in zip(self.tensors, arrays, strict=True)
             )
 
         differentiable: Any = jax.custom_vjp(run)
@@ -99,6 +97,6 @@ class Derivative:
             except TypeError as error:
                 if "forward-mode" not in str(error):
                     raise
-                raise no_derivative(self._name) from error
+                raise no_derivative(self.name) from error
 
         return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,15 +18,14 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
-from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
+from custom_dispatch.frontends.outside_weights import OutsideWeights, Weight, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
-from custom_dispatch.link.dialects.names import end_searches
-from custom_dispatch.link.operations import create, operations_of
-from custom_dispatch.link.symbols import functions_of, is_public, type_of
+from custom_dispatch.link.model import end_searches
+from custom_dispatch.link.operations import create, functions_of, is_public, operations_of
 from custom_dispatch.parameters import Parameters
 
 
@@ -91,10 +89,12 @@ def export_function(
         _drop_assertions(module)
         _say_what_is_broadcast(module)
         main.attributes["sym_name"] = ir.StringAttr.get(name)
-        parameters = _load_weights(module, main, outside)
+        weights = OutsideWeights()
+        arrays = enumerate(item.array for item in outside)
+        weights.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
     kinds = [element_type_of(item.dtype) for item in exported.out_avals]
-    describe(module, name, [kind.name if kind else "" for kind in kinds], parameters)
-    return Exported(module, kernels, parameters)
+    describe(module, name, [kind.name if kind else "" for kind in kinds], weights.parameters)
+    return Exported(module, kernels, weights.parameters)
 
 
 def _check_call(function: Any, arguments: Any) -> None:
@@ -274,36 +274,5 @@ class _Held:
         self.array = numpy.asarray(value)
 
 
-def _load_weights(
-    module: ir.Module, main: ir.Operation, held: Sequence[_Held]
-) -> Parameters | None:
-    """Load parameters in place of a function's first arguments."""
-    if not held:
-        return None
-    weights = OutsideWeights()
-    block = main.regions[0].blocks[0]
-    kind = type_of(main)
-    for argument, item in zip(list(block.arguments), held, strict=False):
-        array = item.array
-        read = partial(_bytes_of, array)
-        digest = hashlib.sha256(read()).hexdigest()
-        parameter = weights.parameter(
-            None, array.dtype.name, array.shape, array.nbytes, digest, read
-        )
-        with ir.InsertionPoint.at_block_begin(block):
-            loaded = weights.load(module.operation, parameter, argument.type)
-        argument.replace_all_uses_with(loaded)
-    for _ in held:
-        block.erase_argument(0)
-    main.attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get(list(kind.inputs)[len(held) :], list(kind.results))
-    )
-    if "arg_attrs" in main.attributes:
-        kept = list(ir.ArrayAttr(main.attributes["arg_attrs"]))[len(held) :]
-        main.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
-    return weights.parameters
-
-
-def _bytes_of(array: Any) -> memoryview:
-    flat: Any = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)
-    return memoryview(flat)
+def _weight(array: Any) -> Weight:
+    return Weight(None, array.dtype.name, array.shape, array.nbytes, partial(bytes_of, array))

@@ -1,25 +1,44 @@
-"""What a kernel computes, as functions of JAX: what is looked for in a model."""
+"""What a kernel computes, as functions of JAX, which are traced for the sizes of each place.
+
+StableHLO without symbols has its sizes in types, attributes and constants, so that an example holds
+for one size only. A place is first compared without regard to sizes, which gives its operands; then
+with an example for their sizes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import jax
+import numpy
+from iree.compiler import ir
+
+from custom_dispatch.errors import CallError, CustomDispatchError
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.match.bools import check_bools
-from custom_dispatch.match.function import (
+from custom_dispatch.kernel.leading import leading_dims
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.match.axes import as_the_kernels
+from custom_dispatch.match.example import Example, normalise
+from custom_dispatch.match.matching import Matcher
+from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.state import Match, Miss
+from custom_dispatch.match.text import Searched
+from custom_dispatch.match.traced import (
     Computes,
     OfFunctions,
+    TracedExamples,
     check_functions,
-    check_sizes,
+    leading_count,
+    read_traced,
+    scalar_values,
 )
-from custom_dispatch.match.pattern import check_axes, check_fixed, check_kernel
-
-if TYPE_CHECKING:
-    from custom_dispatch.match.replace import Examples
-    from custom_dispatch.match.searched import Searched
 
 
 @dataclass(frozen=True, init=False)
@@ -57,15 +76,6 @@ class Pattern(OfFunctions):
         The functions' parameters are not those of the kernel.
     """
 
-    item: Kernel | Choice
-    kernel: Kernel
-    computes: tuple[Computes, ...]
-    fixed: Mapping[str, Any] = field(hash=False)
-    sizes: Mapping[str, int] = field(hash=False)
-    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
-    bools: Mapping[str, float] = field(hash=False)
-    required: bool
-
     def __init__(
         self,
         kernel: Kernel | Choice,
@@ -77,22 +87,177 @@ class Pattern(OfFunctions):
         bools: Mapping[str, float] | None = None,
         required: bool = True,
     ) -> None:
-        item, kernel = kernel, check_kernel(kernel)
-        given = kernel.reference if computes is None else computes
-        functions = check_functions(item, given, "JAX")
-        object.__setattr__(self, "item", item)
-        object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "computes", functions)
-        object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
-        object.__setattr__(self, "sizes", check_sizes(kernel, sizes))
-        object.__setattr__(self, "axes", check_axes(kernel, axes))
-        object.__setattr__(self, "bools", check_bools(kernel, bools))
-        object.__setattr__(self, "required", bool(required))
+        self._set(kernel, required, fixed, sizes, axes, bools)
+        given = self.kernel.reference if computes is None else computes
+        functions = check_functions(kernel, given, "JAX")
+        self._keep(computes=functions)
         for function in functions:
             self.parameters(function)
 
-    def examples(self, model: Searched) -> Examples:
+    def examples(self, model: Searched) -> TracedExamples:
         """What traces its functions for the places of a model."""
-        from custom_dispatch.frontends.jax.tracing import TracedExamples
+        return _Examples(self, model)
 
-        return TracedExamples(self, model)
+
+_SIZES = (8, 12, 16, 20, 24, 28, 32)
+"""What dims are traced with first; even, and none of them 1, which would not be broadcast."""
+_LEADING = (4, 6, 10, 14)
+_MOST_LEADING = 4
+_MOST_WAYS = 8
+
+ByName = Mapping[str, list[ir.Operation]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The sizes of a place."""
+
+    dims: tuple[tuple[str, int], ...]
+    leading: tuple[int, ...] | None
+    """The leading dims; None for a kernel without."""
+
+
+class _Examples(TracedExamples):
+    """The examples of a pattern of JAX, as functions and sizes."""
+
+    def __init__(self, pattern: Pattern, model: Searched) -> None:
+        super().__init__(pattern, model)
+        self._batched = pattern.kernel.has_leading_dims
+        start = 1 if self._batched else None
+        # Tracing takes long, and of all the kernels that ship most are for other types and sizes.
+        looked_at = pattern.required or model.may_hold(pattern)
+        # The first is to be traceable; of other ranks it need not be.
+        self._first = {
+            function: self._example(function, self._probe(start))
+            for function in (pattern.computes if looked_at else ())
+        }
+        self.known = self._first.values()
+
+    def at(
+        self, op: ir.Operation, by_name: ByName
+    ) -> Iterator[Example | tuple[Miss, Example | None]]:
+        """The examples for one place, or why it has none."""
+        for function in self._first:
+            yield from self._of(function, op, by_name)
+
+    def _of(
+        self, function: Computes, op: ir.Operation, by_name: ByName
+    ) -> Iterator[Example | tuple[Miss, Example | None]]:
+        leading = leading_count(self._first[function], op)
+        probe = None if leading < 0 else self._or_none(function, self._probe(leading or None))
+        if probe is None or probe.root.name != op.name:
+            return
+        matcher = Matcher(loose=True)
+        found: dict[_Sizes, None] = {}
+        problem = ""
+        for match in itertools.islice(matcher.matches(probe, op, by_name), _MOST_WAYS):
+            try:
+                found[self._sizes_of(match)] = None
+            except CallError as error:
+                problem = error.found.removesuffix(".")
+        if not found:
+            yield (Miss(op, (problem,), 1.0), None) if problem else (matcher.miss, probe)
+        for sizes in found:
+            example = self._or_none(function, sizes)
+            if example is not None and example.root.name == op.name:
+                yield example
+
+    # -- sizes
+
+    def _probe(self, leading: int | None) -> _Sizes:
+        """Sizes to trace with before those of a place are known."""
+        names = [dim.name for dim in self._pattern.kernel.dims]
+        dims = {**dict(zip(names, itertools.cycle(_SIZES), strict=False)), **self._pattern.sizes}
+        given = None
+        if self._batched:
+            given = _LEADING[: min(leading or 0, _MOST_LEADING)]
+        return _Sizes(tuple(dims.items()), given)
+
+    def _sizes_of(self, match: Match) -> _Sizes:
+        """The sizes of a place whose operands are found; raises CallError where they do not fit."""
+        kernel = self._pattern.kernel
+        shapes: dict[str, tuple[int, ...]] = {}
+        for item in kernel.inputs:
+            if not isinstance(item, Buffer):
+                continue
+            value = match.operands.get(item.name)
+            if value is None:
+                shapes[item.name] = (0,) * item.rank
+                continue
+            found = as_the_kernels(value.type, self._pattern.axes.get(item.name))
+            kind = ir.RankedTensorType(found)
+            if not kind.has_static_shape:
+                raise CallError(f"the sizes of `{item.name}` are not known")
+            shapes[item.name] = tuple(kind.shape)
+        dims = bind_dims(kernel, shapes)
+        return _Sizes(tuple(dims.items()), leading_dims(kernel, shapes))
+
+    # -- tracing
+
+    def trace(self, function: Computes, sizes: _Sizes) -> Example:
+        """A function for the sizes of a place."""
+        names = self._pattern.parameters(function)
+        scalars = [name for name in names if isinstance(self._pattern.arguments[name], Scalar)]
+        tensors = [name for name in names if name not in scalars]
+        modules = [
+            self._module(function, tensors, values, sizes)
+            for values in scalar_values(self._pattern, scalars)[: 2 if scalars else 1]
+        ]
+        with self._context, ir.Location.unknown():
+            example = read_traced(self._pattern, modules, tensors, scalars)
+            self._check_results(example, sizes)
+        return example
+
+    def _module(
+        self, function: Computes, tensors: Sequence[str], values: Mapping[str, Any], sizes: _Sizes
+    ) -> ir.Module:
+        def traced(*arrays: Any) -> Any:
+            return function(**dict(zip(tensors, arrays, strict=True)), **values)
+
+        try:
+            specs = [self._spec(name, sizes) for name in tensors]
+            # Exported like the model: that takes some operations apart.
+            text = jax.export.export(jax.jit(traced, keep_unused=True))(*specs).mlir_module()
+        except CustomDispatchError:
+            raise
+        except Exception as error:  # any code of the pattern's runs here
+            raise wrong(
+                self._pattern.kernel,
+                "has a function that JAX cannot trace",
+                "a function of JAX on arrays of the kernel's shapes",
+                "correct what JAX finds:",
+                log=f"{type(error).__name__}: {error}"[:2000],
+            ) from error
+        with self._context, ir.Location.unknown():
+            module = ir.Module.parse(text)
+            normalise(module)
+        return module
+
+    def _spec(self, name: str, sizes: _Sizes) -> jax.ShapeDtypeStruct:
+        item = self._pattern.arguments[name]
+        assert isinstance(item, Buffer)  # noqa: S101 - the others are numbers
+        is_bool = item.name in self._pattern.bools
+        dtype = numpy.bool_ if is_bool else item.dtype.to_numpy()
+        return jax.ShapeDtypeStruct(self._shape(item, sizes), dtype)
+
+    def _shape(self, item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
+        """An operand's or result's, as the function has it."""
+        shape = _shape(item, sizes)
+        axes = self._pattern.axes.get(item.name)
+        return shape if axes is None else tuple(shape[axis] for axis in axes)
+
+    def _check_results(self, example: Example, sizes: _Sizes) -> None:
+        for item, value in zip(self._pattern.kernel.outputs, example.results, strict=True):
+            wanted = self._shape(item, sizes)
+            if tuple(ir.RankedTensorType(value.type).shape) != wanted:
+                raise wrong(
+                    self._pattern.kernel,
+                    f"has a function that gives {value.type} for `{item.name}`",
+                    f"[{item.declared_shape}], which is {list(wanted)} here",
+                )
+
+
+def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
+    shape = item.shape[1:] if item.batched else item.shape
+    own = tuple(evaluate(size, dict(sizes.dims)) for size in shape)
+    return (*(sizes.leading or ()), *own) if item.batched else own

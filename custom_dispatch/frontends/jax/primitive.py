@@ -12,17 +12,19 @@ from typing import Any
 
 import jax
 import numpy
-from jax.extend.core import Primitive
+from jax.extend.core import InconclusiveDimensionOperation, Primitive
 from jax.interpreters import ad, batching, mlir
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.frontends.jax.shapes import traced_shapes
+from custom_dispatch.kernel.arithmetic import OPERATORS
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.arguments import call_arguments
+from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 primitive = Primitive("custom_dispatch")
 primitive.multiple_results = True
@@ -114,8 +116,17 @@ def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
     shapes = {
         item.name: tuple(array.shape)
         for item, array in zip(buffers_of(kernel), arrays, strict=True)
+        if not item.optional or 0 not in array.shape  # else it is absent
     }
-    found = traced_shapes(kernel, shapes)
+    try:
+        found = _TracedShapes(kernel).of(shapes)
+    except InconclusiveDimensionOperation as error:
+        raise CallError(
+            f"Kernel `{kernel.name}`: JAX cannot tell something of its symbolic sizes.",
+            expected="sizes whose relations follow from their names",
+            next_step="use one name for what is the same size:",
+            log=str(error),
+        ) from None
     return [found[item.name] for item in kernel.outputs]
 
 
@@ -238,3 +249,36 @@ def _differentiate(*_: Any, kernel: Kernel | Choice, **_others: Any) -> Any:
 
 
 ad.primitive_jvps[primitive] = _differentiate
+
+
+Size = Any
+"""An int, or a symbolic dimension of JAX: what cannot be told of those is refused, since nobody
+would check it later than the compiled module."""
+
+
+class _TracedShapes(SymbolicShapes[Size]):
+    def same(self, known: Size, found: Size, problem: str) -> Size:
+        if known is found or known == found:
+            return known
+        raise CallError(
+            f"Kernel `{self.kernel.name}`: {problem}: {known} and {found}.",
+            expected="the same size, or one that JAX knows to be the same",
+            next_step="use one name for what is the same size.",
+        )
+
+    def computed(self, expr: Binary, left: Size, right: Size, *, checked: bool) -> Size:
+        del checked  # the compiled module checks it
+        if expr.operator in ("minimum", "maximum"):
+            raise _no_value(expr)
+        return OPERATORS[expr.operator](left, right)
+
+    def chosen(self, expr: Where) -> Size:
+        raise _no_value(expr)
+
+
+def _no_value(expr: Expr) -> CallError:
+    return CallError(
+        f"{expr} has no value while sizes are symbols of JAX.",
+        expected="sizes that are sums, products and quotients of dims",
+        next_step="export the function for known sizes.",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
@@ -10,9 +9,14 @@ import onnx
 from iree.compiler import ir
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
+from custom_dispatch.frontends.onnx.damage import check_unsigned
 from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
-from custom_dispatch.frontends.onnx.importing import import_function
-from custom_dispatch.frontends.onnx.model import Graph, Weight
+from custom_dispatch.frontends.onnx.importing import (
+    bind_sizes,
+    bring_into_one_form,
+    import_function,
+)
+from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
     check_node,
@@ -21,17 +25,12 @@ from custom_dispatch.frontends.onnx.node import (
     nodes_of,
     tensor_type,
 )
-from custom_dispatch.frontends.onnx.one_form import bring_into_one_form
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
-from custom_dispatch.frontends.onnx.symbols import bind_sizes
-from custom_dispatch.frontends.onnx.unsigned import check_unsigned
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import create, operations_of
-from custom_dispatch.link.symbols import functions_of, name_of
+from custom_dispatch.link.operations import functions_of, name_of, operations_of
 from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
@@ -154,10 +153,9 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
     module = _import(model)
-    operation = module.operation
     outside = OutsideWeights()
     with module.context, ir.Location.unknown():
-        for op in operations_of(operation, "torch.operator"):
+        for op in operations_of(module, "torch.operator"):
             called = str(ir.StringAttr(op.attributes["name"]).value)
             prefix, _, kernel_name = called.partition(_KERNEL)
             if prefix == "onnx." and kernel_name:
@@ -166,7 +164,11 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
         names = [item.name for item in model.graph.input]
         inside = {item.name for item in model.graph.initializer}
         names = [item for item in names if item not in inside]
-        _load_weights(function, names, graph.weights, outside, operation)
+        outside.load_arguments(
+            module.operation,
+            function,
+            {at: graph.weights[each] for at, each in enumerate(names) if each in graph.weights},
+        )
     describe(module, name, list(_result_types(model.graph)), outside.parameters)
     return module, outside.parameters
 
@@ -284,35 +286,3 @@ def _import(model: onnx.ModelProto) -> ir.Module:
             log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
     return module
-
-
-def _load_weights(
-    function: ir.Operation,
-    names: list[str],
-    weights: Mapping[str, Weight],
-    outside: OutsideWeights,
-    module: ir.Operation,
-) -> None:
-    """Load parameters in place of the function's arguments that are weights."""
-    block = function.regions[0].blocks[0]
-    for index in reversed(range(len(names))):
-        weight = weights.get(names[index])
-        if weight is None:
-            continue
-        argument = block.arguments[index]
-        kind = builtin_type(argument.type)
-        if list(argument.uses):
-            digest = hashlib.sha256(weight.read()).hexdigest()
-            parameter = outside.parameter(
-                weight.name, weight.dtype, weight.shape, weight.size_bytes, digest, weight.read
-            )
-            with ir.InsertionPoint.at_block_begin(block):
-                loaded = outside.load(module, parameter, kind)
-                value = create("torch_c.from_builtin_tensor", argument.type, loaded)
-            argument.replace_all_uses_with(value)
-        block.erase_argument(index)
-    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    inputs = [argument.type for argument in block.arguments]
-    function.attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get(inputs, kind.results)
-    )

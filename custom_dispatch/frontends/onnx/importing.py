@@ -16,8 +16,11 @@ from iree.compiler.extras import onnx_importer
 
 from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.dtypes import numpy_type
-from custom_dispatch.link.dialects.names import end_searches
+from custom_dispatch.frontends.onnx.node import graphs_of, nodes_of, tensor_type
+from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
+from custom_dispatch.link.model import end_searches
+from custom_dispatch.match.sizes import bind_shape, name_size
 
 _DEFINED = {"": {"Attention", "MeanVarianceNormalization"}}
 """Operators that IREE does not know, and with what ONNX defines them it does."""
@@ -102,3 +105,98 @@ class _Definitions(onnx_importer.ModuleCache):  # type: ignore[misc] # IREE's ha
             function.attributes[DEFINITION] = ir.UnitAttr.get()
             name = str(function.attributes["sym_name"].value)
             node.attribute.append(onnx.helper.make_attribute(DEFINITION, name))
+
+
+def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
+    """Say the sizes of values whose types leave some open.
+
+    Parameters
+    ----------
+    graph
+        The model's, with the types of all values.
+    values
+        Those of the function that it was imported as, by name.
+    """
+    symbols: dict[str, ir.Value] = {}
+    types = {
+        item.name: tensor_type(item.type)
+        for item in [*graph.input, *graph.output, *graph.value_info]
+    }
+    some = next(iter(values.values()))
+    owner = owner_of(some)
+    start = ir.InsertionPoint.at_block_begin(some.owner if owner is None else owner.block)
+    for of, kind in types.items():
+        value = values.get(of)
+        if value is None or kind is None or not _is_open(value):
+            continue
+        own: list[ir.Value] = []
+        sizes = []
+        for axis, size in enumerate(kind.shape or ()):
+            if isinstance(size, int):
+                sizes.append(ir.AffineConstantExpr.get(size))
+                continue
+            name = size or f"{of}.shape[{axis}]"
+            if name not in symbols:
+                symbols[name] = name_size(name, 0, start)
+            if symbols[name] not in own:
+                own.append(symbols[name])
+            sizes.append(ir.AffineSymbolExpr.get(own.index(symbols[name])))
+        owner = owner_of(value)
+        bind_shape(value, own, sizes, start if owner is None else ir.InsertionPoint.after(owner))
+
+
+def _is_open(value: ir.Value) -> bool:
+    kind = str(value.type)
+    return kind.startswith("!torch.vtensor<[") and "?" in kind
+
+
+MAIN_DOMAINS = ("", "ai.onnx")
+"""Names of the domain that most operators of ONNX are in."""
+
+
+def bring_into_one_form(graph: onnx.GraphProto) -> None:
+    """Write what means the same in the same way.
+
+    Inputs and outputs that are left out are not named at the end, outputs that nobody uses are
+    left out where ONNX allows it, and constants are tensors.
+    """
+    nodes = list(nodes_of(graph))
+    graphs = [graph, *(inner for node in nodes for inner in graphs_of(node))]
+    used = {name for node in nodes for name in node.input}
+    used |= {item.name for each in graphs for item in each.output}
+    for node in nodes:
+        while node.input and not node.input[-1]:
+            del node.input[-1]
+        while node.output and node.output[-1] not in used and _is_optional(node):
+            del node.output[-1]
+        _give_value(node)
+
+
+def _is_optional(node: onnx.NodeProto) -> bool:
+    """Whether a node's last output may be left out."""
+    if node.domain not in MAIN_DOMAINS or not onnx.defs.has(node.op_type):
+        return False
+    outputs = onnx.defs.get_schema(node.op_type).outputs
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    return len(node.output) <= len(outputs) and outputs[len(node.output) - 1].option == optional
+
+
+_NUMBERS = {
+    "value_float": numpy.float32,
+    "value_floats": numpy.float32,
+    "value_int": numpy.int64,
+    "value_ints": numpy.int64,
+}
+
+
+def _give_value(node: onnx.NodeProto) -> None:
+    """Let a constant that is a number, or a list of some, hold a tensor."""
+    if node.op_type != "Constant" or node.domain not in MAIN_DOMAINS or len(node.attribute) != 1:
+        return
+    (attribute,) = node.attribute
+    if attribute.name in _NUMBERS:
+        numbers = numpy.asarray(
+            onnx.helper.get_attribute_value(attribute), _NUMBERS[attribute.name]
+        )
+        tensor = onnx.numpy_helper.from_array(numbers)
+        attribute.CopyFrom(onnx.helper.make_attribute("value", tensor))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,23 +24,11 @@ from custom_dispatch.files import check_ends
 from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
 from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
 from custom_dispatch.frontends.onnx.node import nodes_of
+from custom_dispatch.frontends.outside_weights import Weight, bytes_of
 from custom_dispatch.kernel.names import shown
 
 _ALWAYS_INSIDE = 128
 """Bytes of what IREE has to know to import a node: axes and shapes, and pads of eight dims."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A tensor that is left outside."""
-
-    name: str
-    dtype: str
-    """numpy's name of it, or that of ml_dtypes."""
-    shape: tuple[int, ...]
-    size_bytes: int
-    read: Callable[[], memoryview] = field(repr=False, compare=False)
-    """Its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +243,7 @@ def _raw(tensor: onnx.TensorProto) -> memoryview:
 
 
 def _listed(tensor: onnx.TensorProto) -> memoryview:
-    array = numpy.ascontiguousarray(array_of(tensor))
-    return array.reshape(-1).view(numpy.uint8).data
+    return bytes_of(array_of(tensor))
 
 
 def _outside(

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import onnx
+from iree.compiler import ir
 
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, excerpt
+from custom_dispatch.frontends.onnx.dtypes import onnx_type
+from custom_dispatch.frontends.onnx.importing import (
+    MAIN_DOMAINS,
+    attribute_of,
+    bring_into_one_form,
+    import_function,
+)
 from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
-from custom_dispatch.frontends.onnx.one_form import MAIN_DOMAINS, bring_into_one_form
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
-from custom_dispatch.match.pattern import (
-    check_axes,
-    check_fixed,
-    check_kernel,
-    wrong,
-)
-
-if TYPE_CHECKING:
-    from custom_dispatch.match.replace import Examples
-    from custom_dispatch.match.searched import Searched
+from custom_dispatch.link.arguments import arguments_by_name
+from custom_dispatch.link.corrections.open_sizes import is_from_onnx
+from custom_dispatch.link.operations import functions_of
+from custom_dispatch.match.example import Example, read_example
+from custom_dispatch.match.pattern import Replaceable, wrong
+from custom_dispatch.match.text import Examples, Searched
 
 Computes: TypeAlias = str | onnx.NodeProto | onnx.GraphProto | onnx.ModelProto
 
@@ -41,7 +45,7 @@ class Computed:
 
 
 @dataclass(frozen=True, init=False)
-class Pattern:
+class Pattern(Replaceable):
     """A kernel, and what it computes in ONNX's words.
 
     Parameters
@@ -70,12 +74,7 @@ class Pattern:
         An argument has the wrong type, or the graph's inputs and outputs are not the kernel's.
     """
 
-    item: Kernel | Choice
-    kernel: Kernel
     computes: tuple[Computed, ...]
-    fixed: Mapping[str, Any] = field(hash=False)
-    axes: Mapping[str, tuple[int, ...]] = field(hash=False)
-    required: bool
 
     def __init__(
         self,
@@ -86,23 +85,40 @@ class Pattern:
         axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
-        item, kernel = kernel, check_kernel(kernel)
-        object.__setattr__(self, "item", item)
-        object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "fixed", check_fixed(kernel, fixed))
-        object.__setattr__(self, "axes", check_axes(kernel, axes))
-        object.__setattr__(self, "required", bool(required))
+        self._set(kernel, required, fixed, axes=axes)
         several: Iterable[Any] = computes if is_list(computes) else (computes,)
-        found = tuple(_computed(kernel, one, self.fixed) for one in several)
+        found = tuple(_computed(self.kernel, one, self.fixed) for one in several)
         if not found:
-            raise wrong(kernel, "has nothing that the kernel computes", "a node or a graph of ONNX")
-        object.__setattr__(self, "computes", found)
+            raise wrong(
+                self.kernel, "has nothing that the kernel computes", "a node or a graph of ONNX"
+            )
+        self._keep(computes=found)
 
     def examples(self, model: Searched) -> Examples:
-        """What imports its graphs into the context of a model."""
-        from custom_dispatch.frontends.onnx.example import graph_examples
+        """What imports its graphs into the context of a model.
 
-        return graph_examples(self, model)
+        One that need not be found is not looked at where the model lacks its operators or types.
+
+        Raises
+        ------
+        DeclarationError
+            The model is not from ONNX, or a graph is written for another version of ONNX, or
+            computes nothing that the kernel could stand for.
+        """
+        if not is_from_onnx(model.module):
+            raise wrong(
+                self.kernel,
+                "is one of ONNX, and the model is not",
+                "a cd.Pattern, or one of the model's own framework",
+            )
+        computes = self.computes
+        if not self.required:
+            computes = tuple(
+                item
+                for item in computes
+                if model.names.issuperset(map(_kind_of, item.graph.node)) and model.may_hold(self)
+            )
+        return Examples(self, [_example(self, item, model.module) for item in computes])
 
 
 def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
@@ -216,3 +232,108 @@ def _may_capture(node: onnx.NodeProto, name: str) -> bool:
         return False
     gives = any(item.name == name for item in node.attribute)
     return not gives and name in onnx.defs.get_schema(node.op_type).attributes
+
+
+_ATTRIBUTE = "torch.onnx."
+_NEWEST = onnx.defs.onnx_opset_version()
+_VERSION = "torch.onnx_meta.opset_version"
+
+
+def _example(pattern: Pattern, computed: Computed, model: ir.Module) -> Example:
+    """A graph as an example, in the context of a model."""
+    kernel, said = pattern.kernel, _version_of(model)
+    _check_version(kernel, computed, said)
+    arguments = {name: item.name for name, item in arguments_by_name(kernel).items()}
+    graph, version = _typed(kernel, computed.graph), said or _NEWEST
+    domains = {"" if node.domain in MAIN_DOMAINS else node.domain for node in graph.node}
+    versions = [onnx.helper.make_opsetid(name, 1 if name else version) for name in domains]
+    with model.context, ir.Location.unknown():
+        module = ir.Module.create()
+        made = onnx.helper.make_model(graph, opset_imports=versions)
+        try:
+            import_function(made, module, any_rank=True)
+        except Exception as error:  # the importer raises whatever its assumptions end in
+            raise wrong(
+                kernel,
+                "has a graph that IREE's importer does not take",
+                "nodes whose inputs are given before, with attributes that are not graphs",
+                "write the graph without what it names:",
+                log=excerpt(f"{type(error).__name__}: {error}"),
+            ) from error
+        example = read_example(pattern, module, [arguments[item.name] for item in graph.input])
+        defaults = {_kind_of(node): _defaults(node, version) for node in graph.node}
+    scalars = {name for name in example.operands.values() if name in example.scalars}
+    return dataclasses.replace(
+        example,
+        operands={v: name for v, name in example.operands.items() if name not in scalars},
+        holes={v: name for v, name in example.operands.items() if name in scalars},
+        captured={f"{_ATTRIBUTE}{name}": arguments[name] for name in computed.captured},
+        defaults=defaults,
+    )
+
+
+def _typed(kernel: Kernel, graph: onnx.GraphProto) -> onnx.GraphProto:
+    """A graph whose inputs and outputs have the element types of the kernel's operands."""
+    typed = onnx.GraphProto()
+    typed.CopyFrom(graph)
+    operands = {item.name: item for item in buffers_of(kernel)}
+    pairs = [(value, operands.get(value.name)) for value in typed.input]
+    for value, operand in [*pairs, *zip(typed.output, kernel.outputs, strict=True)]:
+        if operand is not None:
+            value.type.tensor_type.elem_type = onnx_type(operand.dtype)
+    return typed
+
+
+def _check_version(kernel: Kernel, computed: Computed, version: int | None) -> None:
+    if computed.version in (None, version) or version is None:
+        return
+    for node in computed.graph.node:
+        if _form(node, version) != _form(node, computed.version):
+            raise DeclarationError(
+                f"The pattern of kernel `{kernel.name}` is written for version "
+                f"{computed.version} of ONNX, and the model for version {version}, which has "
+                f"another {node.op_type}.",
+                expected="one version",
+                next_step="convert the pattern: "
+                f"onnx.version_converter.convert_version(pattern, {version}).",
+            )
+
+
+def _kind_of(node: onnx.NodeProto) -> str:
+    return f"onnx.{node.op_type}"
+
+
+def _version_of(module: ir.Module) -> int | None:
+    """ONNX's version of a model; None for a model of something else."""
+    found = (op.attributes.get(_VERSION) for op in functions_of(module))
+    return next((int(ir.IntegerAttr(item).value) for item in found if item is not None), None)
+
+
+def _schema(node: onnx.NodeProto, version: int | None) -> onnx.defs.OpSchema | None:
+    """An operator's schema in a version of ONNX; None where it has none."""
+    if node.domain not in MAIN_DOMAINS or version is None:
+        return None
+    try:
+        return onnx.defs.get_schema(node.op_type, version)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _defaults(node: onnx.NodeProto, version: int) -> dict[str, ir.Attribute | None]:
+    """What an operator's attributes are where a node does not give them."""
+    schema = _schema(node, version)
+    return {
+        f"{_ATTRIBUTE}{name}": attribute_of(item.default_value) if item.default_value.name else None
+        for name, item in (schema.attributes.items() if schema else ())
+    }
+
+
+def _form(node: onnx.NodeProto, version: int | None) -> Any:
+    """What a node of an operator may look like in a version; new ones often only add types."""
+    schema = _schema(node, version)
+    if schema is None:
+        return None
+    attributes = {
+        name: item.default_value.SerializeToString() for name, item in schema.attributes.items()
+    }
+    return attributes, schema.min_input, schema.max_input, schema.max_output

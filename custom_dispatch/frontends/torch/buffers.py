@@ -11,7 +11,7 @@ from torch.export.graph_signature import InputKind, InputSpec, OutputKind
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.dtypes import element_type_of
-from custom_dispatch.frontends.torch.writes import written_by
+from custom_dispatch.frontends.torch.graph import written_by
 
 STATES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 """New values of what a model holds itself."""

@@ -1,11 +1,14 @@
-"""Element types as PyTorch's dtypes."""
+"""Tensors of PyTorch: their element types, and what they hold."""
 
 from __future__ import annotations
 
 import functools
+from functools import partial
+from typing import Any
 
 import torch
 
+from custom_dispatch.frontends.outside_weights import Weight
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 
 
@@ -33,3 +36,25 @@ def is_same_type(found: torch.dtype, kind: ElementType) -> bool:
 
 def _is_integer(dtype: torch.dtype) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
+
+
+def bytes_of(tensor: torch.Tensor) -> memoryview:
+    """Its elements, row by row; copied only from a GPU or where they lie with gaps between them."""
+    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return memoryview(flat.numpy())
+
+
+def array_of(tensor: torch.Tensor) -> Any:
+    """It as an array of numpy; of types that numpy lacks, its bytes as integers of that width."""
+    plain = tensor.detach().cpu().resolve_neg().resolve_conj()
+    try:
+        return plain.numpy()
+    except TypeError:
+        widths = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        return plain.contiguous().view(widths[plain.element_size()]).numpy()
+
+
+def weight_of(name: str | None, tensor: torch.Tensor) -> Weight:
+    """What an archive says of a weight, whose bytes are read when they are needed."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Weight(name, dtype, tuple(tensor.shape), tensor.nbytes, partial(bytes_of, tensor))

@@ -20,8 +20,8 @@ from torch.export.graph_signature import InputKind
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from custom_dispatch.errors import ModelError
+from custom_dispatch.frontends.torch.graph import written_by
 from custom_dispatch.frontends.torch.holdings import Change, Holdings, tensors_in
-from custom_dispatch.frontends.torch.writes import written_by
 
 _MOST_NAMES = 3
 """Of those that an error lists."""

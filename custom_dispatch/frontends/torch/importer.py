@@ -15,9 +15,10 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
-from custom_dispatch.frontends.torch.dtypes import element_type_of
+from custom_dispatch.frontends.torch.dtypes import array_of, element_type_of
 from custom_dispatch.frontends.torch.exporting import export
 from custom_dispatch.frontends.torch.forms import in_one_form
+from custom_dispatch.frontends.torch.graph import changes_a_value
 from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arguments
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import (
@@ -27,10 +28,8 @@ from custom_dispatch.frontends.torch.refusals import (
 )
 from custom_dispatch.frontends.torch.regions import inline_regions
 from custom_dispatch.frontends.torch.states import RESET
-from custom_dispatch.frontends.torch.tensor_bytes import array_of
 from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import Weights
-from custom_dispatch.frontends.torch.writes import changes_a_value
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.distinct import Names
 from custom_dispatch.kernel.kernel import Kernel

@@ -8,23 +8,22 @@ and by its name, in what these make of a model.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.frontends.torch.batching import map_calls
 from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
-from custom_dispatch.frontends.torch.schema import schema_of
-from custom_dispatch.frontends.torch.shapes import traced_shapes
+from custom_dispatch.frontends.torch.shapes import TracedShapes
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
 from custom_dispatch.kernel.fitting import first_fitting
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.sameness import are_same
 from custom_dispatch.link.arguments import argument_names, call_arguments
 
@@ -213,7 +212,7 @@ def _trace(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
             for operand, value in zip(kernel.arguments, arguments, strict=True)
             if isinstance(value, torch.Tensor)
         }
-        sizes = traced_shapes(kernel, shapes, chosen=isinstance(item, Kernel))
+        sizes = TracedShapes(kernel, certain=isinstance(item, Kernel)).of(shapes)
         found = tuple(
             torch.empty(sizes[operand.name], dtype=torch_dtype(operand.dtype), device=device)
             for operand in kernel.outputs
@@ -261,3 +260,102 @@ def _check(kernel: Kernel, arguments: Sequence[Any]) -> torch.device:
             next_step='move it: tensor.to("cuda").',
         )
     return first[1]
+
+
+def schema_of(kernel: Kernel) -> str:
+    """The operator's schema: "(Tensor x, float epsilon, Tensor? bias=None) -> Tensor".
+
+    A buffer is a tensor, a scalar an int, float or bool, and a struct its numbers one by one. Every
+    `Out` and `InOut` is a result; no argument is changed.
+    """
+    names = argument_names(kernel)
+    arguments = kernel.arguments
+    # An argument may be left out where all after it may.
+    last_needed = max((i for i, item in enumerate(arguments) if not _is_optional(item)), default=-1)
+    parts = []
+    for index, (item, name) in enumerate(zip(arguments, names, strict=True)):
+        default = "=None" if _is_optional(item) and index > last_needed else ""
+        parts.append(f"{_type_of(item)} {name}{default}")
+    results = ", ".join("Tensor" for _ in kernel.outputs)
+    returned = results if len(kernel.outputs) == 1 else f"({results})"
+    return f"({', '.join(parts)}) -> {returned}"
+
+
+def _is_optional(item: Buffer | Scalar) -> bool:
+    return isinstance(item, Buffer) and item.optional
+
+
+def _type_of(item: Buffer | Scalar) -> str:
+    if isinstance(item, Buffer):
+        return "Tensor?" if item.optional else "Tensor"
+    if item.dtype.is_float:
+        return "float"
+    return "bool" if item.dtype.name == "bool" else "SymInt"
+
+
+# -- torch.vmap
+
+
+def map_calls(
+    item: Kernel | Choice,
+    call: Callable[..., Any],
+    sizes: Callable[..., Any],
+    count: int,
+    dims: Sequence[int | None],
+    arguments: Sequence[Any],
+) -> tuple[Any, Any]:
+    """The results of as many calls as a batch has, and which of their dims is the batch's.
+
+    Parameters
+    ----------
+    call
+        Calls the operator.
+    sizes
+        Gives results of the right sizes without calling it.
+    count
+        The batch's size.
+    dims
+        Which dim of each argument is the batch's; None where it is the same for all.
+    """
+    if all(_is_folded(kernel, dims) for kernel in kernels_of(item)):
+        items = kernels_of(item)[0].arguments
+        given = [
+            _in_front(value, dim, count)
+            if isinstance(operand, Buffer) and operand.batched and value is not None
+            else value
+            for operand, value, dim in zip(items, arguments, dims, strict=False)
+        ]
+        results = call(*given)
+    elif count:
+        each = [call(*_at(index, dims, arguments)) for index in range(count)]
+        several = isinstance(each[0], tuple)
+        results = tuple(map(torch.stack, zip(*each, strict=True))) if several else torch.stack(each)
+    else:
+        one = [
+            value if dim is None else value.new_empty(value.movedim(dim, 0).shape[1:])
+            for value, dim in zip(arguments, dims, strict=True)
+        ]
+        found = sizes(*one)
+        several = isinstance(found, tuple)
+        empty = tuple(each.new_empty((0, *each.shape)) for each in (found if several else (found,)))
+        results = empty if several else empty[0]
+    return results, (0,) * len(results) if isinstance(results, tuple) else 0
+
+
+def _is_folded(kernel: Kernel, dims: Sequence[int | None]) -> bool:
+    """Whether a batch is one more leading dim: of all that it is in, and of all results."""
+    return all(item.batched for item in kernel.outputs) and all(
+        dim is None or (isinstance(item, Buffer) and item.batched)
+        for item, dim in zip(kernel.arguments, dims, strict=False)
+    )
+
+
+def _in_front(value: torch.Tensor, dim: int | None, count: int) -> torch.Tensor:
+    return value.expand(count, *value.shape) if dim is None else value.movedim(dim, 0)
+
+
+def _at(index: int, dims: Sequence[int | None], arguments: Sequence[Any]) -> list[Any]:
+    return [
+        value if dim is None else value.select(dim, index)
+        for value, dim in zip(arguments, dims, strict=True)
+    ]

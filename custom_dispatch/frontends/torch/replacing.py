@@ -1,19 +1,32 @@
-"""Kernels in the places of a PyTorch model that compute what they do."""
+"""Kernels in the places of a PyTorch model that compute what they do.
+
+A glance shows whether a model has the operations of a pattern at all: PyTorch takes tenths of a
+second to export one, and the kernels that ship have dozens, most of which a model has nothing of.
+The operations alone are seen ten times as fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+import functools
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
-from custom_dispatch.frontends.torch.glance import glanced
+from custom_dispatch.frontends.torch.forms import CASTS, PERMUTES, RESHAPES
+from custom_dispatch.frontends.torch.graph import arguments_of, may_be_identity, tensor_of
 from custom_dispatch.frontends.torch.importer import Imported
-from custom_dispatch.frontends.torch.pattern import as_pattern
+from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern, example_values, variants
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.near import NEAR
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.match.replace import replace_places
+from custom_dispatch.match.text import Searched
+from custom_dispatch.match.traced import Computes
 from custom_dispatch.replaced import Replaced
 
 
@@ -44,9 +57,94 @@ def put_kernels(
     patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
     report = replace_places(
         imported.module,
-        glanced(patterns, program),
+        glanced(patterns, program, Searched(imported.module, ())),
         held=imported.held,
         optional="cd.torch.Pattern(kernel, ..., required=False)",
     )
     names = {item.kernel for item in report}
     return report, [pattern.item for pattern in patterns if pattern.item.name in names]
+
+
+aten = torch.ops.aten
+Form = tuple[Any, tuple[tuple[str, bool], ...]]
+"""An operation, and the tensors that it is given but need not be: their names, whether of bools."""
+_VIEWS = {
+    *(*RESHAPES, *PERMUTES, *CASTS, aten.expand.default, aten.select.int, aten.slice.Tensor),
+    *(aten.squeeze.dim, aten.unsqueeze.default, aten.square.default, aten.pow.Tensor_Scalar),
+}
+"""What models and patterns may write in several ways, or leave out."""
+
+
+def glanced(
+    patterns: Sequence[Pattern], program: torch.export.ExportedProgram, model: Searched
+) -> list[Pattern]:
+    """The patterns that a model may have, each with those functions of it that it may have.
+
+    What is wrong with required patterns is to be said: they stay as they are.
+    """
+    forms = forms_of(program.graph.nodes)
+    found = []
+    for pattern in patterns:
+        looked_at = None
+        if not pattern.required:
+            if not model.may_hold(pattern):
+                continue
+            looked_at = [each for each in variants(pattern) if _may_have(forms, pattern, *each)]
+        if looked_at is None or looked_at:
+            one = copy.copy(pattern)
+            one._keep(looked_at=looked_at)
+            found.append(one)
+    return found
+
+
+def _may_have(
+    forms: Counter[Form], pattern: Pattern, function: Computes, names: tuple[str, ...]
+) -> bool:
+    """Whether a model has most of the operations of a function."""
+    wanted = operations_of(pattern, function, names)
+    return not wanted or (wanted & forms).total() >= NEAR * wanted.total()
+
+
+def forms_of(nodes: Iterable[torch.fx.Node]) -> Counter[Form]:
+    """The operations of a graph but for views, each as often as it has it."""
+    return Counter(
+        (node.target, _given(node))
+        for node in nodes
+        if isinstance(node.target, torch._ops.OpOverload) and node.target not in _VIEWS
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def operations_of(
+    pattern: Pattern, function: Computes, names: tuple[str, ...]
+) -> Counter[Form] | None:
+    """A function's operations, but for those that may be none; None where PyTorch cannot say."""
+    values = example_values(pattern, names)
+    try:
+        with torch.no_grad():
+            module = make_fx(
+                lambda *given: function(**dict(zip(names, given, strict=True))), pre_dispatch=True
+            )(*values)
+    except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
+        return None
+    return forms_of(
+        node
+        for node in module.graph.nodes
+        if not may_be_identity(node.target) and _is_of_floats(node)
+    )
+
+
+def _given(node: torch.fx.Node) -> tuple[tuple[str, bool], ...]:
+    values = arguments_of(node)
+    tensors = (
+        (argument.name, tensor_of(values.get(argument.name)))
+        for argument in node.target._schema.arguments
+        if str(argument.type) == "Optional[Tensor]"
+    )
+    return tuple((name, item.dtype == torch.bool) for name, item in tensors if item is not None)
+
+
+def _is_of_floats(node: torch.fx.Node) -> bool:
+    """Conditions on positions are compared by value, with whatever operations they are made."""
+    tensor = tensor_of(node)
+    return tensor is None or tensor.dtype.is_floating_point

@@ -6,8 +6,6 @@ nobody knows the sizes.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +15,7 @@ from custom_dispatch.kernel.arithmetic import DIVISIONS, OPERATORS, compared
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import Binary, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.link.symbolic_shapes import SymbolicShapes, result_shapes
+from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _LEAST_CERTAIN = 2
 _OPERATORS = {
@@ -30,39 +28,29 @@ Size = Any
 """An int or a `torch.SymInt`."""
 
 
-def traced_shapes(
-    kernel: Kernel, shapes: Mapping[str, Sequence[Size]], *, chosen: bool = True
-) -> dict[str, tuple[Size, ...]]:
-    """The shape of every result, by operand name.
+class TracedShapes(SymbolicShapes[Size]):
+    """What is known of a kernel's dims while PyTorch traces.
 
     Parameters
     ----------
-    shapes
-        The shape of every input buffer, by operand name; none for one that is absent.
-    chosen
+    certain
         Whether it will be this kernel: where symbols leave that open, nothing is noted of what it
         requires.
 
     Raises
     ------
-    CallError
-        The shapes do not fit the declaration.
     RuntimeError
-        Symbols do not: PyTorch raises it, with our sentence.
+        Symbols do not fit: PyTorch raises it, with our sentence.
     """
 
-    def symbolic() -> TracedShapes:
-        found = TracedShapes(kernel)
-        found.bind(shapes)
-        for condition in kernel.requires if chosen else ():
-            found.note(found.holds(condition), f"Kernel `{kernel.name}` requires {condition}")
-        return found
+    def __init__(self, kernel: Kernel, *, certain: bool) -> None:
+        super().__init__(kernel)
+        self._certain = certain
 
-    return result_shapes(kernel, shapes, symbolic)
-
-
-class TracedShapes(SymbolicShapes[Size]):
-    """What is known of a kernel's dims while PyTorch traces."""
+    def require(self) -> None:
+        """Note what the kernel requires."""
+        for condition in self.kernel.requires if self._certain else ():
+            self.note(self.holds(condition), f"Kernel `{self.kernel.name}` requires {condition}")
 
     def note(self, condition: Any, problem: str) -> None:
         """Let PyTorch note what has to hold; it refuses what does not."""
@@ -85,10 +73,6 @@ class TracedShapes(SymbolicShapes[Size]):
         if checked and expr.operator == "-":
             self.note(result >= 0, f"Kernel `{self.kernel.name}`: {expr} is negative")
         return result
-
-    def product(self, sizes: Sequence[Size]) -> Size:
-        """Leading dims as one."""
-        return math.prod(sizes)
 
     def chosen(self, expr: Where) -> Size:
         """One of two sizes, or a symbol for it."""

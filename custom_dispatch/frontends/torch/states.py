@@ -21,18 +21,16 @@ else is not computed for one state alone, are stored as copies that IREE cannot 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from functools import partial
 from typing import Any
 
 import torch
 from iree.compiler import ir
 
 from custom_dispatch.frontends.outside_weights import OutsideWeights
-from custom_dispatch.frontends.torch.tensor_bytes import bytes_of, digest_of, dtype_name
+from custom_dispatch.frontends.torch.dtypes import bytes_of, weight_of
 from custom_dispatch.ir.emitter import Emitter, quote
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import create
-from custom_dispatch.link.symbols import PARAMETER, STATE, functions_of, name_of, type_of
+from custom_dispatch.link.operations import PARAMETER, STATE, create, functions_of, name_of, type_of
 
 RESET = "reset"
 """The function that gives every state its first value again."""
@@ -147,14 +145,7 @@ class States:
         literal = _literal(tensor, self._inline_bytes)
         if literal is not None:
             return body.result(f"arith.constant {literal} : {kind}", "first")
-        parameter = self._outside.parameter(
-            name,
-            dtype_name(tensor),
-            tuple(tensor.shape),
-            tensor.nbytes,
-            digest_of(tensor),
-            partial(bytes_of, tensor),
-        )
+        parameter = self._outside.parameter(weight_of(name, tensor))
         symbol = self._outside.declare(module.operation, parameter, kind)
         return body.result(f"util.global.load @{quote(symbol)} : {kind}", "first")
 

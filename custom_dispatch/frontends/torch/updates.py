@@ -25,15 +25,20 @@ from torch.export.graph_signature import (
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.buffers import STATES
 from custom_dispatch.frontends.torch.forms import PERMUTES, RESHAPES
-from custom_dispatch.frontends.torch.graph import arguments_of, is_identity, may_be_identity
-from custom_dispatch.frontends.torch.writes import CASTS, changes_a_value, may_be_a_view
+from custom_dispatch.frontends.torch.graph import (
+    CASTS,
+    arguments_of,
+    changes_a_value,
+    is_identity,
+    may_be_a_view,
+    may_be_identity,
+)
 from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import OPERATOR, kernel_name
-from custom_dispatch.link.operations import kind_of
-from custom_dispatch.link.symbols import functions_of, name_of
+from custom_dispatch.link.operations import functions_of, kind_of, name_of
 from custom_dispatch.match.place import place_of
 
 aten = torch.ops.aten

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -11,9 +11,10 @@ from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporterHooks
 
 from custom_dispatch.frontends.outside_weights import OutsideWeights
+from custom_dispatch.frontends.torch.dtypes import bytes_of, weight_of
 from custom_dispatch.frontends.torch.states import States
-from custom_dispatch.frontends.torch.tensor_bytes import bytes_of, digest_of, dtype_name
 from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import create
 from custom_dispatch.parameters import Parameters
 
 _LEAST_SEVERAL = 2
@@ -73,20 +74,11 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
                 return None
             return _literal(gni, literal, kind, tensor_type)
-        digest = self._digest(literal)
-        parameter = self._outside.parameter(
-            given or self._names.get(id(literal)),
-            dtype_name(literal),
-            tuple(literal.shape),
-            literal.nbytes,
-            digest,
-            partial(bytes_of, literal.detach()),
-        )
+        weight = weight_of(given or self._names.get(id(literal)), literal.detach())
+        parameter = self._outside.parameter(weight, self._digest(literal))
         with ir.InsertionPoint(gni._b):
             loaded = self._outside.load(self._module, parameter, tensor_type)
-            return ir.Operation.create(
-                "torch_c.from_builtin_tensor", results=[kind], operands=[loaded]
-            ).result
+            return create("torch_c.from_builtin_tensor", kind, loaded)
 
     @property
     def parameters(self) -> Parameters | None:
@@ -98,7 +90,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device)
         if key not in self._digests:
             # The tensor is kept, so that nothing else comes to lie at its address.
-            self._digests[key] = (tensor, digest_of(tensor))
+            self._digests[key] = (tensor, hashlib.sha256(bytes_of(tensor)).hexdigest())
         return self._digests[key][1]
 
 
@@ -119,6 +111,4 @@ def _literal(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type
     """
     value = ir.Attribute.parse(f'dense<"0x{bytes(bytes_of(tensor)).hex()}"> : {tensor_type}')
     with ir.InsertionPoint(gni._b):
-        return ir.Operation.create(
-            "torch.vtensor.literal", results=[kind], attributes={"value": value}
-        ).result
+        return create("torch.vtensor.literal", kind, value=value)

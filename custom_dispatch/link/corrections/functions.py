@@ -11,8 +11,9 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.elementwise import Arithmetic, is_odd
-from custom_dispatch.link.operations import create, integer
+from custom_dispatch.link.constants import as_written
+from custom_dispatch.link.elementwise import Arithmetic, is_odd, over_elements
+from custom_dispatch.link.operations import EQUAL, compare_integers, create, integer
 
 _QUARTER = (1.5707962512969971, 7.549789415861596e-08, 5.390302858158119e-15)
 """Their sum is pi/2; the first two have 24 bits, so products with integers of 29 are exact."""
@@ -127,3 +128,89 @@ def floor_of_quotient(of: Arithmetic, x: Any, y: Any) -> Any:
     is_infinite = of.equal(of.compute("math.absf", x), of.constant(math.inf))
     has_none = of.both(is_infinite, of.unequal(y, zero))
     return of.select(has_none, of.constant(math.nan), whole)
+
+
+_EXPANDED = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
+"""Constant exponents of `math.powf` with which IREE is right."""
+_INTEGERS, _INTEGERS_OF_DOUBLES = (32, 2.0**24), (64, 2.0**53)
+"""The width of an integer, and from where on all floats are even ones; f64 has more of them."""
+
+
+def power(of: Arithmetic, base: Any, exponent: Any) -> Any | None:
+    """x^y of floats; None where IREE computes it rightly by itself."""
+    return None if as_written(exponent) in _EXPANDED else _power(of, base, exponent)
+
+
+def integer_power(of: Arithmetic, base: Any, exponent: Any) -> Any | None:
+    """x^n of a float and an integer; None where IREE computes it rightly by itself."""
+    constant = as_written(exponent)
+    if constant is None:
+        return _signed_power(of, base, of.compute("arith.sitofp", exponent), is_odd(exponent))
+    return None if constant >= 0 else _reciprocal(of, base, exponent.type, -int(constant))
+
+
+def _power(of: Arithmetic, base: Any, exponent: Any) -> Any:
+    """x^y of floats: |x|^y with the sign of x where y is odd; NaN of x < 0 where it is no integer.
+
+    An infinite x < 0 has a power all the same, and an infinite y counts as an even integer.
+    """
+    # Converted to an integer and back, since IREE links no `floor` for x86-64 without SSE4.1.
+    bits, limit = _INTEGERS_OF_DOUBLES if of.kind == ir.F64Type.get() else _INTEGERS
+    is_small = of.less(of.compute("math.absf", exponent), of.constant(limit))
+    small = of.select(is_small, exponent, of.constant(0.0))
+    integer = create("arith.fptosi", ir.IntegerType.get_signless(bits), small)
+    is_fraction = of.unequal(of.compute("arith.sitofp", integer), small)
+    power = _signed_power(of, base, exponent, is_odd(integer))
+    is_no_integer = of.either(is_fraction, of.unequal(exponent, exponent))
+    is_finite = of.unequal(of.compute("math.absf", base), of.constant(float("inf")))
+    is_negative = of.both(of.less(base, of.constant(0.0)), is_finite)
+    return of.select(of.both(is_no_integer, is_negative), of.constant(float("nan")), power)
+
+
+def _reciprocal(of: Arithmetic, base: Any, kind: ir.Type, exponent: int) -> Any:
+    """1 / x^n for a constant n > 0, which is an integer of the type given."""
+    number = integer(exponent, kind)
+    power = of.compute("math.fpowi", base, number)
+    return of.compute("arith.divf", of.constant(1.0), power)
+
+
+def _signed_power(of: Arithmetic, base: Any, exponent: Any, has_sign: Any) -> Any:
+    """|x|^y, with the sign of x where y is odd. It is 1 where |x| is 1 or y 0, even with NaN."""
+    one = of.constant(1.0)
+    magnitude = of.compute("math.absf", base)
+    is_one = of.either(of.equal(magnitude, one), of.equal(exponent, of.constant(0.0)))
+    power = of.select(is_one, one, of.compute("math.powf", magnitude, exponent))
+    return of.select(has_sign, of.compute("math.copysign", power, base), power)
+
+
+DIVISIONS = tuple(
+    f"arith.{name}"
+    for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
+)
+
+
+def divide_safely(op: ir.Operation) -> None:
+    """Divide by one where there is no quotient, and give the result that is promised."""
+    is_tensor = isinstance(op.result.type, ir.RankedTensorType)
+    kind = op.result.type.element_type if is_tensor else op.result.type
+    if not isinstance(kind, ir.IntegerType) or as_written(op.operands[1]) not in (None, 0, -1):
+        return
+    if is_tensor:
+        with ir.InsertionPoint(op), op.location:
+            op = over_elements(op).operation
+    dividend, divisor = op.operands
+    with ir.InsertionPoint(op), op.location:
+        is_zero = has_none = _equal(divisor, 0)
+        if "ui" not in op.name:
+            is_least = _equal(dividend, -(2 ** (kind.width - 1)))
+            overflows = create("arith.andi", is_zero.type, is_least, _equal(divisor, -1))
+            has_none = create("arith.ori", is_zero.type, is_zero, overflows)
+        op.operands[1] = create("arith.select", kind, has_none, integer(1, kind), divisor)
+    with ir.InsertionPoint.after(op), op.location:
+        promised = dividend if "rem" in op.name else integer(-1, kind)
+        result = create("arith.select", kind, is_zero, promised, op.result)
+        op.result.replace_all_uses_except(result, result.owner.operation)
+
+
+def _equal(number: Any, other: int) -> Any:
+    return compare_integers(EQUAL, number, integer(other, number.type))

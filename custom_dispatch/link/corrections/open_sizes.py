@@ -16,11 +16,12 @@ from custom_dispatch.ir.guards import INVALID_ARGUMENT
 from custom_dispatch.link.operations import (
     UNEQUAL,
     compare_integers,
+    functions_of,
     integer,
+    name_of,
     operations_of,
     size_of,
 )
-from custom_dispatch.link.symbols import functions_of, name_of
 
 _ORIGIN = "torch.onnx_meta.ir_version"
 """What IREE's importer writes on the functions of an ONNX model."""

@@ -20,8 +20,12 @@ from custom_dispatch.link.corrections.converted import (
     keep_nans,
     sort_stably,
 )
-from custom_dispatch.link.corrections.integers import DIVISIONS, divide_safely
-from custom_dispatch.link.corrections.powers import integer_power, power
+from custom_dispatch.link.corrections.functions import (
+    DIVISIONS,
+    divide_safely,
+    integer_power,
+    power,
+)
 from custom_dispatch.link.corrections.sums import widen_sums
 from custom_dispatch.link.elementwise import Arithmetic, over_elements
 from custom_dispatch.link.operations import operations_of

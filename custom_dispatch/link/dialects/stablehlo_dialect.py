@@ -19,18 +19,25 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
-from custom_dispatch.ir.signature import input_types, output_types, tensor_type
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.link.call_site import CallSite, Fitting, place_of, resolve
+from custom_dispatch.link.call_site import CallSite, place_of, resolve
 from custom_dispatch.link.conversion import convert_input
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.stablehlo_sizes import write_out_sizes
-from custom_dispatch.link.mlir_arguments import arrange, constant_of, number_of
-from custom_dispatch.link.operations import cast, create, has_operation, operations_of
-from custom_dispatch.link.symbols import functions_of, is_public, name_of
+from custom_dispatch.link.mlir_arguments import arrange, constant_of
+from custom_dispatch.link.operations import (
+    cast,
+    create,
+    empty_tensor,
+    functions_of,
+    has_operation,
+    is_public,
+    name_of,
+    operations_of,
+)
 
 _CUSTOM_CALL = "stablehlo.custom_call"
 _COMPOSITE = "stablehlo.composite"
@@ -197,23 +204,19 @@ def _replace(
     ]
     results = [_signless(value.type) for value in op.results]
     fitting = resolve(what, item, operands, results)
-    symbol = callees.declare(module, item, fitting.signature, fitting.kernel)
-    kernel = fitting.kernel
-    types = input_types(kernel, fitting.signature)
+    rest = iter(values)
+
+    def passed(argument: Buffer | Scalar, kind: ir.Type) -> Any:
+        value = next(rest)
+        if isinstance(argument, Scalar):
+            return _number(fitting.site, argument, value)
+        if value is None:
+            return empty_tensor(kind)
+        return cast(_as_type(value, _signless(value.type)), kind)
+
     with op.location, ir.InsertionPoint(op):
-        passed = [
-            _tensor(argument, value, ir.Type.parse(kind))
-            if isinstance(argument, Buffer)
-            else _number(fitting, argument, value)
-            for argument, value, kind in zip(kernel.arguments, values, types, strict=True)
-        ]
-        call = ir.Operation.create(
-            "func.call",
-            results=[ir.Type.parse(kind) for kind in output_types(kernel, fitting.signature)],
-            operands=passed,
-            attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
-        )
-        for old, new in zip(list(op.results), list(call.results), strict=True):
+        called = callees.call(module, item, fitting.kernel, fitting.signature, passed)
+        for old, new in zip(list(op.results), called, strict=True):
             old.replace_all_uses_with(_as_type(cast(new, _signless(old.type)), old.type))
     op.erase()
 
@@ -228,19 +231,10 @@ def _signless(kind: ir.Type) -> ir.Type:
     return ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(element.width))
 
 
-def _tensor(operand: Buffer, value: Any, declared: Any) -> Any:
-    if value is None:
-        empty = ir.Type.parse(tensor_type(operand.dtype, (0,) * declared.rank))
-        return cast(create("tensor.empty", empty), declared)
-    return cast(_as_type(value, _signless(value.type)), declared)
-
-
-def _number(fitting: Fitting, scalar: Scalar, value: Any) -> Any:
-    site: CallSite = fitting.site
-    wanted = ir.Type.parse(scalar.argument_type)
+def _number(site: CallSite, scalar: Scalar, value: Any) -> Any:
     if isinstance(value, ir.Attribute):
-        held = constant_of(site, scalar, number_of(site, scalar, value), wanted)
-        return create("arith.constant", wanted, value=held)
+        return constant_of(site, scalar, value)
+    wanted = ir.Type.parse(scalar.argument_type)
     kind = _signless(value.type)
     if str(kind) != f"tensor<{wanted}>":
         raise site.refusal(

@@ -23,12 +23,14 @@ from custom_dispatch.link.corrections.torch_operators import correct_operators
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_operator import replace_operator
 from custom_dispatch.link.dialects.torch_types import NUMBERS, builtin_type
-from custom_dispatch.link.operations import has_operation, operations_of
-from custom_dispatch.link.symbols import (
+from custom_dispatch.link.operations import (
+    cast,
     functions_of,
+    has_operation,
     is_declaration,
     is_public,
     name_of,
+    operations_of,
     symbols_of,
     type_of,
 )
@@ -40,7 +42,6 @@ _TO = "torch_c.to_"
 # compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
 _KEEP = "iree.abi.stub"
 _ONNX = "onnx."
-_NONE = "!torch.none"
 DEFINITION = "custom_dispatch.definition"
 """Marks functions that compute what operators do which IREE does not know; those name them."""
 _VERSION = "torch.onnx_meta.opset_version"
@@ -120,7 +121,7 @@ def _call_kernels(
     others: dict[str, str] = {}
     for op in operations_of(module, OPERATOR):
         name = str(ir.StringAttr(op.attributes["name"]).value)
-        kernel = _kernel_of(name, kernels)
+        kernel = kernels.get(kernel_name(name))
         if kernel is None:
             others.setdefault(name, place_of(op))  # IREE knows some
             continue
@@ -148,13 +149,8 @@ def _call_definitions(module: ir.Module) -> None:
         passmanager.PassManager.parse("builtin.module(inline,symbol-dce)").run(module.operation)
 
 
-def _kernel_of(operator: str, kernels: Mapping[str, Kernel | Choice]) -> Kernel | Choice | None:
-    """The kernel of "torch.NAMESPACE.KERNEL" or "torch.NAMESPACE.KERNEL.OVERLOAD"."""
-    return kernels.get(kernel_name(operator))
-
-
 def kernel_name(operator: str) -> str:
-    """The name that a kernel has as an operator; empty for an operator of the dialect's own."""
+    """The KERNEL of "torch.NAMESPACE.KERNEL", maybe with an overload; empty if there is none."""
     parts = operator.split(".")
     return parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
 
@@ -187,3 +183,70 @@ def _pass_tensors(op: ir.Operation) -> None:
             ).result
     op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, outputs))
     op.attributes[_KEEP] = ir.UnitAttr.get()
+
+
+_FUNCTION_ATTRIBUTES = ("sym_name", "sym_visibility", "function_type", "iree.reflection")
+
+
+def tidy_converted(module: ir.Module) -> None:
+    """Remove casts that cancel out, and make functions of the util dialect those of func again.
+
+    The latter are what a model's checks are worked out from: see `link/preflight.py`.
+    """
+    with module.context, ir.Location.unknown():
+        _drop_casts(module)
+        functions = [op for op in functions_of(module) if op.name == "util.func"]
+        if not any(_is_irees(op) for op in functions):
+            for op in functions:
+                _to_func(op)
+
+
+def _is_irees(op: ir.Operation) -> bool:
+    """Whether IREE has made a function over buffers of it, which stays as it is."""
+    kind = type_of(op)
+    return any("!hal." in str(item) for item in [*kind.inputs, *kind.results])
+
+
+def _drop_casts(module: ir.Module) -> None:
+    """Casts from tensors and numbers to torch's, and straight back."""
+    every = operations_of(module)
+    begins = [op for op in every if op.name.startswith(_FROM)]
+    for op in [op for op in every if op.name.startswith(_TO)]:
+        owner = op.operands[0].owner
+        if isinstance(owner, ir.Block) or not owner.name.startswith(_FROM):
+            continue
+        value = owner.operands[0]
+        if value.type != op.result.type:
+            with ir.InsertionPoint(op):
+                value = cast(value, op.result.type)
+        op.result.replace_all_uses_with(value)
+        op.erase()
+    for op in begins:
+        if not list(op.result.uses):
+            op.erase()
+
+
+def _to_func(op: ir.Operation) -> None:
+    attributes = {
+        name: op.attributes[name] for name in _FUNCTION_ATTRIBUTES if name in op.attributes
+    }
+    for name in ("arg_attrs", "res_attrs"):  # how somebody wants it to be called
+        if name in op.attributes and "iree.abi." in str(op.attributes[name]):
+            attributes[name] = op.attributes[name]
+    with ir.InsertionPoint(op), op.location:
+        function = ir.Operation.create("func.func", regions=1, attributes=attributes)
+    for block in list(op.regions[0].blocks):
+        block.append_to(function.regions[0])
+    op.erase()
+    for inner in operations_of(function, "util.call", "util.return"):
+        is_call = inner.name == "util.call"
+        with ir.InsertionPoint(inner), inner.location:
+            new = ir.Operation.create(
+                "func.call" if is_call else "func.return",
+                results=[result.type for result in inner.results],
+                operands=list(inner.operands),
+                attributes={"callee": inner.attributes["callee"]} if is_call else {},
+            )
+        for old, result in zip(list(inner.results), list(new.results), strict=True):
+            old.replace_all_uses_with(result)
+        inner.erase()
