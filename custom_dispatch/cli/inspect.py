@@ -25,7 +25,6 @@ from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.link.model import describe_model
 from custom_dispatch.ptx import read_module
 from custom_dispatch.runtime.module_file import ModuleFile
 from custom_dispatch.runtime.report import (
@@ -117,6 +116,8 @@ def _resources(content: bytes, arch: Arch) -> dict[str, KernelResources]:
 
 
 def _model(file: Path) -> Found:
+    from custom_dispatch.link.model import describe_model  # needs IREE's compiler
+
     rows = describe_model(file)
     functions = [dict(zip(("name", "type", "linking"), row, strict=True)) for row in rows]
     show = partial(show_table, ("function", "type", ""), rows)

@@ -289,3 +289,23 @@ def test_a_narrow_terminal_shows_long_cells_whole(monkeypatch: pytest.MonkeyPatc
     lines = re.sub(r"\x1b\[\d*m", "", terminal.getvalue()).splitlines()
     assert max(map(len, lines)) <= 40
     assert path in "".join(line[9:].partition(" ")[0] for line in lines)
+
+
+def test_a_command_is_loaded_when_it_is_asked_for() -> None:
+    """And machines that only run, time and tune kernels need no IREE compiler."""
+    program = """
+import sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "iree.compiler":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Finder())
+from custom_dispatch.cli import command_of, group, main
+assert main(["--help"]) == 0
+assert not {"numpy", "iree", "rich", "custom_dispatch.toolchain"} & {*sys.modules}
+command_of("build")
+assert "iree" not in sys.modules
+for name in group.commands:
+    command_of(name)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
