@@ -1,5 +1,5 @@
-// Activations of what a kernel computed in f32, to be included by kernels: #include "../include/activation.cuh".
-// Each is a type, to be a template's argument; `Out` is the type of what is written.
+// Activation functions, applied to f32 results. To be included by kernels: #include "../include/activation.cuh".
+// Each is a type, for use as a template argument; `Out` is the type that the kernel writes.
 #pragma once
 
 #include "exponential.cuh"
@@ -32,10 +32,10 @@ __device__ __forceinline__ float gelu_of(float x) {
   return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
 }
 
-// The same, for results of 16 bits: the part of the normal distribution above a = |x| is exp(-a^2 / 2)
+// The same, for 16-bit results: the tail of the normal distribution above a = |x| is exp(-a^2 / 2)
 // times a polynomial of 1 / (1 + 0.38 a), in the form of Abramowitz and Stegun, 7.1.26. The coefficients
-// are fitted to a relative error of 3.6e-5 from 0 to 14, where it is below 1e-38; of f16 half a unit in
-// the last place is 4.9e-4. erff takes both ways of a branch, and longer.
+// are fitted to a relative error of 3.6e-5 from 0 to 14, where it is below 1e-38; half a unit in
+// the last place of f16 is 4.9e-4. erff runs both sides of a branch and takes longer.
 __device__ __forceinline__ float gelu_of_16_bits(float x) {
   const float given = fabsf(x), a = given > 20.0f ? 20.0f : given;  // NaN stays NaN
   const float t = __fdividef(1.0f, 1.0f + 0.38f * a);
@@ -54,7 +54,7 @@ struct GeluErf {
   }
 };
 
-// 0.5 * (1 + tanh(u)) is 1 / (1 + exp(-2 u)), which keeps its digits where tanh(u) is almost -1.
+// 0.5 * (1 + tanh(u)) is 1 / (1 + exp(-2 u)), which loses no digits where tanh(u) is almost -1.
 struct GeluTanh {
   template <class Out>
   static __device__ __forceinline__ float of(float x) {

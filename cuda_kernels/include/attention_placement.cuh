@@ -1,18 +1,18 @@
-// Which queries a block of attention has, and where it writes their result, to be included by kernels:
+// Which queries an attention block computes, and where it writes their result. To be included by kernels:
 // #include "../include/attention_placement.cuh".
 #pragma once
 
 namespace cuda_kernels {
 
 // The tile of a block in a grid with one block for each `Queries` queries of a head of a sequence. The grid has one
-// dimension, since the others end at 65535, and heads times sequences may be more. The blocks of a head are adjacent, since
-// they read the same keys, and the last queries come first: in a causal head they have the most keys.
+// dimension, because the others are limited to 65535, and heads times sequences may exceed that. The blocks of a head are
+// adjacent, because they read the same keys. The last queries come first: in a causal head they have the most keys.
 template <int Queries>
 struct QueryTile {
   int first, head, sequence;
 
   __device__ __forceinline__ QueryTile(int queries, int heads) {
-    // Broadcast, so that the compiler knows it is uniform, and keeps it in uniform registers.
+    // Broadcast, so that the compiler knows it is uniform and keeps it in uniform registers.
     const auto same = [](int number) { return __shfl_sync(~0u, number, 0); };
     const int tiles = (queries + Queries - 1) / Queries, all_heads = blockIdx.x / tiles;
     first = same((tiles - 1 - (static_cast<int>(blockIdx.x) - all_heads * tiles)) * Queries);
@@ -21,8 +21,8 @@ struct QueryTile {
   }
 };
 
-// Where the result of a query and head lies, in elements: of [batch, heads, queries, Dim], or of [batch, queries, heads,
-// Dim], where what belongs to a position stands together.
+// The offset of a query and head in the result, in elements. The result is [batch, heads, queries, Dim], or [batch, queries,
+// heads, Dim], where all heads of a position are adjacent.
 template <int Dim, bool ByPosition>
 struct Placement {
   int heads, queries;
@@ -33,7 +33,7 @@ struct Placement {
     return row * Dim;
   }
 
-  // From one query of a head to the next.
+  // The step from one query of a head to the next.
   __device__ __forceinline__ long long step() const { return ByPosition ? static_cast<long long>(heads) * Dim : Dim; }
 };
 

@@ -1,8 +1,8 @@
-// What the attention kernels on tensor cores share: scores, masks and the online softmax, and the epilogue, from weighted
+// Shared by the attention kernels that use tensor cores: scores, masks, the online softmax, and the epilogue from weighted
 // sums to the result. To be included by kernels: #include "../include/attention_softmax.cuh".
 //
-// Accumulators have blocks of 8 columns: lane 4 * g + t of a warp has, of rows g and g + 8, the columns
-// 2t and 2t + 1 of each block, as [4 * block + 2 * (which row) + (which column)].
+// Accumulators are in blocks of 8 columns: lane 4 * g + t of a warp holds columns 2t and 2t + 1 of rows g
+// and g + 8 of each block, as [4 * block + 2 * (which row) + (which column)].
 #pragma once
 
 #include "exponential.cuh"
@@ -10,26 +10,26 @@
 
 namespace cuda_kernels {
 
-// What is done to a product of a query and a key before its exponential, in units of log2(e).
+// What is applied to the product of a query and a key before the exponential, in units of log2(e).
 //
-// Mostly it is multiplied by the scale alone, together with the subtraction of the maximum (`factor`). With a mask,
-// or a scale that does not keep the order, `adjust` does that before, and the factor is 1.
+// Usually it is only multiplied by the scale, in the same instruction as the subtraction of the maximum (`factor`). With a
+// mask, or a scale that changes the order, `adjust` does that first, and the factor is 1.
 template <class T>
 struct Scoring {
-  const void* mask;  // null where there is none
+  const void* mask;  // null if there is none
   bool mask_is_bool, causal;
   int mask_rows, keys, sequence;
   float scale;
-  int before = 0;  // keys that a causal query sees besides those up to its own number
+  int before = 0;  // keys that a causal query sees in addition to those up to its own index
 
   __device__ __forceinline__ bool adjusts() const { return mask != nullptr || !(scale > 0.0f); }
   __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
 
-  // How many keys a query sees.
+  // The number of keys that a query sees.
   __device__ __forceinline__ int seen(int query) const { return causal ? min(keys, query + 1 + before) : keys; }
 
-  // Scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ...: hidden keys get
-  // -inf. `is_cut` says whether there may be keys in the tile that not all of the rows see.
+  // Adjusts the scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ...: hidden keys
+  // get -inf. `is_cut` says whether the tile may contain keys that some rows do not see.
   template <int Size>
   __device__ __forceinline__ void apply(
       float (&scores)[Size], const int (&query)[2], int queries, int key, bool is_cut) const {
@@ -56,20 +56,20 @@ struct Scoring {
   }
 };
 
-// The online softmax of this thread's part of two rows of scores, which lie in blocks of 8 columns as products
-// of tensor cores do: scores[4 * block + 2 * row + column]. Four neighbouring lanes share the rows.
+// The online softmax of this thread's part of two rows of scores, in blocks of 8 columns like the accumulators
+// of tensor cores: scores[4 * block + 2 * row + column]. Four neighbouring lanes share the rows.
 struct Softmax {
   static constexpr float kSlack = 8.0f;
-  float maxima[2] = {-INFINITY, -INFINITY};  // what the weights are relative to
-  float sums[2] = {0.0f, 0.0f};  // of this thread's columns
+  float maxima[2] = {-INFINITY, -INFINITY};  // the base of the weights
+  float sums[2] = {0.0f, 0.0f};  // over this thread's columns
 
-  // Makes weights of scores, relative to 2^base of the row. The base follows the maximum only where it is left
-  // behind by more than kSlack: weights may be as large as 2^kSlack, which changes nothing but a common factor, and
-  // what was summed before need not be rescaled for every tile. Returns whether it has to be, by `rescale`.
+  // Turns scores into weights, relative to 2^base of the row. The base follows the maximum only when it lags behind by
+  // more than kSlack. Weights may then be as large as 2^kSlack, which changes only a common factor, and most tiles do
+  // not rescale the sums. Returns whether the caller has to rescale them, by `rescale`.
   template <int Size>
   __device__ __forceinline__ bool online_softmax(float (&scores)[Size], float factor, float (&rescale)[2]) {
     static_assert(Size % 8 == 0, "whole blocks of 8 columns, twice");
-    // Four chains for each row, which do not wait for one another.
+    // Four independent chains for each row.
     float highest[8], sum[4] = {}, base[2];
 #pragma unroll
     for (int i = 0; i < 8; ++i) highest[i] = fmaxf(maxima[i / 2 % 2], scores[i]);
@@ -88,7 +88,7 @@ struct Softmax {
         rescale[row] = power_of_two(before - maximum * factor);
         grows = true;
       }
-      // While all scores are -inf, anything finite may stand for their maximum.
+      // While all scores are -inf, any finite number can replace their maximum.
       base[row] = maxima[row] == -INFINITY ? 0.0f : maxima[row] * factor;
     }
 #pragma unroll
@@ -108,14 +108,14 @@ struct Softmax {
   }
 };
 
-// Weights of 16 keys, rounded, as the left side of a product.
+// The weights of 16 keys, rounded, as the left operand of a product.
 template <class T>
 __device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float* weights) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) packed[i] = packed_pair<T>(weights[2 * i], weights[2 * i + 1]);
 }
 
-// Writes what a thread has of two rows, `query` and `query + 8`, of a head's result [queries, 2 * Size], whose rows are
+// Writes a thread's part of two rows, `query` and `query + 8`, of a head's result [queries, 2 * Size], whose rows are
 // `step` elements apart.
 template <class T, int Size>
 __device__ __forceinline__ void store_result(T* out,

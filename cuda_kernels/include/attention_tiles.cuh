@@ -1,9 +1,9 @@
 // Tiles of queries, keys and values in shared memory for the attention kernels of warps, to be included by
 // kernels: #include "../include/attention_tiles.cuh".
 //
-// A tile of `Rows` rows of Dim elements of 16 bits lies in shared memory in parts of 64 columns: rows of 128
-// bytes, in which the 16 bytes i of row r are at place i ^ (r % 8). So the eight rows that ldmatrix reads at
-// once lie in different banks.
+// A tile of `Rows` rows of Dim 16-bit elements is stored in shared memory in parts of 64 columns: rows of 128
+// bytes, in which chunk i of 16 bytes of row r is at i ^ (r % 8). So the eight rows that ldmatrix reads at
+// once are in different banks.
 #pragma once
 
 #include "attention_softmax.cuh"
@@ -11,15 +11,15 @@
 
 namespace cuda_kernels {
 
-// Where the 16 bytes `unit` of a row are, in bytes from the tile's beginning.
+// The offset of chunk `unit` of a row, in bytes from the start of the tile.
 template <int Rows>
 __device__ __forceinline__ unsigned tile_offset(int row, int unit) {
   return unit / 8 * (Rows * 128) + row * 128 + ((unit % 8) ^ (row % 8)) * 16;
 }
 
-// Begins to copy rows `first` ... `first + Rows` of an operand [rows, Dim] to a tile, with zeros past the end:
-// `Threads` threads, of which this is number `thread`, each a column of 16-byte units. Where the operand is not
-// aligned the elements are read one by one, and are there when the function returns.
+// Issues the copies of rows `first` ... `first + Rows` of an operand [rows, Dim] to a tile, with zeros past the end.
+// Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks. If the operand is not
+// aligned, the elements are copied one by one, before the function returns.
 template <int Rows, int Dim, int Threads, class T>
 __device__ __forceinline__ void copy_tile(
     unsigned tile, const T* __restrict__ operand, int first, int rows, int thread, bool packs) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ void copy_tile(
   const int unit = thread % units, row = thread / units;
   const unsigned to = tile + tile_offset<Rows>(row, unit);
   const T* from = operand + static_cast<long long>(first + row) * Dim + unit * 8;
-  const int left = rows - first - row;  // rows from this thread's first one on
-  auto at = [=](int i) { return (to ^ i % 8 * 16) + i * 128; };  // `row` has no bits of i
+  const int left = rows - first - row;  // rows left, from this thread's first one
+  auto at = [=](int i) { return (to ^ i % 8 * 16) + i * 128; };  // `row` and i have no bits in common
   if (!packs) {
 #pragma unroll 1
     for (int i = 0; i < Rows; i += step) {

@@ -12,8 +12,8 @@ __device__ __forceinline__ float power_of_two(float x) {
   return result;
 }
 
-// exp(x), as __expf computes it but for those zeros: to keep such results, __expf takes four more instructions, which the
-// kernels that are bound by memory have not all room for.
+// exp(x), like __expf except for those zeros: __expf keeps such small results with four more instructions, for which
+// not every memory-bound kernel has room.
 __device__ __forceinline__ float exponential(float x) { return power_of_two(x * kLog2E); }
 
 }  // namespace cuda_kernels

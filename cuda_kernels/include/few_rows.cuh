@@ -17,7 +17,7 @@ struct WeightsRow {
 // A block of `Warps` warps computes 8 * Columns columns of C.
 template <int Rows, int Columns, int Warps, int Stages>
 struct SkinnyMainloop {
-  static constexpr int kStep = 32;  // of k, that a warp takes at a time: 8 for each of 4 threads
+  static constexpr int kStep = 32;  // of k per warp and step: 8 for each of 4 threads
   static constexpr int kWidth = 8 * Columns, kThreads = 32 * Warps;
   static constexpr int kSlots = Columns + 2 * Rows;  // 16 bytes each, of B and then of A
   static_assert(Rows * 16 * kWidth * 4 <= 32 * Stages * kSlots * 16, "room for the accumulators");
@@ -30,8 +30,8 @@ struct SkinnyMainloop {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = lane / 4;  // of a fragment of A, or of 8 of B
 
-    // The source of the 8 elements of a slot of a stage, of a row of B or, after all of those, of A, and how many are in
-    // bounds.
+    // The source of the 8 elements of a slot of a stage, and how many of them are in bounds. Slots of B come before those
+    // of A.
     struct Source {
       const In* from;
       int left;

@@ -9,7 +9,7 @@
 #include "tensor_map.cuh"
 #include "wgmma.cuh"
 
-// For older architectures the kernels are templates without instances, and cluster dims would be an error.
+// On older architectures the kernels are templates without instances, and cluster dims would be an error.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define CUDA_KERNELS_CLUSTER(BLOCKS)
 #else
@@ -32,18 +32,18 @@ struct alignas(1024) Pipeline {
   unsigned char b[Stages][kBytesB];
   TensorMap staging[2];
   const TensorMap* maps[2];
-  int rows_a;  // that are loaded of each tile of A: no more than exist
+  int rows_a;  // rows that are loaded of each tile of A, at most as many as A has
   Barrier full[Stages];   // on which the loads of a stage arrive
   Barrier empty[Stages];  // on which its consumers arrive when they release it
 
-  // Whether TMA can load tiles: rows of whole 16 bytes at aligned addresses.
+  // Whether TMA can load tiles: their addresses and row pitches are multiples of 16 bytes.
   template <class In, bool IsWeights>
   static __device__ __forceinline__ bool can_use_tma(const In* source_a, const In* source_b, int n, int k) {
     return aligned(source_a, source_b) && k > 0 && k % 8 == 0 && (IsWeights || n % 8 == 0);
   }
 
-  // By one thread, before the block synchronises. The `Cluster` blocks read what each multicasts. Where TMA cannot load
-  // the operands, `ProducerThreads` threads do.
+  // By one thread, before the block synchronises. Each block multicasts its loads to the `Cluster` blocks. If TMA cannot
+  // load the operands, `ProducerThreads` threads do.
   template <int Cluster, int ProducerThreads>
   __device__ __forceinline__ void initialise(bool uses_tma, int m) {
     for (int stage = 0; stage < Stages; ++stage) {
@@ -55,7 +55,7 @@ struct alignas(1024) Pipeline {
     if (!uses_tma) maps[0] = maps[1] = nullptr;
   }
 
-  // By two producer warps, 0 and 1, each one of the maps.
+  // By two producer warps, 0 and 1; each makes one of the maps.
   template <class In, bool IsWeights, int Cluster>
   __device__ __forceinline__ void make_maps(int warp, const In* source_a, const In* source_b, int batch, int m, int n, int k) {
     const TensorMap* map;
@@ -88,7 +88,7 @@ struct alignas(1024) Pipeline {
   }
 
   // By the producer thread: loads the tiles from row `row` of A, column `column` of B and `at` of k on into a stage. Each
-  // block of the cluster loads an equal share of B and multicasts it to all; B goes first, since it comes from farther.
+  // block of the cluster loads an equal share of B and multicasts it to all; B goes first, because it takes longer to arrive.
   template <bool IsWeights, int Cluster>
   __device__ __forceinline__ void tma_load_stage(const Source& source, int stage, int batch, int row, int column, int at, unsigned block) {
     constexpr int share = TileN / Cluster;
@@ -117,7 +117,7 @@ struct alignas(1024) Pipeline {
     asm volatile("bar.sync 1, %0;" ::"n"(128 * TileWarpgroups) : "memory");
   }
 
-  // The same by `ProducerThreads` threads, element by element, where TMA cannot load the operands.
+  // The same by `ProducerThreads` threads, element by element, for operands that TMA cannot load.
   template <class In, bool IsWeights, int ProducerThreads>
   __device__ __forceinline__ void load_stage(int thread, int stage, const In* from_a, const In* from_b, int m, int n, int k, int row, int column, int at) {
     load_rows<In, TileM, ProducerThreads>(thread, a[stage], from_a + static_cast<long long>(row) * k + at, k, m - row, k - at);
@@ -169,7 +169,7 @@ struct alignas(1024) Pipeline {
   }
 };
 
-// Dynamic shared memory, aligned to 1024 bytes as swizzled tiles have to be.
+// Dynamic shared memory, aligned to 1024 bytes as swizzled tiles require.
 template <class T>
 __device__ __forceinline__ T& dynamic_shared_memory() {
   extern __shared__ __align__(1024) unsigned char memory[];

@@ -10,12 +10,12 @@ namespace cuda_kernels {
 
 using Barrier = unsigned long long;
 
-// Of one thread, before any other uses the barrier; `publish_barriers` follows.
+// Called by one thread before any other uses the barrier; `publish_barriers` follows.
 __device__ __forceinline__ void initialise(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals));
 }
 
-// Makes initialised barriers visible to the async proxy and to the cluster, whose threads then synchronise.
+// Makes initialised barriers visible to the async proxy and to the cluster. The cluster then synchronises.
 __device__ __forceinline__ void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -31,8 +31,8 @@ __device__ __forceinline__ void arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Arrives on the same barrier of another block of the cluster. Not `.release.cluster`, which would wait for all memory
-// operations each time: what the arriving thread read or wrote is ordered by other means.
+// Arrives on the same barrier of another block of the cluster, without `.release.cluster`, which would wait for all
+// memory operations each time: other means order the arriving thread's reads and writes.
 __device__ __forceinline__ void arrive_at(Barrier* barrier, unsigned cluster_rank) {
   asm volatile(
       "{\n"
@@ -45,7 +45,7 @@ __device__ __forceinline__ void arrive_at(Barrier* barrier, unsigned cluster_ran
 }
 
 // Waits until the phase with this bit has completed. A build that defines CUDA_KERNELS_BOUNDED_WAITS traps
-// where it waits for ever, in place of a hang.
+// instead of hanging if the wait never ends.
 __device__ __forceinline__ void wait(Barrier* barrier, unsigned phase) {
   unsigned done = 0;
 #ifdef CUDA_KERNELS_BOUNDED_WAITS
@@ -86,7 +86,7 @@ struct PipelineState {
   }
 };
 
-// Cluster barrier without memory ordering: nothing that was written before it is read by another block.
+// Cluster barrier without memory ordering, for when no block reads what another wrote before it.
 __device__ __forceinline__ void cluster_meet() {
   asm volatile(
       "barrier.cluster.arrive.relaxed;\n"
@@ -94,7 +94,7 @@ __device__ __forceinline__ void cluster_meet() {
           : "memory");
 }
 
-// Cluster barrier: what was written before the arrive is visible after the wait.
+// Cluster barrier: writes before the arrive are visible after the wait.
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 

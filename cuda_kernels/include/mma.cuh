@@ -13,8 +13,8 @@
 
 namespace cuda_kernels {
 
-// Issues a copy to Size bytes of shared memory, 4, 8 or 16, of which the first `bytes` are at `from` and the rest
-// are zeros; unless `really`, does nothing. Both addresses are multiples of Size; of no bytes, `from` may be anything.
+// Issues a copy of `bytes` bytes to Size bytes of shared memory, 4, 8 or 16, and fills the rest with zeros; does nothing
+// unless `really`. Both addresses are multiples of Size; if `bytes` is 0, `from` may be any address.
 // Copies of 16 bypass the L1 cache, and prefetch the 128 bytes around them into the L2 cache.
 template <int Size = 16>
 __device__ __forceinline__ void cp_async(unsigned to, const void* from, int bytes, bool really = true) {
@@ -42,8 +42,8 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Rest) : "memory");
 }
 
-// Four matrices of 8 x 8 elements of 16 bits: lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i,
-// and lane 4 * g + t gets, in register i, row g, columns 2t and 2t + 1.
+// Loads four matrices of 8 x 8 16-bit elements: lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i,
+// and lane 4 * g + t gets columns 2t and 2t + 1 of row g in register i.
 __device__ __forceinline__ void ldmatrix(unsigned (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -51,7 +51,7 @@ __device__ __forceinline__ void ldmatrix(unsigned (&to)[4], unsigned address) {
                : "memory");
 }
 
-// The same of the matrices' transposes: column g, rows 2t and 2t + 1.
+// The same for the transposed matrices: rows 2t and 2t + 1 of column g.
 __device__ __forceinline__ void ldmatrix_transposed(unsigned (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -75,8 +75,8 @@ __device__ __forceinline__ void mma(__nv_bfloat16, float (&c)[4], const unsigned
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// The same of A [16, 8] and B [8, 8] of f32, without their last 13 bits: of A rows g and g + 8 in turn, column t,
-// then 4 columns further; of B column g, row t, then 4 rows further.
+// The same for A [16, 8] and B [8, 8] of f32, without their last 13 bits: for A, rows g and g + 8 in turn, column t,
+// then 4 columns further; for B, column g, row t, then 4 rows further.
 __device__ __forceinline__ void mma(float, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"

@@ -10,8 +10,8 @@ namespace cuda_kernels {
 template <class T>
 constexpr int kPack = 16 / sizeof(T);
 
-// Whether 16-byte accesses are possible from these addresses on. IREE's own buffers allow them; a
-// tensor of another library may begin anywhere. An absent operand (null) forbids nothing.
+// Whether these addresses allow 16-byte accesses. IREE's own buffers do; a
+// tensor of another library may start anywhere. An absent operand (null) does not matter.
 template <class... Pointers>
 __device__ __forceinline__ bool aligned(Pointers... pointers) {
   return ((reinterpret_cast<unsigned long long>(pointers) | ...) & 15) == 0;
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint4 load_bits(const T* __restrict__ from) {
   return *reinterpret_cast<const uint4*>(from);
 }
 
-// The i-th of four words, for an i that is known when compiling.
+// The i-th of four words, for an i that is known at compile time.
 __device__ __forceinline__ unsigned word_of(const uint4& bits, int i) {
   return i == 0 ? bits.x : i == 1 ? bits.y : i == 2 ? bits.z : bits.w;
 }
@@ -74,7 +74,7 @@ __device__ __forceinline__ uint4 load_elements(const T* __restrict__ from, int c
   return packed<T>(values);
 }
 
-// One number in all elements of 16 bytes.
+// 16 bytes with the same number in all elements.
 template <class T>
 __device__ __forceinline__ uint4 repeated(float value) {
   float values[kPack<T>];
@@ -88,7 +88,7 @@ __device__ __forceinline__ void load_pack(const T* __restrict__ from, float* val
   unpack<T>(load_bits(from), values);
 }
 
-// kPack floats to an aligned address, rounded to nearest.
+// Writes kPack floats to an aligned address, rounded to nearest.
 template <class T>
 __device__ __forceinline__ void store_pack(T* __restrict__ to, const float* values) {
   *reinterpret_cast<uint4*>(to) = packed<T>(values);
@@ -104,7 +104,7 @@ __device__ __forceinline__ void load_some(const T* __restrict__ from, float* val
   }
 }
 
-// The opposite.
+// Writes them.
 template <int Size, class T>
 __device__ __forceinline__ void store_some(T* __restrict__ to, const float* values) {
   if constexpr (Size == 1) {

@@ -56,7 +56,7 @@ __device__ __forceinline__ unsigned masked(unsigned word, unsigned mask, unsigne
   return result;
 }
 
-// Dequantises the 8 nibbles of a word, perhaps minus 8: the low and the high ones of bytes 0 and 2, then those of bytes 1
+// Dequantises the 8 nibbles of a word, optionally minus 8: the low and the high ones of bytes 0 and 2, then those of bytes 1
 // and 3. As f16, the bits of 1024 with those of q are 1024 + q, and with a high nibble 1024 + 16 q; the excess is
 // subtracted exactly.
 template <bool LessEight>
@@ -85,7 +85,7 @@ __device__ __forceinline__ void expand(__nv_bfloat16, unsigned word, unsigned (&
   }
 }
 
-// How the 8 nibbles of a word become operand A of two MMAs, `low` and `high`, and how their results are added.
+// Turns the 8 nibbles of a word into operand A of two MMAs, `low` and `high`, and combines their results.
 template <class T>
 struct Bare;
 
@@ -162,7 +162,7 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
   }
 }
 
-// The same, in pieces as large as `alignment`, of the first address and of the pitch, allows.
+// The same, in the largest pieces that `alignment`, of the first address and the pitch, allows.
 template <int Bytes, int Stride, int Rows>
 __device__ __forceinline__ void copy_rows(unsigned char* to, const unsigned char* from, unsigned apart, int last,
                                           int bytes, unsigned alignment) {
@@ -175,7 +175,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* to, const unsigned char
   }
 }
 
-// The same for full rows in units of 16 bytes: a lane copies the same places in every step, and computes them once.
+// The same for full rows in units of 16 bytes: a lane copies the same chunks in every step, and computes their offsets once.
 template <int Bytes, int Stride, int Rows>
 struct WholeRows {
   static constexpr int kUnits = Rows * Bytes / 16, kTurns = (kUnits + 31) / 32;
@@ -197,7 +197,7 @@ struct WholeRows {
   }
 };
 
-// c = a b: `mma` with zeros, which need no registers.
+// c = a b: `mma` with zeros for c, which need no registers.
 __device__ __forceinline__ void multiply(__half, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%10, %10, %10, %10};"
@@ -233,7 +233,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
   static_assert(Columns % 8 == 0 && Team > 1 && Warps % Team == 0 && Tiles % Team == 0 && kGroups / 2 % Team == 0,
                 "equal parts, and warps to meet");
   constexpr int kRows = 16 * Tiles, kEights = Columns / 8, kTeams = Warps / Team, kPairs = kGroups / 2 / Team;
-  // The pitch in shared memory, which avoids bank conflicts.
+  // The pitch in shared memory; it avoids bank conflicts.
   constexpr int kColumnBytes = 2 * kStep + (Format::kOrder == Order::kPairs ? 64 : 32);
   constexpr int kWeightBytes = kRows * Format::kStride, kSlotBytes = kWeightBytes + Columns * kColumnBytes;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -245,7 +245,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
   unsigned char* const ring = memory + team * Stages * kSlotBytes;
   float* const found = reinterpret_cast<float*>(memory + kTeams * Stages * kSlotBytes);
 
-  // The steps of this block's tiles, one tile after another, go to the teams round-robin. This is the next to be copied.
+  // The steps of this block's tiles, one tile after another, go to the teams round-robin. This is the next step to copy.
   // A warp copies its part of the rows, repeating the last one past the end, and every Team-th row of x; missing ones
   // are zeros.
   int coming_tile = blockIdx.x, coming_step = team;
@@ -281,7 +281,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
       sync_team<Stages - 2, Team>(team);
       fetch(slot == 0 ? Stages - 1 : slot - 1);
       const unsigned char* const here = ring + slot * kSlotBytes;
-      // Accumulates this warp's part of the step. Past the end of k the stage has zeros.
+      // Accumulates this warp's part of the step. The stage has zeros past the end of k.
 #pragma unroll(IsRolled ? 1 : kPairs)
       for (int number = 0; number < kPairs; ++number) {
         const int pair = member * kPairs + number;
@@ -343,7 +343,7 @@ __device__ __forceinline__ void product(const Format& format, const T* __restric
     }
     __syncthreads();
     // One barrier is enough. But after named barriers of fewer warps, compute-sanitizer's racecheck overlooks the first
-    // barrier of all warps, and would report every sum.
+    // barrier of all warps, and would report every partial sum.
     __syncthreads();
     for (int i = threadIdx.x; i < columns * kRows; i += 32 * Warps) {
       const int row = tile * kRows + i % kRows, column = first_column + i / kRows;

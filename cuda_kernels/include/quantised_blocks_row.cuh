@@ -1,27 +1,27 @@
 // y = x W^T for one row of x and weights of 4 bits in GGUF's blocks, to be included by quantised_4bit.cu: #include
-// "../include/quantised_blocks_row.cuh". quantised_row.cuh says how a slice is multiplied, 256 of k by a warp.
+// "../include/quantised_blocks_row.cuh". quantised_row.cuh explains how a warp multiplies a slice, 256 of k.
 //
 // Blocks of 18 or 20 bytes are not aligned, so a lane cannot load its own with one instruction. So the warps of a block
 // cooperatively copy pieces of its 4 * Quads rows, a slice for each warp, through registers to shared memory: nearly all
 // accesses are whole lines, 16 bytes a lane. The next piece is loaded as soon as the registers are stored; after one
 // barrier, each warp multiplies its slice, from one stage while the other is written (double buffering).
 //
-// The 32 weights of a lane and what belongs to them are 5 words of a slice, which it reads as two pairs and a single.
-// Where the first word is at an odd place, it is the single one:
+// The 32 weights of a lane, with their scale, are 5 words of a slice. The lane reads them as two pairs and a single word.
+// If the first word is at an odd position, it is the single one:
 //
 //   Q4_0, groups 2 p and 2 p + 1, words 9 p to 9 p + 8    |dq|qq|qq|qq|qd|qq|qq|qq|qq|    d, q: two bytes
 //   even p, group 2 p                                      [pair][pair]single
 //   odd p, group 2 p                                      single[pair][pair]
 //
-// Bytes of the words 2 p become words of weights by a permutation, and a lane with an odd first word takes its last
-// word of weights from where the first one is: x of the group is turned as much.
+// A permutation turns bytes of the words 2 p into words of weights. A lane with an odd first word takes its last
+// word of weights from the position of the first one, and x of the group is rotated accordingly.
 #pragma once
 
 #include "quantised_groups_row.cuh"
 
 namespace cuda_kernels {
 
-// The same value, which the compiler keeps: it would work addresses out again in each turn.
+// The same value, which the compiler has to keep: it would recompute addresses in each iteration.
 __device__ __forceinline__ unsigned kept(unsigned value) {
   asm volatile("" : "+r"(value));
   return value;
@@ -50,12 +50,12 @@ template <class T, bool HasMinimum>
 struct BlocksOfRow {
   static constexpr int kBlock = HasMinimum ? 20 : 18, kSlice = kGroups * kBlock;
 
-  // The word of a slice at which a group's 5 begin.
+  // The first of a group's 5 words in a slice.
   __device__ __forceinline__ static int first_word(int group) {
     return HasMinimum ? 5 * group : group / 2 * 9 + group % 2 * 4;
   }
-  // Where the first or second word of weights is in B that a lane's 8 elements of x are of: elements 0 and 2, 1 and 3
-  // of the low halves of bytes, or of the high ones. `turned` where words of weights begin with the second one.
+  // The position in B of the first or second word of weights to which a lane's 8 elements of x belong: elements 0 and 2,
+  // 1 and 3 of the low halves of bytes, or of the high ones. `turned` if the words of weights start with the second one.
   __device__ __forceinline__ static unsigned place_of_x(int second, int turned) {
     const int lane = threadIdx.x % 32, word = 2 * (lane % 2) + second;
     return place_of_group(lane / 4) + (word - turned & 3) * 16 + (lane & 2 ? 8 : 0);
@@ -146,7 +146,7 @@ struct FiveWords {
   }
 };
 
-// Accumulates a lane's weights, of a row of each quad; for whole slices, at least one for each warp, and aligned rows.
+// Accumulates a lane's weights, of a row of each quad. Needs whole slices, at least one per warp, and aligned rows.
 template <class T, bool HasMinimum, int Warps, int Quads>
 __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsigned char* __restrict__ weight,
                                            int first_row, int slices, unsigned char* memory,
@@ -165,7 +165,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
     from[i] = row * slices * Blocks::kSlice + at;
     to[i] = Of::kStride == Of::kPiece ? 0 : kept(slots + row * Of::kStride + at);
   }
-  unsigned all_to = kept(slots + 16 * threadIdx.x);  // where they lie one behind the other
+  unsigned all_to = kept(slots + 16 * threadIdx.x);  // where they are contiguous
   const bool has_last = Of::kThreads * (Of::kLoads - 1) + static_cast<int>(threadIdx.x) < Of::kUnits;
   const auto has = [&](int i) { return i + 1 < Of::kLoads || has_last; };
   const unsigned char* piece = weight + static_cast<size_t>(first_row) * slices * Blocks::kSlice;
@@ -179,7 +179,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
     for (int i = 0; i < Of::kLoads; ++i) load_once(words[i], piece + from[i], has(i));
   };
 
-  // Where a lane reads its words and x for B, and writes its x.
+  // The addresses where a lane reads its words and x for B, and writes its x.
   const int first_word = Blocks::first_word(role.group), turned = Blocks::first_word(lane / 4) % 2;
   const bool is_odd = first_word % 2 == 1, in_high_half = role.group % 2 == 1;
   const unsigned order = in_high_half ? 0x7654 : 0x5432;
@@ -189,7 +189,7 @@ __device__ __forceinline__ void sum_pieces(const T* __restrict__ x, const unsign
   unsigned x_to[2] = {kept(x_slots + Blocks::place_of_x(0, turned)), kept(x_slots + Blocks::place_of_x(1, turned))};
   unsigned other = Of::kSlot;  // from one slot to the other
 
-  // The last piece is full, too: if necessary it begins with slices that are already done.
+  // The last piece is full, too: if necessary it starts with slices that are already done.
   int start = 0;
   load();
 #pragma unroll 1

@@ -1,5 +1,5 @@
 // y = x W^T for one row of x and weights of 4 bits in groups, to be included by quantised_4bit.cu: #include
-// "../include/quantised_groups_row.cuh". quantised_row.cuh says how a slice is multiplied.
+// "../include/quantised_groups_row.cuh". quantised_row.cuh explains how a slice is multiplied.
 //
 // Weights go from memory to registers and bypass the L1 cache, which keeps x. A block has 4 * Quads rows of W, a warp every
 // Warps-th slice of 256 of k, 128 bytes of a row; warps do not synchronise before the final reduction. A load takes a
@@ -12,7 +12,7 @@
 
 namespace cuda_kernels {
 
-// What a lane has of a slice: 16 bytes of each quad, and their scales and zeros; 8 elements of x.
+// A lane's part of a slice: 16 bytes of each quad, with their scales and zeros; 8 elements of x.
 template <int Quads>
 struct Slice {
   uint4 words[Quads], of_x;
@@ -24,7 +24,7 @@ struct Slice {
   }
 };
 
-// What groups have in common, wherever a lane finds them.
+// Shared by both ways to load groups.
 template <class T, bool HasZeros>
 struct OfGroups {
   // Puts x in the order of a word's 8 elements: 0 and 4, 2 and 6, then 1 and 5, 3 and 7.
@@ -39,7 +39,7 @@ struct OfGroups {
   }
 };
 
-// Where a lane finds them, where all slices are whole and aligned, and 2 to the `shift` groups of 32 share a scale.
+// The addresses of a lane's groups, if all slices are whole and aligned, and 2^`shift` groups of 32 share a scale.
 // `there` is 0 past the last slice.
 template <class T, bool HasZeros>
 struct WholeGroups : OfGroups<T, HasZeros> {
@@ -82,7 +82,7 @@ struct WholeGroups : OfGroups<T, HasZeros> {
   }
 };
 
-// The fallback for any alignment, k and group size, and for fewer rows than a block has: the last is repeated.
+// The fallback for any alignment, k and group size, and for fewer rows than a block has: it repeats the last row.
 template <class T, bool HasZeros>
 struct AnyGroups : OfGroups<T, HasZeros> {
   const T *x, *scales, *zeros;
@@ -165,7 +165,7 @@ __device__ __forceinline__ void sum_slices(Source source, int slices, SlicesOfX&
   }
 }
 
-// Shared memory of a block.
+// The shared memory of a block.
 template <int Warps, int Quads>
 struct GroupsMemory {
   SlicesOfX arranged[Warps];

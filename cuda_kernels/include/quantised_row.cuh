@@ -1,7 +1,7 @@
-// What products of one row of x with weights of 4 bits have in common, y = x W^T, to be included by
+// Shared by the products of one row of x with 4-bit weights, y = x W^T, to be included by
 // quantised_groups_row.cuh and quantised_blocks_row.cuh.
 //
-// A warp takes a slice, 256 of k, of several quads, 4 rows of W each, and a lane has the 32 weights of one row that share a
+// A warp processes a slice, 256 of k, of several quads, 4 rows of W each. A lane has the 32 weights of one row that share a
 // scale. Two quads are operand A: its row g is the first or second half of row g / 2 of the first quad, its row g + 8 of
 // the second quad. B has a column for each of the 8 groups of the slice, with x where A has the group's weights and zeros
 // elsewhere. So each lane gets the sums of its own weights, and multiplies them by their scales:
@@ -16,8 +16,8 @@
 
 namespace cuda_kernels {
 
-// Loads in the order of the program, if `there` is not 0; else registers stay as they are.
-// 16 bytes that are needed once:
+// Loads in program order, if `there` is not 0; otherwise the registers keep their values.
+// 16 bytes that are used once:
 __device__ __forceinline__ void load_once(uint4& to, const unsigned char* from, unsigned there) {
   asm volatile(
       "{\n.reg .pred is_there;\nsetp.ne.u32 is_there, %5, 0;\n"
@@ -26,7 +26,7 @@ __device__ __forceinline__ void load_once(uint4& to, const unsigned char* from, 
       : "l"(from), "r"(there));
 }
 
-// 16 bytes that other warps want, too:
+// 16 bytes that other warps use, too:
 template <class T>
 __device__ __forceinline__ void load_often(uint4& to, const T* from, unsigned there) {
   asm volatile(
@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_number(unsigned short& to, const T* from, u
                : "l"(from), "r"(there));
 }
 
-// 16 bytes from any address, in loads as wide as its alignment allows.
+// 16 bytes from any address, in the widest loads that its alignment allows.
 template <class Unit>
 __device__ __forceinline__ uint4 load_units(const unsigned char* from) {
   constexpr int count = 16 / sizeof(Unit);
@@ -69,7 +69,7 @@ __device__ __forceinline__ float number_of(unsigned short bits) {
   return static_cast<float>(number);
 }
 
-// A lane's role in its warp: whose weights it has, and whether their x is its own part of B or another lane's.
+// A lane's role in its warp: which weights it has, and whether its own part of B holds their x.
 struct Role {
   int row, group;  // of a quad, and of a slice
   int of_b;        // the group of its part of B
@@ -83,7 +83,7 @@ struct Role {
   }
 };
 
-// x of a slice in the layout of B, 64 bytes a group; its halves are in different banks. Double-buffered, so that the next
+// x of a slice in the layout of B, 64 bytes per group; the halves of a group are in different banks. Double-buffered, so that the next
 // slice is written while this one is read.
 using SlicesOfX = uint4[2][36];
 constexpr int kSliceOfXBytes = 36 * 16;
@@ -102,7 +102,7 @@ __device__ __forceinline__ Fragments expand_words(unsigned word, unsigned other)
   return {{upper[0][0], lower[0][0], upper[0][1], lower[0][1]}, {upper[1][0], lower[1][0], upper[1][1], lower[1][1]}};
 }
 
-// The sum of x of a lane's own weights, in the units of their sums.
+// The sum of x over a lane's own weights, in the units of their sums.
 template <class T>
 __device__ __forceinline__ float sum_of_x(const uint4 (&b)[4], bool second) {
   const unsigned ones[4] = {Bare<T>::kOnes, Bare<T>::kOnes, Bare<T>::kOnes, Bare<T>::kOnes};
@@ -156,7 +156,7 @@ __device__ __forceinline__ void epilogue(const float (&found)[Warps][Rows], T* _
   }
 }
 
-// The first row of a block of `rows` rows: the last block has the last ones, and may overlap the one before.
+// The first row of a block of `rows` rows: the last block has the last rows, and may overlap the block before.
 __device__ __forceinline__ int first_row_of(int own_row, int rows, int n) { return max(min(own_row, n - rows), 0); }
 
 }  // namespace cuda_kernels

@@ -3,8 +3,8 @@
 // A kernel that reduces a row and then writes a row as long (softmax, the normalisations) needs each
 // element twice. Here the threads of a group keep the row in registers in between, so that memory
 // sees one read and one write. The group is as large as the row needs, from 8 threads to the block;
-// a block works on as many rows as it has groups. A row that the whole block cannot hold is taken
-// part by part, and read again, from the caches, for each pass.
+// a block works on as many rows as it has groups. A row that the whole block cannot hold is processed
+// in parts, and read again, from the caches, for each pass.
 #pragma once
 
 #include "pack.cuh"
@@ -12,8 +12,8 @@
 
 namespace cuda_kernels {
 
-// The minimum of blocks on a multiprocessor, for __launch_bounds__: 80 registers a thread, on sm_80 128, are enough for 32
-// elements and the loads in flight, and the compiler would take more.
+// The minimum number of blocks per multiprocessor, for __launch_bounds__: 80 registers per thread, 128 on sm_80, are enough
+// for 32 elements and the loads in flight; the compiler would use more.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr int kResidentThreads = 512;
 #else
@@ -28,7 +28,7 @@ constexpr int kResident = sizeof(T) == 2 && Values <= 32 && Threads <= kResident
 template <int Number>
 struct Size {};
 
-// What writes some of a row's elements.
+// A function that writes some of a row's elements.
 template <class T>
 struct Store {
   T* operand;
@@ -38,8 +38,8 @@ struct Store {
   }
 };
 
-// Up to `Values` elements of a row, in 16-byte packs as memory has them: in 16 bits they take half the
-// registers that floats do, so that more blocks are there to load while others compute.
+// Up to `Values` elements of a row, in 16-byte packs as in memory: 16-bit elements take half the
+// registers that floats do, so more blocks can load while others compute.
 template <class T, int Values>
 struct Held {
   static constexpr int kPacks = Values / kPack<T>;
@@ -49,17 +49,17 @@ struct Held {
     cuda_kernels::unpack<T>(bits[pack], values);
   }
 
-  // Between two passes over them: without it the compiler unpacks once and holds the floats.
+  // Called between two passes over them: without it the compiler unpacks once and keeps the floats.
   __device__ __forceinline__ void stay_packed() {
 #pragma unroll
     for (uint4& pack : bits) asm volatile("" : "+r"(pack.x), "+r"(pack.y), "+r"(pack.z), "+r"(pack.w));
   }
 };
 
-// What one thread has of its row: up to `Values` elements of each part.
+// One thread's elements of its row: up to `Values` of each part.
 //
 // Neighbouring threads hold neighbouring packs of 16 bytes, or, where the row's address or length
-// forbids packs, neighbouring elements. Either way all loads are issued before the first is used.
+// does not allow packs, neighbouring elements. Either way all loads are issued before the first is used.
 template <class T, int Threads, int Values>
 struct Row {
   static constexpr int kPacks = Values / kPack<T>;
@@ -67,10 +67,10 @@ struct Row {
 
   long long first;  // the row's first element in the operand
   int columns;      // the row's length; 0 in groups past the last row
-  int part;         // elements that the group holds at once
+  int part;         // the number of elements that the group holds at once
   int group;        // threads, a power of two
   int member;       // this thread's number in the group
-  bool packs;       // whether the row is made of whole aligned packs
+  bool packs;       // whether the row consists of whole aligned packs
 
   __device__ __forceinline__ Row(int rows, int row_length, int group_threads, bool is_aligned) {
     group = group_threads;
@@ -82,17 +82,17 @@ struct Row {
     packs = is_aligned && row_length % kPack<T> == 0;
   }
 
-  // Whether the row is held whole, so that it need not be read again.
+  // Whether the group holds the whole row, so that it need not be read again.
   __device__ __forceinline__ bool is_whole() const { return columns <= part; }
 
-  // How many elements of the row the thread has from `start` on: the first ones of them are its values.
+  // How many elements of the row the thread has from `start` on; its values are the first of them.
   __device__ __forceinline__ int held(int start) const {
     const int units = packs ? (columns - start) / kPack<T> : columns - start;
     const int mine = units > member ? (units - member - 1) / group + 1 : 0;
     return packs ? mine * kPack<T> : mine;
   }
 
-  // How many elements of the part from `start` on this thread's warp has of a row that is made of packs.
+  // How many elements of the part from `start` on this thread's warp has, for a row of packs.
   __device__ __forceinline__ int held_by_warp(int start) const {
     const int units = (columns - start) / kPack<T>, threads = min(group, 32);
     const int turns = max(units, 0) >> (31 - __clz(group));
@@ -100,14 +100,14 @@ struct Row {
     return (turns >= kPacks ? kPacks * threads : turns * threads + min(more, threads)) * kPack<T>;
   }
 
-  // This thread's elements of the part from `start` on; `absent` in place of what is past the end.
+  // This thread's elements of the part from `start` on; `absent` for those past the end.
   __device__ __forceinline__ void load(const T* __restrict__ operand,
                                        int start,
                                        float (&values)[Values],
                                        float absent = 0.0f) const {
     const int count = held(start);
     if (packs) {
-      // All bits first: where each pack is converted at once, its load is waited for at once.
+      // Load all bits first: converting each pack at once would wait for its load at once.
       uint4 bits[kPacks];
       const uint4 none = repeated<T>(absent);
 #pragma unroll
@@ -124,7 +124,7 @@ struct Row {
     }
   }
 
-  // The same of rows that are made of packs, not converted; zeros past the end.
+  // The same for rows of packs, not converted; zeros past the end.
   __device__ __forceinline__ void load(const T* __restrict__ operand, int start, Held<T, Values>& some) const {
     const int count = held(start);
 #pragma unroll
@@ -134,7 +134,7 @@ struct Row {
     }
   }
 
-  // The opposite.
+  // Stores them.
   __device__ __forceinline__ void store(T* __restrict__ operand, int start, const Held<T, Values>& some) const {
     const int count = held(start);
 #pragma unroll
@@ -143,8 +143,8 @@ struct Row {
         *reinterpret_cast<uint4*>(operand + start + (p * group + member) * kPack<T>) = some.bits[p];
   }
 
-  // function(at, values, Size) for this thread's elements of the part, by packs or one by one; `at` is where
-  // they are in the row. What the function loads lives no longer than it.
+  // function(at, values, Size) for this thread's elements of the part, by packs or one by one; `at` is their
+  // position in the row. Values that the function loads do not outlive it.
   template <class Function>
   __device__ __forceinline__ void each(int start, float (&values)[Values], Function function) const {
     const int count = held(start);
@@ -191,9 +191,9 @@ struct Row {
   }
 };
 
-// What the warps of a group found, for all of its threads: every warp writes its own into `shared`, and
-// each thread gets that of the warp of its number, or of one again where there are more threads than
-// warps. All threads of the block must call it, each with shared memory of its own call.
+// Shares the values of a group's warps with all of its threads: every warp writes its own into `shared`, and
+// thread i reads that of warp i, modulo the number of warps. All threads of the block must call it, and each
+// call needs its own shared memory.
 template <class Value>
 __device__ __forceinline__ Value across_warps(Value value, int group, Value* shared) {
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;

@@ -3,7 +3,7 @@
 
 namespace cuda_kernels {
 
-// An address in shared memory, as instructions take it.
+// A shared-memory address in the form that instructions take.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }

@@ -25,14 +25,14 @@ struct alignas(kTensorMapBytes) TensorMap {
   unsigned long long opaque[kTensorMapBytes / 8];
 };
 
-// Slots to be claimed, more than resident blocks need; a block that finds none free waits. Behind them the table, which is
-// set-associative: a map may be in any slot of the set that its matrix hashes to.
+// Slots that blocks claim, more than resident blocks need; a block that finds none free waits. The table comes after them.
+// It is set-associative: a map may be in any slot of the set that its matrix hashes to.
 constexpr int kTensorMapPlaces = 1024, kKnownMaps = 2048, kMapsOfSet = 8;
 static __device__ TensorMap tensor_map_places[kTensorMapPlaces + kKnownMaps];
 static __device__ unsigned claimed_places[kTensorMapPlaces];
 
-// By one thread: claims a slot that most likely no other block tries, and says whether it was free. The atomic has a long
-// latency, so use the answer late.
+// By one thread: claims a slot that probably no other block tries, and returns whether it was free. The atomic has a long
+// latency, so use the result late.
 struct Claim {
   unsigned place, taken;
 
@@ -41,7 +41,7 @@ struct Claim {
     place = (place * 4 + threadIdx.x / 32 % 4) % kTensorMapPlaces;
     ask();
   }
-  // Relaxed: nothing the last owner wrote is read here, and what is written depends on the answer.
+  // Relaxed: this block reads nothing that the last owner wrote, and its writes depend on the result.
   __device__ __forceinline__ void ask() {
     asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;"
                  : "=r"(taken)
@@ -57,7 +57,7 @@ struct Claim {
   }
 };
 
-// Whether a map's slot has to be returned: those of the table stay.
+// Whether a map's slot has to be returned: entries of the table stay.
 __device__ __forceinline__ bool is_claimed(const TensorMap* map) { return map - tensor_map_places < kTensorMapPlaces; }
 
 // By one thread, after every copy by this map is done.
@@ -75,7 +75,7 @@ struct TiledMatrix {
   int box_rows;
 };
 
-// Of elements, in a map.
+// The element type, as maps encode it.
 template <class T>
 constexpr int kElementType = 7;  // float
 template <>
@@ -83,7 +83,7 @@ constexpr int kElementType<__half> = 6;
 template <>
 constexpr int kElementType<__nv_bfloat16> = 10;
 
-// By one whole warp: makes the map of `matrix` at `place`, by way of `staging` in shared memory.
+// By one whole warp: makes the map of `matrix` at `place`, through `staging` in shared memory.
 template <class T>
 __device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* staging, const TiledMatrix& matrix) {
   const int lane = threadIdx.x % 32;
@@ -98,7 +98,7 @@ __device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* st
                CONSTRAINT(VALUE)                                                                           \
                : "memory")
     CUDA_KERNELS_REPLACE("global_address", "b64", "l", "", matrix.address);
-    CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 2);  // less one
+    CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 2);  // minus one
     CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 0", static_cast<int>(128 / sizeof(T)));
     CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 1", matrix.box_rows);
     CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 2", 1);
@@ -112,8 +112,8 @@ __device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* st
     CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 2", 1);
     CUDA_KERNELS_REPLACE("elemtype", "b32", "n", "", kElementType<T>);
     CUDA_KERNELS_REPLACE("interleave_layout", "b32", "n", "", 0);
-    CUDA_KERNELS_REPLACE("swizzle_mode", "b32", "n", "", 3);  // of 128 bytes
-    CUDA_KERNELS_REPLACE("fill_mode", "b32", "n", "", 0);     // with zeros
+    CUDA_KERNELS_REPLACE("swizzle_mode", "b32", "n", "", 3);  // 128 bytes
+    CUDA_KERNELS_REPLACE("fill_mode", "b32", "n", "", 0);     // zeros
 #undef CUDA_KERNELS_REPLACE
   }
   __syncwarp();
@@ -124,8 +124,8 @@ __device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* st
       : "memory");
 }
 
-// What a map of the table describes, in words of which none is zero, and whether the map is there. All are zeros until
-// they are written, once: so who finds every word of its own matrix has not found parts of two.
+// The matrix and box of a map in the table, in words of which none is zero, and the state of the map. All words are zero
+// until they are written, once. So a block that finds every word of its own matrix has not found parts of two.
 struct alignas(32) KnownMap {
   static constexpr unsigned kNone = 0, kBegun = 1, kThere = 2;
 
@@ -143,7 +143,7 @@ __device__ __forceinline__ uint4 load_relaxed(const void* from) {
   return bits;
 }
 
-// By one whole warp: the map of `matrix`, from the table; or made, by way of `staging` in shared memory.
+// By one whole warp: gets the map of `matrix` from the table, or makes it through `staging` in shared memory.
 template <class T>
 __device__ __forceinline__ const TensorMap* make_tensor_map(TensorMap* staging, const TiledMatrix& matrix) {
   const int lane = threadIdx.x % 32;
@@ -162,10 +162,10 @@ __device__ __forceinline__ const TensorMap* make_tensor_map(TensorMap* staging, 
   const unsigned begun = __ballot_sync(~0u, second.w == KnownMap::kBegun);
   const unsigned none = __ballot_sync(~0u, second.w == KnownMap::kNone);
 
-  // Lanes with the same entry may have seen it at different times.
+  // Lanes may have seen the same entry at different times.
   int place = kTensorMapPlaces + set + (max(__ffs(found), 1) - 1) % kMapsOfSet;
   if (found == 0) {
-    // Of all who look for a map at the same time, one puts it into the table.
+    // Of all blocks that look for a map at the same time, one puts it into the table.
     KnownMap& entry = known_maps[set + (max(__ffs(none), 1) - 1) % kMapsOfSet];
     bool is_first = lane == 0 && none != 0 && begun == 0;
     if (is_first) is_first = atomicCAS(&entry.state, KnownMap::kNone, KnownMap::kBegun) == KnownMap::kNone;
@@ -181,7 +181,7 @@ __device__ __forceinline__ const TensorMap* make_tensor_map(TensorMap* staging, 
   return &tensor_map_places[place];
 }
 
-// By a thread that is about to copy, after it has synchronised with the warp that found or made the map.
+// By a thread before it copies, after it has synchronised with the warp that found or made the map.
 __device__ __forceinline__ void acquire_tensor_map(const TensorMap* map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
 }
@@ -207,7 +207,7 @@ __device__ __forceinline__ void tma_load_multicast(
 }
 
 // Stores a box of shared memory, written and fenced for the async proxy by this thread or those it has synchronised with,
-// at (column, row, batch); what is out of bounds is not stored.
+// at (column, row, batch); elements out of bounds are not stored.
 __device__ __forceinline__ void tma_store(const TensorMap* map, const void* from, int column, int row, int batch) {
   asm volatile(
       "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"

@@ -12,14 +12,14 @@ namespace cuda_kernels {
 // The swizzled offset of a chunk of a row, in bytes, in a tile with rows of `Columns` elements.
 template <int Columns, class T>
 __device__ __forceinline__ unsigned swizzled(int row, int chunk) {
-  constexpr int chunks = Columns / kPack<T>;  // of 128 bytes, which are all banks, there are 8
+  constexpr int chunks = Columns / kPack<T>;  // 8 per 128 bytes, which cover all banks
   static_assert(chunks == 4 || chunks % 8 == 0, "a row of 64 bytes, or of all banks");
   const int turn = chunks >= 8 ? row % 8 : row / 2 % 4;
   return (row * chunks + (chunk ^ turn)) * 16;
 }
 
 // The offset `chunk` chunks further in the row, from one whose chunk has none of these bits: an XOR, not an addition,
-// because of the swizzle. So several offsets are one address and constants.
+// because of the swizzle. So several offsets need one address and constants.
 __device__ __forceinline__ unsigned swizzled_further(unsigned swizzled, int chunk) {
   return (swizzled ^ chunk % 8 * 16) + chunk / 8 * 128;
 }
@@ -34,14 +34,14 @@ __device__ __forceinline__ unsigned load_shared(unsigned address) {
 // A thread's share of the copies of a tile to shared memory, for each step: chunks that are `at_once` rows apart.
 template <class T, int Rows, int Columns, int Threads>
 struct Copies {
-  static constexpr int chunks = Columns / kPack<T>, at_once = Threads / chunks;  // of a row; rows
+  static constexpr int chunks = Columns / kPack<T>, at_once = Threads / chunks;  // chunks of a row; rows at once
   static constexpr int count = Rows / at_once;
   static_assert(Threads % chunks == 0 && Rows % at_once == 0, "every thread copies as many");
   static_assert(at_once % 8 == 0, "a thread's chunks lie at the same swizzled of their rows");
 
   const T* from;      // the first chunk
   int stride;         // elements from row to row
-  int rows, columns;  // of the matrix, from the first chunk on: beyond are zeros
+  int rows, columns;  // of the matrix, from the first chunk on; zeros beyond
   unsigned to;        // its place in the tile
 
   __device__ __forceinline__ Copies(const T* tile, int stride, int rows, int columns) : stride(stride) {
@@ -60,7 +60,7 @@ struct Copies {
   }
   static __device__ __forceinline__ unsigned offset(int i) { return i * at_once * Columns * sizeof(T); }
 
-  // Issues the cp.async copies, unless the addresses do not allow it.
+  // Issues the cp.async copies, if the addresses allow them.
   __device__ __forceinline__ void begin_copies(unsigned tile, bool vectorised) const {
 #pragma unroll
     for (int i = 0; i < count; ++i)
@@ -114,7 +114,7 @@ struct MainloopSm80 {
   OfB of_b;
   unsigned char* const stages;
   const int k;
-  const bool vectorised;              // rows of whole 16 bytes, at aligned addresses
+  const bool vectorised;              // aligned addresses and rows of whole 16-byte packs
   unsigned written, read;        // stages, as offsets in bytes from the first
   unsigned a_place, b_place;     // of the warp's first fragments, swizzled
   unsigned a_fragments[2][rows][4], b_fragments[2][columns][2];
@@ -147,7 +147,7 @@ struct MainloopSm80 {
     stage = stage == (Stages - 1) * bytes ? 0 : stage + bytes;
   }
 
-  // Issues the copies for the next stage to be filled, unless the addresses do not allow it.
+  // Issues the copies for the next stage, if the addresses allow them.
   __device__ __forceinline__ void begin_copies() const {
     of_a.begin_copies(shared_address(stages) + written, vectorised);
     of_b.begin_copies(shared_address(stages) + written + a_bytes, vectorised);
@@ -159,7 +159,7 @@ struct MainloopSm80 {
     of_b.copy_elements(stages + written + a_bytes);
   }
 
-  // Commits the stage and goes on to the next one.
+  // Commits the stage and advances to the next one.
   __device__ __forceinline__ void advance_stage() {
     cp_async_commit();
     advance(written);
@@ -197,9 +197,9 @@ struct MainloopSm80 {
     }
   }
 
-  // Calls multiply(fragments of A, of B) for each slice of k. One barrier a step: after it the next stage is visible to all
-  // threads, and no thread reads the last one any more, so it is filled again. Memory instructions are issued together,
-  // before the MMAs: of the two warps of a scheduler, one does the former while the other does the latter.
+  // Calls multiply(fragments of A, of B) for each slice of k. There is one barrier per step: after it, the next stage is
+  // visible to all threads and no thread reads the last one any more, so that can be refilled. Memory instructions are
+  // issued together before the MMAs: one of a scheduler's two warps issues the former while the other issues the latter.
   template <class Multiply>
   __device__ __forceinline__ void run(const Multiply& multiply) {
     for (int step = 0; step < Stages - 1; ++step) {
@@ -245,14 +245,14 @@ __device__ __forceinline__ void store_unit(T* to, const float* values) {
 }
 
 // The epilogue: accumulators plus bias and residual, through the activation, to one of the results [m, n]. They go through
-// shared memory, which the stages had, as many rows of fragments at once as fit: so each thread writes adjacent elements,
+// the shared memory of the stages, as many rows of fragments at once as fit. So each thread writes adjacent elements,
 // and the accumulators of warps that slice k are reduced.
 template <class Activation, class Mainloop, class In, class Out>
 __device__ __forceinline__ void epilogue(const float (&accumulators)[Mainloop::rows][Mainloop::columns][4], unsigned char* stages,
                                        const In* bias, const Out* residual, Out* c,
                                        const typename Mainloop::Tile& tile, int m, int n) {
   constexpr int rows = Mainloop::rows, columns = Mainloop::columns, warps_k = Mainloop::warps_k;
-  constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // padded, so that rows begin in different banks
+  constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // padded, so that rows start in different banks
   constexpr int warps = Mainloop::threads / 32 / warps_k, size = 16 * apart * 4 * warps * warps_k;
   constexpr int room = Mainloop::bytes * Mainloop::stage_count / size;
   constexpr int at_once = room >= rows ? rows : room >= rows / 2 && rows % 2 == 0 ? rows / 2 : 1;

@@ -3,7 +3,7 @@
 // A warpgroup, 128 threads, multiplies tiles in shared memory, 64 x 16 by 16 x N with N up to 256, into accumulators of
 // 64 x N f32 in its registers. The instructions are asynchronous: they are committed in groups and waited for. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
 //
-// Of the accumulators, thread t of the warpgroup has rows t / 32 * 16 + t % 32 / 4 + {0, 8}, and in each block of 8
+// Thread t of the warpgroup holds the accumulators of rows t / 32 * 16 + t % 32 / 4 + {0, 8}, and in each block of 8
 // columns the columns t % 4 * 2 + {0, 1}: sums[4 * block + 2 * (row half) + (column)].
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace cuda_kernels {
 
 // Shared-memory matrix descriptors of tiles with TMA's 128-byte swizzle: core matrices of 1024 bytes, 8 rows of 128
-// bytes, in which the 16 bytes i of row r are at i ^ r.
+// bytes, in which chunk i of 16 bytes of row r is at i ^ r.
 //
 // K-major (a row is 64 of k of one row of A, or of one column of B): each 8 rows are 1024 bytes further.
 __device__ __forceinline__ unsigned long long descriptor_k_major(const void* tile) {
@@ -34,7 +34,7 @@ constexpr bool kIsHalf = false;
 template <>
 constexpr bool kIsHalf<__half> = true;
 
-// Before the first wgmma, and wherever accumulator registers were touched since the last (wgmma.fence).
+// Required before the first wgmma, and after any access to accumulator registers since the last one (wgmma.fence).
 __device__ __forceinline__ void warpgroup_arrive() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ __forceinline__ void warpgroup_commit() {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-// The operands of the instruction: names of N / 2 sums, and the sums.
+// The operands of the instruction: the names of N / 2 accumulators, and the accumulators.
 #define CUDA_KERNELS_NAMES_4 "%0, %1, %2, %3"
 #define CUDA_KERNELS_NAMES_8 CUDA_KERNELS_NAMES_4 ", %4, %5, %6, %7"
 #define CUDA_KERNELS_NAMES_16 CUDA_KERNELS_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
@@ -87,7 +87,7 @@ __device__ __forceinline__ void warpgroup_wait() {
 #define CUDA_KERNELS_SUMS_112(I) CUDA_KERNELS_SUMS_96(I), CUDA_KERNELS_SUMS_16(I + 96)
 #define CUDA_KERNELS_SUMS_128(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_64(I + 64)
 
-// Inline assembly names operands by number: N / 2 sums, then A, B, whether to add, and how A and B lie.
+// Inline assembly numbers its operands: N / 2 accumulators, then A, B, whether to add, and the major modes of A and B.
 #define CUDA_KERNELS_MULTIPLY(N, SUMS, A, B, ADD, ACROSS_A, ACROSS_B, TYPE)                                         \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #ADD ", 0;\n"                                               \
                "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" CUDA_KERNELS_NAMES_##SUMS "}, " \
@@ -95,7 +95,7 @@ __device__ __forceinline__ void warpgroup_wait() {
                : CUDA_KERNELS_SUMS_##SUMS(0)                                                                        \
                : "l"(a), "l"(b), "r"(add), "n"(kAcrossA), "n"(kAcrossB))
 
-// sums (+)= A B, over 16 of k: `add` 0 begins anew. kAcrossA and kAcrossB say that a tile's rows lie across k.
+// sums (+)= A B, over 16 of k: `add` 0 overwrites them. kAcrossA and kAcrossB select MN-major tiles.
 template <class In, int N, int kAcrossA, int kAcrossB>
 __device__ __forceinline__ void wgmma(float (&s)[N / 2],
                                          unsigned long long a,
@@ -122,7 +122,7 @@ __device__ __forceinline__ void wgmma(float (&s)[N / 2],
 
 #undef CUDA_KERNELS_MULTIPLY
 
-// Register reallocation of a warpgroup (setmaxnreg): afterwards each thread has `Count`.
+// Register reallocation of a warpgroup (setmaxnreg): each thread has `Count` afterwards.
 template <int Count>
 __device__ __forceinline__ void deallocate_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

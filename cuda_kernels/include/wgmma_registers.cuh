@@ -1,7 +1,7 @@
 // Warpgroup MMA with A in registers (wgmma RS), for sm_90a, to be included by kernels:
 // #include "../include/wgmma_registers.cuh".
 //
-// Thread t of the warpgroup has of A [64, 16] what it would have of accumulators: rows t / 32 * 16 + t % 32 / 4 + {0, 8}
+// Thread t of the warpgroup holds the same part of A [64, 16] as of accumulators: rows t / 32 * 16 + t % 32 / 4 + {0, 8}
 // in turn, columns t % 4 * 2 + {0, 1}, then the same 8 columns further, two neighbours to a register. So the
 // accumulators of one product, rounded and packed, are the A of the next.
 #pragma once
@@ -18,8 +18,8 @@ namespace cuda_kernels {
                : CUDA_KERNELS_SUMS_##SUMS(0)                                                                        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(kAcrossB))
 
-// accumulators (+)= A B, over 16 of k: `add` 0 overwrites them. The registers of A must not change until the wgmma was
-// waited for.
+// accumulators (+)= A B, over 16 of k: `add` 0 overwrites them. The registers of A must not change before the
+// wait for the wgmma.
 template <class In, int N, int kAcrossB>
 __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
                                                      const unsigned (&a)[4],
