@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from custom_dispatch.cpu.analysis.graph import build_graph
+from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.analysis.origins import Origins
@@ -17,15 +17,14 @@ from custom_dispatch.cpu.analysis.suspension import (
     suspends,
     words_shown,
 )
-from custom_dispatch.cpu.checked.checked_block import checked_block_function
+from custom_dispatch.cpu.checked.checked_block import checked_block_function, monitor
 from custom_dispatch.cpu.checked.checks import Checks
-from custom_dispatch.cpu.checked.monitor_code import monitor
-from custom_dispatch.cpu.checked.sites import Sites
+from custom_dispatch.cpu.checked.monitor import Sites
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.text.variables import global_symbols, global_texts, reachable_variables
 from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
-from custom_dispatch.cpu.threads.entry_function import entry_function
+from custom_dispatch.cpu.threads.dispatch_function import entry_function
 from custom_dispatch.cpu.threads.scheduler import block_function
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.cpu.threads.thread_function import thread_function

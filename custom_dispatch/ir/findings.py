@@ -5,8 +5,8 @@ A dispatch that failed has no results, so its finding stays in the executable un
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.findings import REPORT_BYTES
-from custom_dispatch.cpu.checked.report import FINDINGS_ENTRY
+from custom_dispatch.cpu.checked.finding import REPORT_BYTES
+from custom_dispatch.cpu.checked.finding_report import FINDINGS_ENTRY
 from custom_dispatch.format.keys import FINDINGS_FUNCTION
 from custom_dispatch.ir.emitter import Emitter
 

@@ -17,7 +17,7 @@ from custom_dispatch.ptx.module import (
     Statement,
     Variable,
 )
-from custom_dispatch.ptx.operand import (
+from custom_dispatch.ptx.operands import (
     TYPE_BITS,
     Address,
     Expression,

@@ -1,12 +1,19 @@
-"""Reading the statements between a function's braces (PTX ISA 9.0, sections 4.3 and 11.7)."""
+"""Reading the statements between a function's braces (PTX ISA 9.0, sections 4.3 and 11.7).
+
+ptxas takes an opcode's modifiers in almost any order, the ISA writes one, and so do the
+instructions that are read. Within a kind the order means something: ``cvt.f32.s32`` is not
+``cvt.s32.f32``, and ``.row.col`` not ``.col.row``.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
-from custom_dispatch.ptx.declarations import at_variable, read_type, read_variables
-from custom_dispatch.ptx.modifiers import in_order
+from custom_dispatch.ptx.declaration_reader import at_variable, read_type, read_variables
 from custom_dispatch.ptx.module import (
     BranchTargets,
     Instruction,
@@ -17,9 +24,8 @@ from custom_dispatch.ptx.module import (
     Statement,
     Variable,
 )
-from custom_dispatch.ptx.operand import Operand, Register, Symbol
-from custom_dispatch.ptx.operand_reader import read_operand
-from custom_dispatch.ptx.scope import MAX_DEPTH, Scope
+from custom_dispatch.ptx.operand_reader import MAX_DEPTH, Scope, read_operand
+from custom_dispatch.ptx.operands import Operand, Register, Symbol
 from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 _MAX_CALLERS = 64
@@ -202,3 +208,45 @@ def _resolve(operand: Operand, scope: Scope) -> Operand:
     if isinstance(operand, Symbol) and "@" not in operand.name:
         return Symbol(scope.symbol(operand.name), operand.offset)
     return operand
+
+
+_SHAPE: Final = r"m\d+n\d+(?:k\d+)?"
+_SPACES: Final = r"(?:shared|global)(?:::\w+)?"
+_COMPARISONS: Final = "eq|ne|[lg][te]|l[os]|h[is]|(?:equ|neu|[lg][te]u)|num|nan"
+_TYPE: Final = r"(?:b|s|u|f|bf|tf|u?e)\d+(?:m\d+)?(?:x\d+)?|pred"
+_USUAL: Final = (rf"(?!{_TYPE}$).+", _TYPE)
+_MATRICES: Final = ("sync", "aligned", _SHAPE, r"x\d", "trans", *_USUAL)
+_ORDERS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("shfl", "vote", "redux", "elect"), ("sync", *_USUAL)),
+    "match": ("any|all", "sync"),
+    **dict.fromkeys(
+        ("bar", "barrier"), ("warp|cta|cluster", "red|arrive|sync", "popc|and|or", *_USUAL)
+    ),
+    **dict.fromkeys(("ld", "st"), ("param", *_USUAL)),
+    **dict.fromkeys(("setp", "set"), (_COMPARISONS, "and|or|xor", *_USUAL)),
+    "cp": (r"async|bulk|tensor|reduce|prefetch|\dd|mbarrier|arrive|noinc", "c[ag]", _SPACES),
+    "cvta": ("to", *_USUAL),
+    "prmt": (_TYPE,),
+    **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix"), _MATRICES),
+    "mma": ("sync", "aligned", _SHAPE, "row|col", "satfinite"),
+    "wmma": ("load|store|mma", "[abcd]", "sync", "aligned", "row|col", _SHAPE, _SPACES),
+    **{
+        f"v{operation}{count}": (_TYPE,)
+        for operation in ("add", "sub", "abs", "absdiff", "min", "max", "avrg", "set", "shr", "shl")
+        for count in ("", 2, 4)
+    },
+}
+"""Patterns of modifiers by what they follow, in order; what fits none comes after them."""
+
+
+@functools.lru_cache(maxsize=4096)
+def in_order(opcode: str) -> str:
+    """An opcode with its modifiers in the order that the ISA writes: ``vote.sync.ballot.b32``."""
+    base, *modifiers = opcode.split(".")
+    order = _ORDERS.get(base, _USUAL)
+
+    def place(modifier: str) -> int:
+        fits = (index for index, kind in enumerate(order) if re.fullmatch(kind, modifier))
+        return next(fits, len(order))
+
+    return ".".join([base, *sorted(modifiers, key=place)])

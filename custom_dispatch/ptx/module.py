@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from custom_dispatch.ptx.operand import (
+from custom_dispatch.ptx.operands import (
     Expression,
     Float,
     Integer,

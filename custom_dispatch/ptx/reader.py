@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from custom_dispatch.ptx.body_reader import BodyReader
-from custom_dispatch.ptx.declarations import at_variable, read_parameters, read_variables
+from custom_dispatch.ptx.declaration_reader import at_variable, read_parameters, read_variables
 from custom_dispatch.ptx.module import Entry, Function, Module, Parameter, Span, Variable
 from custom_dispatch.ptx.stream import Kind, Token, TokenStream, tokenize
 

@@ -20,7 +20,7 @@ from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
-from custom_dispatch.ptx.operand import (
+from custom_dispatch.ptx.operands import (
     TYPE_BITS,
     Address,
     Operand,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from custom_dispatch.cpu.analysis.control_flow import build_graph, opcode_base
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
-from custom_dispatch.cpu.analysis.graph import build_graph, opcode_base
 from custom_dispatch.ptx import read_module
 
 ENTRY = """.version 7.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cpu_harness import Launch, compile_cuda, compile_model, load_functions, model_text
 
-from custom_dispatch.cpu.analysis.graph import build_graph
+from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import live_after, live_before
 from custom_dispatch.cpu.analysis.suspension import is_lockstep, suspends

@@ -9,13 +9,12 @@ from cpu_harness import Launch, Runner, compile_cuda, compile_model, model_text,
 from expected import check
 from test_corpus import include_paths
 
+from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.divergence import exit_blocks, find_divergence
-from custom_dispatch.cpu.analysis.graph import build_graph
 from custom_dispatch.cpu.analysis.liveness import live_before
 from custom_dispatch.cpu.cpu_kernel import CpuKernel, Processor
 from custom_dispatch.cpu.lower import lower
 from custom_dispatch.cpu.lower import lower as lower_function
-from custom_dispatch.cpu.warps.lane_constants import fold, from_constants
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
 from custom_dispatch.cpu.warps.lane_values import (
     DISTANT,
@@ -26,7 +25,9 @@ from custom_dispatch.cpu.warps.lane_values import (
     Form,
     Value,
     checked_form,
+    fold,
     form_of,
+    from_constants,
 )
 from custom_dispatch.ptx import read_module
 

@@ -12,7 +12,7 @@ from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx import read_module
-from custom_dispatch.ptx.modifiers import in_order
+from custom_dispatch.ptx.body_reader import in_order
 from custom_dispatch.toolchain.ptxas import assemble
 
 _HEAD = """\

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from custom_dispatch.cpu.analysis.graph import Graph
+from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.suspension import is_barrier
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import reads, registers_in, written_registers
 from custom_dispatch.ptx import Instruction, Operand
 

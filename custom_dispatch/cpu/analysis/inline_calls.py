@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.ptx import (

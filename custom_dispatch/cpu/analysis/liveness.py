@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from custom_dispatch.cpu.analysis.graph import Block, Graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block, Graph, opcode_base
 from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol, leaves
 
 # Their first operand is read, or is memory.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import registers_in, written_operands
 from custom_dispatch.ptx import (
     TYPE_BITS,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.divergence import loop_through
-from custom_dispatch.cpu.analysis.graph import Graph
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, FunctionBuilder
 from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Instruction, Integer

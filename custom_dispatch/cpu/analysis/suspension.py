@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.ptx import Instruction, Integer, Vector
 
 _WARP_WORDS: Final = {"shfl": 1, "vote": 1, "activemask": 0, "redux": 1, "elect": 0}

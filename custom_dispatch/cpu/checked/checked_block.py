@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from custom_dispatch.cpu.checked.finding_report import (
+    findings_entry,
+    report_function,
+    report_globals,
+)
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
     CONTEXT,
@@ -12,14 +17,19 @@ from custom_dispatch.cpu.checked.monitor import (
     Field,
     Record,
     Region,
+    Sites,
     call,
     get,
     number_of,
     put,
 )
+from custom_dispatch.cpu.checked.monitor_access import access_function
+from custom_dispatch.cpu.checked.monitor_order import order_functions
+from custom_dispatch.cpu.checked.monitor_shadow import shadow_functions
+from custom_dispatch.cpu.checked.printf import print_function, print_globals
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, function_text
-from custom_dispatch.cpu.text.c_library import call_c
-from custom_dispatch.cpu.text.structure import when
+from custom_dispatch.cpu.text.c_library import call_c, declarations
+from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import PLACE, Signature, ThreadCode
 from custom_dispatch.format.failure import Failure
@@ -157,3 +167,19 @@ def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None
     with when(b, b.icmp("ne", wrong, 0)):
         b.store(Failure.FINDING, FAILURE)
     call(b, "free_cells", context=context)
+
+
+def monitor(sites: Sites) -> list[str]:
+    """The lines of the functions and tables that checks call and read."""
+    return [
+        *declarations(),
+        *sites.globals(),
+        *report_globals(),
+        *report_function(),
+        *order_functions(),
+        *shadow_functions(),
+        *access_function(),
+        *print_globals(),
+        *print_function(),
+        *findings_entry(),
+    ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.suspension import is_barrier
-from custom_dispatch.cpu.checked.findings import Finding, find, keep_staged
+from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
     ANYWHERE,
     CONTEXT,
@@ -25,20 +25,19 @@ from custom_dispatch.cpu.checked.monitor import (
     READS,
     WRITES,
     Context,
+    Sites,
     call,
     get,
     put,
     text_global,
 )
 from custom_dispatch.cpu.checked.monitor_shadow import note_use
-from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
-from custom_dispatch.cpu.text.structure import loop, when
+from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.unsupported import unsupported
-from custom_dispatch.cpu.threads.barriers import LAST_COUNT
-from custom_dispatch.cpu.threads.block_memory import BARRIERS, BlockMemory
+from custom_dispatch.cpu.threads.block_memory import BARRIERS, LAST_COUNT, BlockMemory
 from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, Operand, Vector
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})

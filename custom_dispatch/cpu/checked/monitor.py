@@ -10,6 +10,8 @@ not disturb each other, nor can one find what another does.
 
 from __future__ import annotations
 
+import struct
+from pathlib import PurePath
 from typing import Final
 
 from custom_dispatch.cpu.text.builder import (
@@ -21,6 +23,7 @@ from custom_dispatch.cpu.text.builder import (
     bytes_of,
     function_text,
 )
+from custom_dispatch.ptx import Instruction, Integer, Location
 
 CONTEXT: Final = "%context"
 """The function argument that points to a block's context."""
@@ -248,3 +251,61 @@ def call(
 ) -> str:
     """Call such a function; returns its result, or an empty text where it has none."""
     return b.call(f"check.{name}", ((context, POINTER), *arguments), result)
+
+
+class Sites:
+    """The sites of a module's kernels; their texts are kept once each."""
+
+    def __init__(self) -> None:
+        self._sites: list[bytes] = []
+        self._texts = bytearray(b"\0")
+        self._places: dict[str, int] = {"": 0}
+
+    def text(self, text: str) -> int:
+        """The place of a text among the module's texts."""
+        if text not in self._places:
+            self._places[text] = len(self._texts)
+            self._texts += text.replace("\0", "").encode() + b"\0"
+        return self._places[text]
+
+    def add(
+        self,
+        instruction: Instruction,
+        *,
+        kind: int = 0,
+        space: int = ANYWHERE,
+        low: int = 0,
+        high: int = 0,
+        object_: str = "",
+    ) -> int:
+        """The number of a new site (`checked/monitor.py` says what a site is made of)."""
+        place = self.text(place_of(instruction))
+        fields = (kind, space, low, high, place, self.text(object_))
+        self._sites.append(struct.pack("<6i", *fields))
+        return len(self._sites) - 1
+
+    def globals(self) -> list[str]:
+        """The tables that checks read."""
+        return [
+            text_global("check.sites", b"".join(self._sites)),
+            text_global("check.texts", bytes(self._texts)),
+            text_global("check.shared_memory", "shared memory"),
+            text_global("check.local_memory", "the thread's local memory"),
+        ]
+
+
+def _shown(location: Location) -> str:
+    return f"{PurePath(location.file).name}:{location.line}"
+
+
+def place_of(instruction: Instruction) -> str:
+    """Where an instruction stands: in the `.cu` file where that is known, else in the PTX."""
+    where = f"PTX line {instruction.line}"
+    if instruction.location is not None:
+        where = _shown(instruction.location)
+        callers = instruction.location.callers
+        if callers:
+            where += f", called at {_shown(callers[-1])}"
+    first = instruction.operands[0] if instruction.operands else None
+    barrier = f" {first.value}" if isinstance(first, Integer) else ""  # the number of a barrier
+    return f"{where} (`{instruction.opcode}{barrier}`)"

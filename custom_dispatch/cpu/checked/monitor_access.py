@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.findings import Finding, find, keep_staged
+from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
     CONTEXT,
@@ -24,7 +24,7 @@ from custom_dispatch.cpu.checked.monitor import (
     text_at,
 )
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
-from custom_dispatch.cpu.text.structure import loop, when
+from custom_dispatch.cpu.text.control_structures import loop, when
 
 _LOWEST_ADDRESS = 65536
 """Below it Linux maps nothing (vm.mmap_min_addr): an address there was computed from a null

@@ -28,7 +28,7 @@ from custom_dispatch.cpu.checked.monitor import (
     tick,
 )
 from custom_dispatch.cpu.text.builder import Builder
-from custom_dispatch.cpu.text.structure import fold, loop, when
+from custom_dispatch.cpu.text.control_structures import fold, loop, when
 
 
 def order_functions() -> list[str]:

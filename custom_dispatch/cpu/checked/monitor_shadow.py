@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.checked.findings import Finding, kept_at, stage
+from custom_dispatch.cpu.checked.finding import Finding, kept_at, stage
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
     CONTEXT,
@@ -41,7 +41,7 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.c_library import call_c
-from custom_dispatch.cpu.text.structure import fold, loop, when
+from custom_dispatch.cpu.text.control_structures import fold, loop, when
 
 _CHUNK_BYTES, _CHUNK_HEAD = 256, 16
 """Bytes that a chunk has cells for, and what it begins with."""

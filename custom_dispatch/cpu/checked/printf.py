@@ -11,7 +11,7 @@ from __future__ import annotations
 from custom_dispatch.cpu.checked.monitor import number_of, text_global
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.c_library import call_c
-from custom_dispatch.cpu.text.structure import Cell, when
+from custom_dispatch.cpu.text.control_structures import Cell, when
 
 _MAX_SPECIFICATION = 64
 _WIDE_LENGTHS = "ljzt"

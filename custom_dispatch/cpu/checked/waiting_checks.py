@@ -9,21 +9,21 @@ from __future__ import annotations
 import struct
 
 from custom_dispatch.cpu.analysis.suspension import is_barrier
-from custom_dispatch.cpu.checked.findings import Finding, find, stage
+from custom_dispatch.cpu.checked.finding import Finding, find, stage
 from custom_dispatch.cpu.checked.monitor import (
     IS_ALIGNED,
     IS_EXCHANGE,
     SITE_SHIFT,
     Site,
+    Sites,
     element,
     get,
     site_at,
     text_global,
 )
-from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import Builder
-from custom_dispatch.cpu.text.structure import Cell, fold, loop, when
+from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, BlockMemory
 from custom_dispatch.ptx import Instruction
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from custom_dispatch.cpu.lowering.floating import packed
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.lowering.half import packed
 from custom_dispatch.cpu.text.builder import Builder, int_type
 from custom_dispatch.ptx import TYPE_BITS, Instruction, elements_of
 

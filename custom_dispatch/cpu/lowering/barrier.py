@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.threads.barriers import (
+from custom_dispatch.cpu.threads.block_memory import (
     ARRIVED,
+    BARRIERS,
     LAST_COUNT,
     LAST_SUM,
     NEEDED,
@@ -12,7 +13,6 @@ from custom_dispatch.cpu.threads.barriers import (
     WAITING,
     count_up,
 )
-from custom_dispatch.cpu.threads.block_memory import BARRIERS
 from custom_dispatch.ptx import Instruction, Operand
 
 _MODIFIERS = frozenset({"sync", "arrive", "red", "aligned", "cta"})

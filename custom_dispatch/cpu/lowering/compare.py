@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from custom_dispatch.cpu.lowering.floating import halves_of, join_halves
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
-from custom_dispatch.cpu.lowering.half import halves_of, join_halves
 from custom_dispatch.cpu.numbers.rounding import widen
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from custom_dispatch.cpu.lowering.float import saturate
+from custom_dispatch.cpu.lowering.floating import halves_of, join_halves, saturate
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
-from custom_dispatch.cpu.lowering.half import halves_of, join_halves
 from custom_dispatch.cpu.numbers.rounding import (
     narrow,
     narrow_to_byte,

@@ -12,7 +12,7 @@ from custom_dispatch.cpu.lowering import (
     barrier,
     compare,
     convert,
-    half,
+    floating,
     integer,
     logic,
     matrix,
@@ -20,7 +20,6 @@ from custom_dispatch.cpu.lowering import (
     warp,
     wmma,
 )
-from custom_dispatch.cpu.lowering import float as floats
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.ptx import TYPE_BITS, Instruction
 from custom_dispatch.ptx.module import opcode_parts
@@ -69,7 +68,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     "fns": logic.lower_find_nth,
     **dict.fromkeys(("setp", "set"), compare.lower_compare),
     **dict.fromkeys(("selp", "slct"), compare.lower_select),
-    "testp": floats.lower_testp,
+    "testp": floating.lower_testp,
     **dict.fromkeys(("dp4a", "dp2a"), integer.lower_dot_product),
 }
 _ARITHMETIC_INTEGER: Final[dict[str, Lowering]] = {
@@ -123,9 +122,9 @@ def _lowering_of(opcode: str) -> Lowering | None:
     if base in _BY_BASE:
         return _BY_BASE[base]
     if type_name in ("f32", "f64") and base in _ARITHMETIC_FLOAT:
-        return floats.lower_float
+        return floating.lower_float
     if type_name in ("f16", "bf16", "f16x2", "bf16x2") and base in _ARITHMETIC_FLOAT:
-        return half.lower_half
+        return floating.lower_half
     if type_name in TYPE_BITS and base in _ARITHMETIC_INTEGER and type_name[0] in "bsu":
         return _ARITHMETIC_INTEGER[base]
     return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.graph import opcode_base
+from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
-from custom_dispatch.cpu.checked.findings import Finding
+from custom_dispatch.cpu.checked.finding import Finding
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.unsupported import shown

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.text.builder import Builder
-from custom_dispatch.cpu.text.structure import fold
+from custom_dispatch.cpu.text.control_structures import fold
 from custom_dispatch.ptx import Operand
 
 

@@ -9,7 +9,7 @@ for. What a lane outside the mask showed is undefined on a GPU; here it reads as
 from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.structure import fold
+from custom_dispatch.cpu.text.control_structures import fold
 from custom_dispatch.ptx import Instruction, Operand, Pair
 
 _SHUFFLES = frozenset({"up", "down", "bfly", "idx"})

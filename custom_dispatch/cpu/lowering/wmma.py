@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from custom_dispatch.cpu.lowering.fragments import (
+from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.lowering.matrix import (
     ELEMENT_BITS,
     add_product,
     fragment,
@@ -18,7 +19,6 @@ from custom_dispatch.cpu.lowering.fragments import (
     pack_sums,
     unpack_sums,
 )
-from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import Builder, int_type
 from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, elements_of
 

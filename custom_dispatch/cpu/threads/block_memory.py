@@ -7,15 +7,23 @@ show each other, and the states of suspended threads. A thread finds its part by
 Asynchronous copies that a barrier counts (`mbarrier`, `cp.async.bulk`, TMA) are not lowered; their
 barriers are objects in shared memory, and a queue of pending copies would have its place here,
 between the barriers and the threads, to be run when a thread waits.
+
+Each of the sixteen barriers (PTX ISA 9.0, section 9.7.13.1, "bar, barrier") counts the threads that
+wait at it and those that have only arrived. It is complete when they are as many as the instruction
+says, or, where it says nothing, as the block's threads that have not ended. `bar.red` sums up a
+predicate on the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.text.control_structures import fold, loop, when
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Variable
 
@@ -174,7 +182,7 @@ class BlockMemory:
         return b.offset(MEMORY, offset)
 
     def barrier(self, b: Builder, number: str, field: int) -> str:
-        """A field of a barrier (`threads/barriers.py`)."""
+        """A field of a barrier (`threads/block_memory.py`)."""
         return self._element(b, self._barriers + 4 * field, number, BARRIER_BYTES)
 
     def place(self, b: Builder, thread: str) -> str:
@@ -222,3 +230,88 @@ class BlockMemory:
 
 def _up(value: int, align: int) -> int:
     return -(-value // align) * align
+
+
+WAITING: Final = 0
+"""Field of a barrier: the threads that wait."""
+ARRIVED: Final = 1
+"""The threads that have arrived and gone on (`bar.arrive`)."""
+NEEDED: Final = 2
+"""How many complete it; 0 for all that there are."""
+SUM: Final = 3
+"""Of the waiting threads, how many came with a true predicate."""
+LAST_SUM: Final = 4
+"""The same when it was last complete."""
+LAST_COUNT: Final = 5
+"""How many threads waited then."""
+
+
+def clear_barriers(b: Builder, memory: BlockMemory) -> None:
+    """Make all barriers new."""
+    with loop(b, BARRIERS * BARRIER_BYTES // 4) as index:
+        number = b.binary("lshr", index, 3)
+        within = b.binary("and", index, 7)
+        place = memory.barrier(b, number, 0)
+        offset = b.resize(b.binary("shl", within, 2), 32, 64)
+        b.store(0, b.offset(place, offset))
+
+
+def _read(b: Builder, memory: BlockMemory, number: str, field: int) -> str:
+    return b.load(memory.barrier(b, number, field))
+
+
+def count_up(b: Builder, memory: BlockMemory, number: str, field: int, amount: str) -> None:
+    """Add to a field."""
+    place = memory.barrier(b, number, field)
+    b.store(b.binary("add", b.load(place), amount), place)
+
+
+def turn_over(b: Builder, memory: BlockMemory, waiting: str) -> None:
+    """Complete the one barrier of threads in lockstep."""
+    zero = b.const(0, 32)
+    total = _read(b, memory, zero, SUM)
+    b.store(total, memory.barrier(b, zero, LAST_SUM))
+    b.store(waiting, memory.barrier(b, zero, LAST_COUNT))
+    b.store(zero, memory.barrier(b, zero, SUM))
+
+
+def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
+    """Complete the barriers that can be; returns which, as bits of an i32."""
+    zero = b.const(0, 32)
+
+    def check(number: str, carried: list[str]) -> list[str]:
+        waiting = _read(b, memory, number, WAITING)
+        come = b.binary("add", waiting, _read(b, memory, number, ARRIVED))
+        needed = _read(b, memory, number, NEEDED)
+        needed = b.select(b.icmp("eq", needed, zero), alive, needed)
+        full = b.icmp("uge", come, needed)
+        full = b.binary("and", full, b.icmp("ne", waiting, zero), "i1")
+        for field, value in (
+            (LAST_SUM, _read(b, memory, number, SUM)),
+            (LAST_COUNT, waiting),
+            (WAITING, zero),
+            (ARRIVED, zero),
+            (SUM, zero),
+        ):
+            kept = b.select(full, value, _read(b, memory, number, field))
+            b.store(kept, memory.barrier(b, number, field))
+        bit = b.binary("shl", b.resize(full, 1, 32), number)
+        return [b.binary("or", carried[0], bit)]
+
+    return fold(b, BARRIERS, [(zero, "i32")], check)[0]
+
+
+@contextmanager
+def each_released(b: Builder, memory: BlockMemory, free: str) -> Iterator[tuple[str, str]]:
+    """Let those go on that wait at barriers whose bits are set, and write code for each: for its
+    number, and that of the barrier.
+    """
+    with loop(b, memory.units) as number:
+        status = b.load(memory.status(b, number))
+        subject = b.load(memory.subject(b, number))
+        shift = b.binary("and", subject, 31)
+        open_ = b.resize(b.binary("lshr", free, shift), 32, 1)
+        at = b.icmp("eq", status, AT_BARRIER)
+        with when(b, b.binary("and", at, open_, "i1")):
+            b.store(RUNNING, memory.status(b, number))
+            yield number, subject

@@ -2,7 +2,7 @@
 
 A block runs on one CPU core. Where none of its threads ever waits, they run one after another, x
 fastest, as a GPU might schedule them. Else they take turns: each runs until it waits; when all do,
-barriers and warp operations whose threads have all come are released (`threads/barriers.py`,
+barriers and warp operations whose threads have all come are released (`threads/block_memory.py`,
 `_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
 kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.format.failure`).
 
@@ -13,14 +13,17 @@ all on from it.
 from __future__ import annotations
 
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
-from custom_dispatch.cpu.text.structure import Cell, fold, loop, when
-from custom_dispatch.cpu.threads.barriers import (
+from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
+from custom_dispatch.cpu.threads.block_memory import (
+    DONE,
+    FINISHED,
+    IN_WARP,
+    RUNNING,
     clear_barriers,
     each_released,
     release_barriers,
     turn_over,
 )
-from custom_dispatch.cpu.threads.block_memory import DONE, FINISHED, IN_WARP, RUNNING
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.format.failure import Failure
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from custom_dispatch.cpu.analysis.graph import Graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.analysis.spins import Spins, find_spins
 from custom_dispatch.cpu.analysis.suspension import suspends

@@ -8,7 +8,7 @@ the same instructions (`threads/coroutine.py`).
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.graph import Block, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.frame import Frame

@@ -13,10 +13,9 @@ from typing import Final, Protocol
 
 from custom_dispatch.cpu.analysis.bounds import compared
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, LongFunction, bytes_of
-from custom_dispatch.cpu.warps.lane_constants import compare, from_constants, resized
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
-from custom_dispatch.cpu.warps.lane_values import Value, signed
+from custom_dispatch.cpu.warps.lane_values import Value, compare, from_constants, resized, signed
 
 _IMMEDIATE: Final = frozenset({"llvm.ctlz", "llvm.cttz", "llvm.abs"})
 """Intrinsics whose last operand is a constant and stays a scalar."""

@@ -13,9 +13,18 @@ from typing import Final
 
 from custom_dispatch.cpu.analysis.bounds import bounds_of, resized
 from custom_dispatch.cpu.text.builder import POINTER, int_type
-from custom_dispatch.cpu.warps.lane_constants import BITWISE, fold, from_constants
 from custom_dispatch.cpu.warps.lane_names import LaneNames, vector_of
-from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, lowest_bit, signed
+from custom_dispatch.cpu.warps.lane_values import (
+    BITWISE,
+    LANES,
+    Distances,
+    Lanes,
+    Value,
+    fold,
+    from_constants,
+    lowest_bit,
+    signed,
+)
 
 _MOST_FACTORS: Final = 8
 """Different distances beyond which a product with an unknown scalar is a vector."""

@@ -77,30 +77,18 @@ def either(
     return result
 
 
-class Conditionally:
-    """Writes code that runs if an i1 holds, as a context."""
-
-    def __init__(self, b: LaneBuilder, condition: str) -> None:
-        self._b = b
-        self._condition = condition
-        self._scope = b.scope()
-        self._after = ""
-
-    def __enter__(self) -> None:
-        b = self._b
-        body, self._after = b.fresh_label("when"), b.fresh_label("endwhen")
-        with b.raw():
-            b.cond_branch(self._condition, body, self._after)
-            b.block(body)
-        self._scope.__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        b = self._b
-        self._scope.__exit__(None, None, None)
-        if exception[0] is None:
-            with b.raw():
-                b.branch(self._after)
-                b.block(self._after)
+@contextmanager
+def conditionally(b: LaneBuilder, condition: str) -> Iterator[None]:
+    """Write code that runs if an i1 holds."""
+    body, after = b.fresh_label("when"), b.fresh_label("endwhen")
+    with b.raw():
+        b.cond_branch(condition, body, after)
+        b.block(body)
+    with b.scope():
+        yield
+    with b.raw():
+        b.branch(after)
+        b.block(after)
 
 
 class LaneMemory:

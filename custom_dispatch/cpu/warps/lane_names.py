@@ -169,8 +169,10 @@ class LaneNames(FunctionBuilder):
         """Code that does not always run: what it makes cannot be used after it."""
         vectors, scalars = self._vectors, self._scalars
         self._vectors, self._scalars = dict(vectors), dict(scalars)
-        yield
-        self._vectors, self._scalars = vectors, scalars
+        try:
+            yield
+        finally:
+            self._vectors, self._scalars = vectors, scalars
 
     def checkpoint(self) -> tuple[_Made, _Made]:
         """What is known to be usable now, for `roll_back`."""

@@ -6,7 +6,7 @@ lanes would pass ones that wait at an earlier block, those go first.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.graph import Block, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_values import FULL
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan

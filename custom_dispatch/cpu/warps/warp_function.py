@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
 from custom_dispatch.cpu.analysis.divergence import (
     Divergence,
     exit_blocks,
@@ -22,7 +23,6 @@ from custom_dispatch.cpu.analysis.divergence import (
     loop_through,
     reachable,
 )
-from custom_dispatch.cpu.analysis.graph import Graph, opcode_base
 from custom_dispatch.cpu.analysis.liveness import (
     live_after,
     live_before,
@@ -64,8 +64,8 @@ def warp_function(thread: ThreadCode) -> list[str]:
         lines = run.lines()
         settled = (
             not run.frame.changed
-            and run.divergent <= plan.divergent
-            and run.reached <= plan.reached
+            and run.branches.divergent <= plan.divergent
+            and run.branches.reached <= plan.reached
         )
         if settled and plan.final:
             thread.memory.state_bytes = run.waits.state_bytes
@@ -74,8 +74,8 @@ def warp_function(thread: ThreadCode) -> list[str]:
             called = run.frame.access.functions.values()
             return [*(line for text in called for line in text), *lines]
         plan = replace(
-            _with_divergent(plan, live, plan.divergent | run.divergent),
-            reached=plan.reached | run.reached,
+            _with_divergent(plan, live, plan.divergent | run.branches.divergent),
+            reached=plan.reached | run.branches.reached,
             final=settled or plan.final,
         )
     raise NoWarpFormError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.graph import Block
+from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.instruction_table import lowering_of
@@ -19,7 +19,7 @@ from custom_dispatch.cpu.warps.lane_loop import (
     lower_in_turn,
     place_of_warp,
 )
-from custom_dispatch.cpu.warps.lane_memory import Conditionally
+from custom_dispatch.cpu.warps.lane_memory import conditionally
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
@@ -53,9 +53,9 @@ class WarpPass:
         self.plan = plan
         self.b = LaneBuilder(thread.kernel.symbol)
         self.frame = LaneFrame(self.b, plan)
-        self._branches = WarpBranches(plan, self.frame)
-        self.frame.alive = self._branches.alive
-        cells = (self._branches.active, self._branches.alive)
+        self.branches = WarpBranches(plan, self.frame)
+        self.frame.alive = self.branches.alive
+        cells = (self.branches.active, self.branches.alive)
         self.waits = WarpWaits(self.frame, plan.live_after, cells)
         self.frame.coroutine = self.waits
         self.frame.place_scalar = self.waits.place_scalar
@@ -63,16 +63,6 @@ class WarpPass:
         with self.b.raw():
             self._spins = SpinCounter(self.b, thread.spins)
         self._cuts = 0
-
-    @property
-    def divergent(self) -> set[int]:
-        """The blocks at whose ends lanes were found to go apart."""
-        return self._branches.divergent
-
-    @property
-    def reached(self) -> set[int]:
-        """The blocks that lanes were found to come to."""
-        return self._branches.reached
 
     def lines(self) -> list[str]:
         """The function, as far as what is known allows."""
@@ -83,8 +73,8 @@ class WarpPass:
         self._activate()
         begin = self._taken()
         for index, block in enumerate(thread.graph.blocks):
-            if index not in self.reached:
-                self._branches.skip(index)
+            if index not in self.branches.reached:
+                self.branches.skip(index)
             elif self.plan.final or self._is_new(index):
                 self._block(index, block)
         self._end()
@@ -133,8 +123,8 @@ class WarpPass:
                 bits = b.binary("shl", 1, left)
                 bits = b.binary("sub", bits, 1)
                 mask = b.select(few, bits, mask)
-            b.store(mask, self._branches.active)
-            b.store(mask, self._branches.alive)
+            b.store(mask, self.branches.active)
+            b.store(mask, self.branches.alive)
             b.branch("b0")
 
     def _resume(self) -> None:
@@ -163,7 +153,7 @@ class WarpPass:
 
     def _block(self, index: int, block: Block) -> None:
         b, frame, branch = self.b, self.frame, block.branch
-        self._branches.begin(index)
+        self.branches.begin(index)
         with b.raw():
             self._spins.begin(index)
         frame.merging = False
@@ -173,7 +163,7 @@ class WarpPass:
                 self._cut()
         frame.current = branch
         try:
-            self._branches.leave(index, block)
+            self.branches.leave(index, block)
         except NotYetError:
             with b.raw():
                 b.branch(STOPPED)
@@ -222,7 +212,7 @@ class WarpPass:
                     self._lower(instruction, lowering)
                 return
             scalar = b.scalar(condition, "i1")
-            with Conditionally(b, scalar):
+            with conditionally(b, scalar):
                 self._lower(instruction, lowering)
             return
         bits = frame.bits(condition)
@@ -230,7 +220,7 @@ class WarpPass:
         if _has_effects(instruction):
             with b.raw():
                 some = b.icmp("ne", bits, 0)
-            with Conditionally(b, some):
+            with conditionally(b, some):
                 frame.activate(bits)
                 self._lower(instruction, lowering)
         else:

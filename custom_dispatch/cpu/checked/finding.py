@@ -30,7 +30,7 @@ from custom_dispatch.cpu.checked.monitor import (
     put,
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
-from custom_dispatch.cpu.text.structure import fold, when
+from custom_dispatch.cpu.text.control_structures import fold, when
 from custom_dispatch.format.failure import NOTE
 
 REPORT_BYTES: Final = 8192

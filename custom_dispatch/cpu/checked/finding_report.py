@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from custom_dispatch.cpu.checked.findings import (
+from custom_dispatch.cpu.checked.finding import (
     REPORT_BYTES,
     TEXTS,
     Finding,
@@ -32,8 +32,8 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.c_library import call_c
-from custom_dispatch.cpu.text.structure import loop, when
-from custom_dispatch.cpu.threads.entry_function import BINDING_POINTERS, declare_entry
+from custom_dispatch.cpu.text.control_structures import loop, when
+from custom_dispatch.cpu.threads.dispatch_function import BINDING_POINTERS, declare_entry
 from custom_dispatch.format.failure import EXPECTED, MARK, NEXT_STEP
 
 _MOST_TOLD, _MOST_NOTES = 24, 8

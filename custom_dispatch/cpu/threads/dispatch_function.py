@@ -11,7 +11,7 @@ from __future__ import annotations
 from custom_dispatch.cpu.checked.checked_block import checked_signature
 from custom_dispatch.cpu.numbers.subnormals import keep_subnormals
 from custom_dispatch.cpu.text.builder import POINTER, Builder
-from custom_dispatch.cpu.text.structure import loop
+from custom_dispatch.cpu.text.control_structures import loop
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 
 _ARGUMENTS = ("%environment", "%dispatch", "%workgroup")

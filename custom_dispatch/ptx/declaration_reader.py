@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from custom_dispatch.ptx.module import Initializer, Parameter, Span, Variable
-from custom_dispatch.ptx.operand import (
+from custom_dispatch.ptx.operand_reader import Scope, parse_float
+from custom_dispatch.ptx.operands import (
     OPAQUE_TYPES,
     TYPE_BITS,
     Expression,
@@ -12,8 +13,6 @@ from custom_dispatch.ptx.operand import (
     Symbol,
     type_size,
 )
-from custom_dispatch.ptx.operand_reader import parse_float
-from custom_dispatch.ptx.scope import Scope
 from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 VARIABLE_SPACES = ("global", "const", "shared", "local", "param", "tex")
