@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from custom_dispatch.cpu.checked.finding_report import (
     findings_entry,
-    report_function,
+    report,
     report_globals,
 )
 from custom_dispatch.cpu.checked.monitor import (
@@ -19,6 +19,7 @@ from custom_dispatch.cpu.checked.monitor import (
     Region,
     Sites,
     call,
+    function,
     get,
     number_of,
     put,
@@ -31,18 +32,11 @@ from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, f
 from custom_dispatch.cpu.text.c_library import call_c, declarations
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.block_memory import MEMORY
-from custom_dispatch.cpu.threads.thread_code import PLACE, Signature, ThreadCode
+from custom_dispatch.cpu.threads.thread_code import LENGTHS, PLACE, ThreadCode
 from custom_dispatch.format.failure import Failure
 from custom_dispatch.ptx import Variable
 
-LENGTHS = "%lengths"
-"""The function argument that points to the bindings' lengths in bytes, each a `size_t`."""
 _ALIGN = 64
-
-
-def checked_signature(thread: ThreadCode) -> Signature:
-    """What ``@symbol.checked`` takes."""
-    return (*thread.parameters, *PLACE, (LENGTHS, POINTER), (FAILURE, POINTER))
 
 
 def checked_block_function(
@@ -110,7 +104,7 @@ def checked_block_function(
         call_c(b, "free", [(get(b, region, Region.cells), POINTER)])
     call_c(b, "free", [(taken, POINTER)])
     b.return_()
-    return function_text(f"{kernel.symbol}.checked", checked_signature(thread), b.lines)
+    return function_text(f"{kernel.symbol}.checked", thread.checked_arguments, b.lines)
 
 
 def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
@@ -175,7 +169,7 @@ def monitor(sites: Sites) -> list[str]:
         *declarations(),
         *sites.globals(),
         *report_globals(),
-        *report_function(),
+        *function("report", report),
         *order_functions(),
         *shadow_functions(),
         *access_function(),

@@ -24,7 +24,6 @@ from custom_dispatch.cpu.checked.monitor import (
     Context,
     Site,
     element,
-    function,
     get,
     site_at,
     text_at,
@@ -75,9 +74,8 @@ def _memory(name: str, kind: str) -> list[str]:
     ]
 
 
-def report_function() -> list[str]:
+def report(b: Builder) -> None:
     """``@check.report``: put what a block has found into words, where no block did so before."""
-    b = Builder()
     zero, lock = b.const(0, 32), _global(b, "lock")
     b.branch("wait")
     b.block("wait")
@@ -91,8 +89,6 @@ def report_function() -> list[str]:
         found = b.select(is_kept, kept_at(b, index), b.offset(CONTEXT, Context.stopped), POINTER)
         _tell(b, found)
     b.value(f"llvm.atomicrmw xchg {lock}, {zero} seq_cst : {POINTER}, i32")
-    b.return_()
-    return function(b, "report", [])
 
 
 def _global(b: Builder, name: str) -> str:

@@ -11,6 +11,7 @@ not disturb each other, nor can one find what another does.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
@@ -19,7 +20,6 @@ from custom_dispatch.cpu.text.builder import (
     Arguments,
     Builder,
     Given,
-    Signature,
     bytes_of,
     function_text,
 )
@@ -235,14 +235,20 @@ def tick(b: Builder) -> str:
     return now
 
 
-def function(b: Builder, name: str, arguments: Signature, result: str = "") -> list[str]:
-    """The lines of a function ``@check.name`` that takes the context first.
+def function(
+    name: str, write: Callable[[Builder], None], result: str = "", **arguments: str
+) -> list[str]:
+    """The lines of a function ``@check.name`` that takes the context, and arguments of some types.
 
     It is not inlined: MLIR would put its body at every call, whatever its size. And only one other
     function may call it, because IREE takes a function that it comes to on two ways for a recursion
     (ReconcileTranslationInfo.cpp).
     """
-    every = ((CONTEXT, POINTER), *arguments)
+    b = Builder()
+    write(b)
+    if not result:
+        b.return_()
+    every = [(CONTEXT, POINTER), *((f"%{given}", kind) for given, kind in arguments.items())]
     return function_text(f"check.{name}", every, b.lines, result, "no_inline")
 
 

@@ -32,15 +32,6 @@ pointer."""
 _MOST_SPINS = 1 << 25
 """A thread that makes so many atomic or volatile accesses without a wait is taken for one that
 waits in a loop; they take about a second."""
-_ARGUMENTS = (
-    ("%thread", "i32"),
-    ("%site", "i32"),
-    ("%address", "i64"),
-    ("%size", "i32"),
-    ("%state", POINTER),
-)
-
-
 _RANGE = (("%start", "i64"), ("%end", "i64"), ("%what", POINTER))
 """What the blocks that check an access to local and to shared memory are given."""
 
@@ -49,10 +40,14 @@ def access_function() -> list[str]:
     """``@check.access``: hold an access of some bytes to the bounds of what its address was
     computed from, and note it in the shadow; whether it ends the block.
     """
-    b = Builder()
+    return function(
+        "access", _write, "i1", thread="i32", site="i32", address="i64", size="i32", state=POINTER
+    )
+
+
+def _write(b: Builder) -> None:
     keep_staged(b)  # that of the access before, which has been made
     _Access(b).write()
-    return function(b, "access", _ARGUMENTS, "i1")
 
 
 class _Access:

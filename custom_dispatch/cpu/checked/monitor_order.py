@@ -33,7 +33,15 @@ from custom_dispatch.cpu.text.control_structures import fold, loop, when
 
 def order_functions() -> list[str]:
     """The functions of this module."""
-    return [*_ordered(), *_lanes_met(), *_come(), *_leave(), *_clear(), *_all_met(), *_fence()]
+    return [
+        *function("ordered", _ordered, "i1", thread="i32", other="i32", stamp="i32"),
+        *function("lanes_met", _lanes_met, first="i32", lanes="i32", group="i32"),
+        *function("come", _come, thread="i32", barrier="i32"),
+        *function("leave", _leave, thread="i32", barrier="i32"),
+        *function("clear", _clear, free="i32"),
+        *function("all_met", _all_met),
+        *function("fence", _fence, thread="i32"),
+    ]
 
 
 def _record(b: Builder, thread: str) -> str:
@@ -52,9 +60,8 @@ def _raise(b: Builder, place: str, stamp: str) -> None:
     b.store(_later(b, b.load(place), stamp), place)
 
 
-def _ordered() -> list[str]:
+def _ordered(b: Builder) -> None:
     """Whether an access that another thread made at a time comes before what this one does now."""
-    b = Builder()
     one = b.const(1, 1)
     same = b.icmp("eq", "%thread", "%other")
     met = b.icmp("ule", "%stamp", get(b, CONTEXT, Context.barrier))
@@ -78,13 +85,10 @@ def _ordered() -> list[str]:
     b.return_(one, "i1")
     b.block("no")
     b.return_(0, "i1")
-    arguments = [("%thread", "i32"), ("%other", "i32"), ("%stamp", "i32")]
-    return function(b, "ordered", arguments, "i1")
 
 
-def _lanes_met() -> list[str]:
+def _lanes_met(b: Builder) -> None:
     """Lanes of the warp that begins with a thread have met: each now knows what all knew."""
-    b = Builder()
     now, zero, warp = tick(b), b.const(0, 32), b.const(WARPS, 32)
 
     def taking_part(lane: str) -> str:
@@ -117,62 +121,45 @@ def _lanes_met() -> list[str]:
     with loop(b, "%lanes") as lane, when(b, taking_part(lane)):
         record = _record(b, b.binary("add", "%first", lane))
         put(b, record, Record.sees_fences, fences)
-    b.return_()
-    return function(b, "lanes_met", [("%first", "i32"), ("%lanes", "i32"), ("%group", "i32")])
 
 
 def _meeting(b: Builder, barrier: str) -> str:
     return element(b, b.offset(CONTEXT, Context.meetings), barrier, MEETING_BYTES)
 
 
-def _come() -> list[str]:
+def _come(b: Builder) -> None:
     """A thread has come to a barrier, to wait there or not: it brings what it knows."""
-    b = Builder()
     now, record, meeting = tick(b), _record(b, "%thread"), _meeting(b, "%barrier")
     with loop(b, WARPS) as warp:
         theirs = b.load(_stamp(b, record, Record.warp_stamps, warp))
         _raise(b, element(b, meeting, warp, 4), theirs)
     warp = b.binary("lshr", "%thread", 5)
     _raise(b, element(b, meeting, warp, 4), now)
-    b.return_()
-    return function(b, "come", [("%thread", "i32"), ("%barrier", "i32")])
 
 
-def _leave() -> list[str]:
+def _leave(b: Builder) -> None:
     """A thread goes on from a barrier: it takes what the others brought."""
-    b = Builder()
     record, meeting = _record(b, "%thread"), _meeting(b, "%barrier")
     with loop(b, WARPS) as warp:
         brought = b.load(element(b, meeting, warp, 4))
         _raise(b, _stamp(b, record, Record.warp_stamps, warp), brought)
-    b.return_()
-    return function(b, "leave", [("%thread", "i32"), ("%barrier", "i32")])
 
 
-def _clear() -> list[str]:
+def _clear(b: Builder) -> None:
     """All have left the barriers whose bits are set: what was brought there is forgotten."""
-    b = Builder()
     with loop(b, 16) as barrier:
         left = b.resize(b.binary("lshr", "%free", barrier), 32, 1)
         with when(b, left), loop(b, WARPS) as warp:
             b.store(0, element(b, _meeting(b, barrier), warp, 4))
-    b.return_()
-    return function(b, "clear", [("%free", "i32")])
 
 
-def _all_met() -> list[str]:
+def _all_met(b: Builder) -> None:
     """All threads of the block that there still are have met."""
-    b = Builder()
     put(b, CONTEXT, Context.barrier, tick(b))
-    b.return_()
-    return function(b, "all_met", [])
 
 
-def _fence() -> list[str]:
+def _fence(b: Builder) -> None:
     """A thread executes a fence: it publishes what it did, and sees what others published."""
-    b = Builder()
     now, record = tick(b), _record(b, "%thread")
     put(b, record, Record.fenced, now)
     put(b, record, Record.sees_fences, now)
-    b.return_()
-    return function(b, "fence", [("%thread", "i32")])

@@ -51,7 +51,25 @@ _WRITE, _READ, _OTHER_READ = 0, 8, 16
 
 def shadow_functions() -> list[str]:
     """The functions of this module."""
-    return [*_conflict(), *_note(), *_settle(), *_cell(), *_free_cells()]
+    return [
+        *function("conflict", _conflict, "i1", thread="i32", record=POINTER, kind="i32"),
+        *function(
+            "note",
+            _note,
+            "i1",
+            thread="i32",
+            site="i32",
+            cell=POINTER,
+            size="i32",
+            must_be_written="i1",
+            offset="i64",
+            object=POINTER,
+            length="i64",
+        ),
+        *function("settle", _settle, threads="i32"),
+        *function("cell", _cell, POINTER, region=POINTER, offset="i64"),
+        *function("free_cells", _free_cells),
+    ]
 
 
 def _has(b: Builder, word: str, bit: int) -> str:
@@ -59,9 +77,8 @@ def _has(b: Builder, word: str, bit: int) -> str:
     return b.icmp("ne", masked, 0)
 
 
-def _conflict() -> list[str]:
+def _conflict(b: Builder) -> None:
     """Whether a recorded access races with one that a thread makes now."""
-    b = Builder()
     who, when_ = b.load("%record"), b.load(b.offset("%record", 4))
     both = b.binary("and", _has(b, who, STRONG_BIT), _has(b, "%kind", IS_STRONG), "i1")
     theirs = _kind_of(b, who)
@@ -76,17 +93,14 @@ def _conflict() -> list[str]:
     b.return_(_not(b, ordered), "i1")
     b.block("none")
     b.return_(0, "i1")
-    arguments = [("%thread", "i32"), ("%record", POINTER), ("%kind", "i32")]
-    return function(b, "conflict", arguments, "i1")
 
 
 def _not(b: Builder, value: str) -> str:
     return b.binary("xor", value, 1, "i1")
 
 
-def _note() -> list[str]:
+def _note(b: Builder) -> None:
     """Hold an access against its bytes' cells, then note it there; whether something is staged."""
-    b = Builder()
     kind = get(b, site_at(b, "%site"), Site.kind)
     reads, writes, strong = (_has(b, kind, bit) for bit in (READS, WRITES, IS_STRONG))
     strong_bit = b.select(strong, STRONG_BIT, 0)
@@ -135,17 +149,6 @@ def _note() -> list[str]:
         b.block(on)
     staged = b.icmp("ne", get(b, CONTEXT, Context.pending), 0)
     b.return_(staged, "i1")
-    arguments = [
-        ("%thread", "i32"),
-        ("%site", "i32"),
-        ("%cell", POINTER),
-        ("%size", "i32"),
-        ("%must_be_written", "i1"),
-        ("%offset", "i64"),
-        ("%object", POINTER),
-        ("%length", "i64"),
-    ]
-    return function(b, "note", arguments, "i1")
 
 
 def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str]]:
@@ -169,9 +172,8 @@ def _unless_dropped(b: Builder, read: str, reader: str, offset: str, other: str)
     b.block(on)
 
 
-def _settle() -> list[str]:
+def _settle(b: Builder) -> None:
     """What may have been dropped and was used after all is a race."""
-    b = Builder()
     uses = get(b, CONTEXT, Context.uses)
 
     def used(index: str, carried: list[str]) -> list[str]:
@@ -193,8 +195,6 @@ def _settle() -> list[str]:
             dropped = b.icmp("eq", kind, Finding.DROPPED)
             with when(b, b.binary("and", dropped, is_used, "i1")):
                 put(b, found, FOUND["kind"], Finding.RACE)
-    b.return_()
-    return function(b, "settle", [("%threads", "i32")])
 
 
 def note_use(b: Builder, thread: str, bits: Given, *, raced: bool = False) -> None:
@@ -220,9 +220,8 @@ def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: st
     stage(b, finding, saved=saved, **access)
 
 
-def _cell() -> list[str]:
+def _cell(b: Builder) -> None:
     """The cell of a byte of a region; null where there is no memory for one."""
-    b = Builder()
     null = b.value(f"llvm.mlir.zero : {POINTER}")
     one = b.const(1, 64)
     cells = get(b, "%region", Region.cells)
@@ -254,12 +253,10 @@ def _cell() -> list[str]:
     b.return_(cell, POINTER)
     b.block("no_memory")
     b.return_(null, POINTER)
-    return function(b, "cell", [("%region", POINTER), ("%offset", "i64")], POINTER)
 
 
-def _free_cells() -> list[str]:
+def _free_cells(b: Builder) -> None:
     """Give the chunks of shadow back."""
-    b = Builder()
     b.branch("next")
     b.block("next")
     chunk = get(b, CONTEXT, Context.chunks)
@@ -269,5 +266,3 @@ def _free_cells() -> list[str]:
     call_c(b, "free", [(chunk, POINTER)])
     b.branch("next")
     b.block("done")
-    b.return_()
-    return function(b, "free_cells", [])

@@ -8,7 +8,6 @@ can only return success.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.checked_block import checked_signature
 from custom_dispatch.cpu.numbers.subnormals import keep_subnormals
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.control_structures import loop
@@ -67,7 +66,7 @@ def _call_block(b: Builder, thread: ThreadCode, arguments: list[str]) -> None:
     """Run a block."""
     kind, signature = "block", thread.block_arguments
     if thread.checks is not None:
-        kind, signature = "checked", checked_signature(thread)
+        kind, signature = "checked", thread.checked_arguments
     types = [type_name for _, type_name in signature]
     b.call(f"{thread.kernel.symbol}.{kind}", list(zip(arguments, types, strict=True)))
 

@@ -25,6 +25,9 @@ PLACE: Signature = tuple(
 )
 """The function arguments that say which block of which grid this is."""
 
+LENGTHS = "%lengths"
+"""The function argument that points to the bindings' lengths in bytes, each a `size_t`."""
+
 THREAD: Signature = tuple((f"%tid_{axis}", "i32") for axis in "xyz")
 """The function arguments that say which thread this is."""
 
@@ -102,6 +105,11 @@ class ThreadCode:
         if self.checks is not None:
             arguments += ((CONTEXT, POINTER),)
         return arguments
+
+    @property
+    def checked_arguments(self) -> Signature:
+        """What the function takes that runs a block in checked mode."""
+        return (*self.parameters, *PLACE, (LENGTHS, POINTER), (FAILURE, POINTER))
 
     @cached_property
     def may_fail(self) -> bool:
