@@ -129,6 +129,5 @@ class SpinCounter:
         waits, on = b.fresh_label("waits"), b.fresh_label("asks")
         b.cond_branch(b.icmp("ugt", turns, MOST_TURNS, "i64"), waits, on)
         b.block(waits)
-        b.store(Failure.SPIN, FAILURE)
-        b.branch("exit")
+        b.fail(Failure.SPIN)
         b.block(on)

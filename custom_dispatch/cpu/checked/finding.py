@@ -25,7 +25,6 @@ from custom_dispatch.cpu.checked.monitor import (
     MOST_KEPT,
     SITE_SHIFT,
     Context,
-    element,
     get,
     put,
 )
@@ -215,8 +214,8 @@ def keep_staged(b: Builder) -> None:
         address = b.cast("inttoptr", get(b, CONTEXT, Context.address), "i64", POINTER)
 
         def compare(index: str, carried: list[str]) -> list[str]:
-            before = b.load(element(b, b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
-            equal = b.icmp("eq", before, b.load(element(b, address, index, 1), "i8"), "i8")
+            before = b.load(b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
+            equal = b.icmp("eq", before, b.load(b.element(address, index, 1), "i8"), "i8")
             return [b.binary("and", carried[0], equal, "i1")]
 
         (same,) = fold(b, saved, [(b.icmp("ne", saved, 0), "i1")], compare)
@@ -246,7 +245,7 @@ def is_note(b: Builder, kind: str) -> str:
 
 def kept_at(b: Builder, index: str) -> str:
     """One of the findings that the block keeps."""
-    return element(b, b.offset(CONTEXT, Context.kept), index, FOUND_BYTES)
+    return b.element(b.offset(CONTEXT, Context.kept), index, FOUND_BYTES)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from custom_dispatch.cpu.checked.monitor import (
     WRITES,
     Context,
     Site,
-    element,
     get,
     site_at,
     text_at,
@@ -100,8 +99,8 @@ def _tell(b: Builder, found: str) -> None:
     key, told, place = key_of(b, found), _global(b, "told"), _global(b, "told_count")
     count = b.load(place)
     most = b.select(is_note(b, get(b, found, FOUND["kind"])), _MOST_NOTES, _MOST_TOLD)
-    with new_among(b, key, (count, most), lambda i: b.load(element(b, told, i, 8), "i64")):
-        b.store(key, element(b, told, count, 8), "i64")
+    with new_among(b, key, (count, most), lambda i: b.load(b.element(told, i, 8), "i64")):
+        b.store(key, b.element(told, count, 8), "i64")
         b.store(b.binary("add", count, 1), place)
         _write_report(b, found)
 

@@ -76,7 +76,7 @@ class Context:
 
     _of = _Layout()
     failed: Final = _of.field("i32")
-    """What has ended this block (`checked/findings.py`), plus 1; else 0."""
+    """What has ended this block (`checked/finding.py`), plus 1; else 0."""
     now: Final = _of.field("i32")
     """The clock: it goes on where threads are put in order."""
     barrier: Final = _of.field("i32")
@@ -198,11 +198,6 @@ def put(b: Builder, base: str, field: Field, value: Given) -> None:
     b.store(value, b.offset(base, offset), kind)
 
 
-def element(b: Builder, base: str, index: str, size: int) -> str:
-    """The element of an array, by an i32."""
-    return b.offset(base, b.binary("mul", b.resize(index, 32, 64), size, "i64"))
-
-
 def text_at(b: Builder, place: str) -> str:
     """A text of the module, from its place among them, an i32."""
     return b.offset(b.address_of("check.texts"), b.resize(place, 32, 64))
@@ -220,7 +215,7 @@ def text_global(symbol: str, text: str | bytes) -> str:
 
 def site_at(b: Builder, number: str) -> str:
     """A site, from its number, an i32."""
-    return element(b, b.address_of("check.sites"), number, Site.SIZE)
+    return b.element(b.address_of("check.sites"), number, Site.SIZE)
 
 
 def number_of(b: Builder, pointer: str) -> str:

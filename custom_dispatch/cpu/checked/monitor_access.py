@@ -15,7 +15,6 @@ from custom_dispatch.cpu.checked.monitor import (
     Region,
     Site,
     call,
-    element,
     function,
     get,
     number_of,
@@ -80,7 +79,7 @@ class _Access:
             f"^region_of_site, {IN_SHARED}: ^shared{passed}, {IN_LOCAL}: ^local{passed}]"
         )
         b.block("region_of_site")
-        region = element(b, get(b, CONTEXT, Context.regions), self._low, Region.SIZE)
+        region = b.element(get(b, CONTEXT, Context.regions), self._low, Region.SIZE)
         b.branch("region", (region, POINTER))
         self._find_memory()
         b.block("local", *((f"{name}_local", kind) for name, kind in _RANGE))
@@ -96,8 +95,8 @@ class _Access:
         put(b, CONTEXT, Context.address, "%address")
         memory = b.cast("inttoptr", "%address", "i64", POINTER)
         with loop(b, get(b, CONTEXT, Context.saved)) as index:
-            byte = b.load(element(b, memory, index, 1), "i8")
-            b.store(byte, element(b, b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
+            byte = b.load(b.element(memory, index, 1), "i8")
+            b.store(byte, b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
         b.branch("fine")
         b.block("fine")
         b.return_(0, "i1")
@@ -136,7 +135,7 @@ class _Access:
             b.line(f"llvm.cond_br {within}, ^{kind}{passed}, ^not_{kind}")
             b.block(f"not_{kind}")
         with loop(b, get(b, CONTEXT, Context.region_count)) as index:
-            region = element(b, get(b, CONTEXT, Context.regions), index, Region.SIZE)
+            region = b.element(get(b, CONTEXT, Context.regions), index, Region.SIZE)
             offset = b.binary("sub", "%address", number_of(b, get(b, region, Region.base)), "i64")
             with when(b, b.icmp("ult", offset, get(b, region, Region.length), "i64")):
                 b.branch("region", (region, POINTER))

@@ -20,7 +20,6 @@ from custom_dispatch.cpu.checked.monitor import (
     WARPS,
     Context,
     Record,
-    element,
     function,
     get,
     number_of,
@@ -45,11 +44,11 @@ def order_functions() -> list[str]:
 
 
 def _record(b: Builder, thread: str) -> str:
-    return element(b, get(b, CONTEXT, Context.records), thread, Record.SIZE)
+    return b.element(get(b, CONTEXT, Context.records), thread, Record.SIZE)
 
 
 def _stamp(b: Builder, record: str, start: int, index: str) -> str:
-    return element(b, b.offset(record, start), index, 4)
+    return b.element(b.offset(record, start), index, 4)
 
 
 def _later(b: Builder, x: str, y: str) -> str:
@@ -124,7 +123,7 @@ def _lanes_met(b: Builder) -> None:
 
 
 def _meeting(b: Builder, barrier: str) -> str:
-    return element(b, b.offset(CONTEXT, Context.meetings), barrier, MEETING_BYTES)
+    return b.element(b.offset(CONTEXT, Context.meetings), barrier, MEETING_BYTES)
 
 
 def _come(b: Builder) -> None:
@@ -132,16 +131,16 @@ def _come(b: Builder) -> None:
     now, record, meeting = tick(b), _record(b, "%thread"), _meeting(b, "%barrier")
     with loop(b, WARPS) as warp:
         theirs = b.load(_stamp(b, record, Record.warp_stamps, warp))
-        _raise(b, element(b, meeting, warp, 4), theirs)
+        _raise(b, b.element(meeting, warp, 4), theirs)
     warp = b.binary("lshr", "%thread", 5)
-    _raise(b, element(b, meeting, warp, 4), now)
+    _raise(b, b.element(meeting, warp, 4), now)
 
 
 def _leave(b: Builder) -> None:
     """A thread goes on from a barrier: it takes what the others brought."""
     record, meeting = _record(b, "%thread"), _meeting(b, "%barrier")
     with loop(b, WARPS) as warp:
-        brought = b.load(element(b, meeting, warp, 4))
+        brought = b.load(b.element(meeting, warp, 4))
         _raise(b, _stamp(b, record, Record.warp_stamps, warp), brought)
 
 
@@ -150,7 +149,7 @@ def _clear(b: Builder) -> None:
     with loop(b, 16) as barrier:
         left = b.resize(b.binary("lshr", "%free", barrier), 32, 1)
         with when(b, left), loop(b, WARPS) as warp:
-            b.store(0, element(b, _meeting(b, barrier), warp, 4))
+            b.store(0, b.element(_meeting(b, barrier), warp, 4))
 
 
 def _all_met(b: Builder) -> None:

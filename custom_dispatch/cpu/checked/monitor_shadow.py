@@ -32,7 +32,6 @@ from custom_dispatch.cpu.checked.monitor import (
     Region,
     Site,
     call,
-    element,
     function,
     get,
     number_of,
@@ -110,7 +109,7 @@ def _note(b: Builder) -> None:
     now = get(b, CONTEXT, Context.now)
     strange = b.binary("and", "%must_be_written", reads, "i1")
     with loop(b, "%size") as index:
-        cell = element(b, "%cell", index, CELL_BYTES)
+        cell = b.element("%cell", index, CELL_BYTES)
         offset = b.binary("add", "%offset", b.resize(index, 32, 64), "i64")
         written = _has(b, b.load(cell), VALID_BIT)
         with when(b, b.binary("and", strange, _not(b, written), "i1")):
@@ -177,7 +176,7 @@ def _settle(b: Builder) -> None:
     uses = get(b, CONTEXT, Context.uses)
 
     def used(index: str, carried: list[str]) -> list[str]:
-        mine = element(b, uses, index, USES_BYTES)
+        mine = b.element(uses, index, USES_BYTES)
         both = b.binary("and", b.load(mine, "i64"), b.load(b.offset(mine, 8), "i64"), "i64")
         return [b.binary("or", carried[0], both, "i64")]
 
@@ -199,7 +198,7 @@ def _settle(b: Builder) -> None:
 
 def note_use(b: Builder, thread: str, bits: Given, *, raced: bool = False) -> None:
     """Note which loads' values a thread uses, or which of them raced, by the bits of an i64."""
-    place = element(b, get(b, CONTEXT, Context.uses), thread, USES_BYTES)
+    place = b.element(get(b, CONTEXT, Context.uses), thread, USES_BYTES)
     place = b.offset(place, 8) if raced else place
     b.store(b.binary("or", b.load(place, "i64"), bits, "i64"), place, "i64")
 

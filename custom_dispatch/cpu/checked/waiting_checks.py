@@ -16,7 +16,6 @@ from custom_dispatch.cpu.checked.monitor import (
     SITE_SHIFT,
     Site,
     Sites,
-    element,
     get,
     site_at,
     text_global,
@@ -175,4 +174,4 @@ class WaitingChecks:
     def _site_of_place(self, b: Builder, place: str) -> str:
         table = b.address_of(self._table)
         index = b.binary("sub", place, 1)
-        return b.load(element(b, table, index, 4))
+        return b.load(b.element(table, index, 4))

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from custom_dispatch.cpu.lowering.special_registers import special_register
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
-from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, int_type
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
@@ -165,10 +165,8 @@ class Frame:
 
     def fail(self, failure: Failure) -> None:
         """End the thread, and let the workgroup return a failure."""
-        b = self.b
-        b.store(failure, FAILURE)
-        b.branch("exit")
-        b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
+        self.b.fail(failure)
+        self.b.block(self.b.fresh_label("failed"))  # the caller goes on with it; no one comes here
 
     # ---- errors
 

@@ -205,6 +205,18 @@ class Builder:
             f"llvm.getelementptr {pointer}[{offset}] : ({POINTER}{index}) -> {POINTER}, i8"
         )
 
+    def element(self, array: str, index: str, size: int, start: int = 0) -> str:
+        """A pointer to an element, by an i32 and its bytes, of an array that begins somewhere."""
+        wide = self.resize(index, 32, 64)
+        if size != 1:
+            wide = self.binary("mul", wide, size, "i64")
+        return self.offset(self.offset(array, start), wide)
+
+    def fail(self, failure: int) -> None:
+        """End the thread, or the warp, and let the workgroup return a failure."""
+        self.store(failure, FAILURE)
+        self.branch("exit")
+
     def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
         """Load; `how` is ``volatile`` or an atomic ordering, `align` by default the type's size."""
         volatile, atomic = _ordered(how)

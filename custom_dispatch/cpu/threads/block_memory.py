@@ -183,49 +183,43 @@ class BlockMemory:
 
     def barrier(self, b: Builder, number: str, field: int) -> str:
         """A field of a barrier (`threads/block_memory.py`)."""
-        return self._element(b, self._barriers + 4 * field, number, BARRIER_BYTES)
+        return b.element(MEMORY, number, BARRIER_BYTES, self._barriers + 4 * field)
 
     def place(self, b: Builder, thread: str) -> str:
         """Where a thread goes on."""
-        return self._element(b, self._place, thread, 4)
+        return b.element(MEMORY, thread, 4, self._place)
 
     def alive(self, b: Builder, warp: str) -> str:
         """How many threads of a warp have not ended."""
-        return self._element(b, self._alive, warp, 4)
+        return b.element(MEMORY, warp, 4, self._alive)
 
     def status(self, b: Builder, thread: str) -> str:
         """What a thread is doing."""
-        return self._element(b, self._status, thread, 4)
+        return b.element(MEMORY, thread, 4, self._status)
 
     def subject(self, b: Builder, thread: str) -> str:
         """What a thread waits for: a barrier's number, or the lanes of a mask."""
-        return self._element(b, self._subject, thread, 4)
+        return b.element(MEMORY, thread, 4, self._subject)
 
     def group(self, b: Builder, thread: str) -> str:
         """The lanes that took part in a lane's last warp operation."""
-        return self._element(b, self._group, thread, 4)
+        return b.element(MEMORY, thread, 4, self._group)
 
     def ballot(self, b: Builder, thread: str) -> str:
         """The lowest bit of what each of those lanes showed."""
-        return self._element(b, self._ballot, thread, 4)
+        return b.element(MEMORY, thread, 4, self._ballot)
 
     def shown(self, b: Builder, thread: str, word: int) -> str:
         """A word that a lane is about to show."""
-        return self._element(b, self._shown + 4 * word, thread, 4 * self.words)
+        return b.element(MEMORY, thread, 4 * self.words, self._shown + 4 * word)
 
     def seen(self, b: Builder, thread: str, word: int) -> str:
         """A word that a lane showed in its last warp operation."""
-        return self._element(b, self._seen + 4 * word, thread, 4 * self.words)
+        return b.element(MEMORY, thread, 4 * self.words, self._seen + 4 * word)
 
     def state(self, b: Builder, thread: str) -> str:
         """A thread's state."""
-        return self._element(b, self._end, thread, self.state_bytes)
-
-    def _element(self, b: Builder, start: int, index: str, size: int) -> str:
-        wide = b.resize(index, 32, 64)
-        if size != 1:
-            wide = b.binary("mul", wide, size, "i64")
-        return b.offset(b.offset(MEMORY, start), wide)
+        return b.element(MEMORY, thread, self.state_bytes, self._end)
 
 
 def _up(value: int, align: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.builder import FAILURE, POINTER, int_type
+from custom_dispatch.cpu.text.builder import POINTER, int_type
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import vector_of
@@ -344,12 +344,8 @@ class LaneFrame(Frame):
             return b.call_intrinsic("llvm.ctpop", [mask])
 
     def fail(self, failure: Failure) -> None:
-        """End the warp, and let the workgroup return a failure."""
-        b = self.lanes
-        with b.raw():
-            b.store(failure, FAILURE)
-            b.branch("exit")
-            b.block(b.fresh_label("failed"))  # what the caller goes on with; no one comes here
+        with self.lanes.raw():
+            super().fail(failure)
 
     def carry(self) -> str:
         return self._read(CARRY)

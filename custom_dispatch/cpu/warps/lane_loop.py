@@ -29,7 +29,7 @@ from custom_dispatch.cpu.text.builder import POINTER
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
-from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane, element
+from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, UNSET, Value
 from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
@@ -152,7 +152,7 @@ class LaneLoop(Waits):
         self._lane = self._loop.__enter__()
         with b.raw():
             slots = {
-                name: (element(b, place, self._lane, _size(warp, name)), warp.width(name))
+                name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
                 for name, place in self._arrays.items()
             }
             slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
@@ -163,7 +163,7 @@ class LaneLoop(Waits):
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
-        return element(self._lanes, value.base, self._lane, value.distances[1])
+        return self._lanes.element(value.base, self._lane, value.distances[1])
 
     def _close(self) -> None:
         self._loop.__exit__(None, None, None)
@@ -182,9 +182,9 @@ class LaneLoop(Waits):
         del keep
         b, access = self._lanes, self._access
         groups = access.place("groups", 4)
-        b.store(mask, element(b, groups, self._lane, 4))
+        b.store(mask, b.element(groups, self._lane, 4))
         for index, word in enumerate(words):
-            b.store(word, element(b, self._shown(index), self._lane, 4))
+            b.store(word, b.element(self._shown(index), self._lane, 4))
         self._close()
         self._group = access.mask
         if words:
@@ -201,7 +201,7 @@ class LaneLoop(Waits):
     def group(self) -> str:
         b = self._lanes
         groups = self._access.place("groups", 4)
-        mask = b.load(element(b, groups, self._lane, 4))
+        mask = b.load(b.element(groups, self._lane, 4))
         everyone = b.icmp("eq", mask, 0)
         together = b.binary("and", mask, self._group)
         return b.select(everyone, self._group, together)
@@ -215,7 +215,7 @@ class LaneLoop(Waits):
 
     def seen(self, lane: str, word: int) -> str:
         b = self._lanes
-        return b.load(element(b, self._shown(word), lane, 4))
+        return b.load(b.element(self._shown(word), lane, 4))
 
 
 def place_of_lane(b: LaneBuilder, block: tuple[int, int, int], lane: str) -> Place:

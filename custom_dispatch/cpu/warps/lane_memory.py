@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, Builder, bytes_of, function_text
+from custom_dispatch.cpu.text.builder import POINTER, bytes_of, function_text
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
@@ -43,14 +43,6 @@ def each_lane(b: LaneBuilder, mask: str) -> Iterator[str]:
         more = b.icmp("ult", onward, LANES)
         b.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
         b.block(after)
-
-
-def element(b: Builder, array: str, lane: str, size: int) -> str:
-    """A pointer to a lane's part of an array, in code for one lane."""
-    wide = b.resize(lane, 32, 64)
-    if size != 1:
-        wide = b.binary("mul", wide, size, "i64")
-    return b.offset(array, wide)
 
 
 def either(
@@ -300,8 +292,8 @@ def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     b = LaneBuilder()
     size = bytes_of(type_name)
     with each_lane(b, MASK) as lane:
-        place = b.load(element(b, _ADDRESSES, lane, 8), POINTER)
-        part = element(b, _VALUES, lane, size)
+        place = b.load(b.element(_ADDRESSES, lane, 8), POINTER)
+        part = b.element(_VALUES, lane, size)
         if what == "load":
             b.store(b.load(place, type_name, align, how), part, type_name, size)
         else:

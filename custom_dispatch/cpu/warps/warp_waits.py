@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.liveness import Live, kept_across
 from custom_dispatch.cpu.lowering.waits import Waits
-from custom_dispatch.cpu.text.builder import FAILURE, POINTER
+from custom_dispatch.cpu.text.builder import POINTER
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
-from custom_dispatch.cpu.warps.lane_memory import each_lane, either, element
+from custom_dispatch.cpu.warps.lane_memory import each_lane, either
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
 from custom_dispatch.format.failure import Failure
@@ -118,8 +118,7 @@ class WarpWaits(Waits):
         wrong, right = b.fresh_label("apart"), b.fresh_label("together")
         b.cond_branch(condition, right, wrong)
         b.block(wrong)
-        b.store(Failure.DEADLOCK, FAILURE)
-        b.branch("exit")
+        b.fail(Failure.DEADLOCK)
         b.block(right)
 
     def _parts(self, names: list[str]) -> list[tuple[str, str, int]]:
@@ -299,10 +298,10 @@ class WarpWaits(Waits):
             b.store(source, wanted, kind, 64)
             found = access.place("loaded4", 4)
         with each_lane(b, access.mask) as number:
-            other = b.load(element(b, wanted, number, 4))
+            other = b.load(b.element(wanted, number, 4))
             other = b.binary("and", other, LANES - 1)
-            value = b.load(element(b, words, other, 4))
-            b.store(value, element(b, found, number, 4))
+            value = b.load(b.element(words, other, 4))
+            b.store(value, b.element(found, number, 4))
         with b.raw():
             return b.load(found, kind, 64)
 
