@@ -11,18 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import CustomDispatchError
-from custom_dispatch.kernel import (
-    DEFAULT_TARGETS,
-    Choice,
-    Implementation,
-    In,
-    InOut,
-    Kernel,
-    Out,
-    Scalar,
-    Scratch,
-    Struct,
-    Target,
+from custom_dispatch.kernel import launch as launching
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.expr import (
     batch,
     ceildiv,
     compute_capability,
@@ -31,8 +22,11 @@ from custom_dispatch.kernel import (
     minimum,
     where,
 )
-from custom_dispatch.kernel import launch as launching
-from custom_dispatch.kernel.launch import BoundKernel, Taken, install_launcher
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.launch import BoundKernel, Taken
+from custom_dispatch.kernel.operand import In, InOut, Out, Scalar, Scratch, Struct
+from custom_dispatch.kernel.sources import Implementation
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target
 
 if TYPE_CHECKING:
     from custom_dispatch import jax as jax
@@ -41,14 +35,11 @@ if TYPE_CHECKING:
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.match.pattern import Pattern
-    from custom_dispatch.runtime import (
-        DeviceArray,
-        Program,
-        Submission,
-        devices,
-        load,
-        why_not,
-    )
+    from custom_dispatch.runtime.device import devices
+    from custom_dispatch.runtime.device_array import DeviceArray
+    from custom_dispatch.runtime.device_choice import why_not
+    from custom_dispatch.runtime.flight import Submission
+    from custom_dispatch.runtime.program import Program, load
     from custom_dispatch.toolchain.build import build
     from custom_dispatch.toolchain.library import Library
 
@@ -91,17 +82,17 @@ __all__ = [
 # Public names that live in rooms which load IREE or a CUDA compiler.
 _LAZY = {
     "CompiledModule": "custom_dispatch.compiled",
-    "DeviceArray": "custom_dispatch.runtime",
+    "DeviceArray": "custom_dispatch.runtime.device_array",
     "Library": "custom_dispatch.toolchain.library",
     "Pattern": "custom_dispatch.match.pattern",
-    "Program": "custom_dispatch.runtime",
-    "Submission": "custom_dispatch.runtime",
+    "Program": "custom_dispatch.runtime.program",
+    "Submission": "custom_dispatch.runtime.flight",
     "build": "custom_dispatch.toolchain.build",
     "compile": "custom_dispatch.compilation",
-    "devices": "custom_dispatch.runtime",
+    "devices": "custom_dispatch.runtime.device",
     "emit": "custom_dispatch.compilation",
-    "load": "custom_dispatch.runtime",
-    "why_not": "custom_dispatch.runtime",
+    "load": "custom_dispatch.runtime.program",
+    "why_not": "custom_dispatch.runtime.device_choice",
 }
 
 # Front ends for packages that need not be here. They are not in `__all__`: `import *` would load
@@ -128,7 +119,7 @@ def _launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, 
     """Load what calls kernels, which takes this function's place."""
     from custom_dispatch.eager.call import launch
 
-    install_launcher(launch)
+    launching.launch = launch
     return launch(bound, arguments, keywords)
 
 
@@ -139,5 +130,5 @@ def _decide(choice: Choice, target: Target | str | None, dims: dict[str, int]) -
     return which(choice, target, dims)
 
 
-install_launcher(_launch)
+launching.launch = _launch
 launching.decide = _decide

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.errors import DeclarationError, LinkError, OutputError
 from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
-from custom_dispatch.ir.cpu_target import cpu_flags
-from custom_dispatch.ir.stored import StoredModules
-from custom_dispatch.kernel.choice import Choice, files_of, kernels_of
+from custom_dispatch.ir.compiler_tool import cpu_flags, refusal_of, run_compiler
+from custom_dispatch.ir.stored import remember_module
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import files_of, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
@@ -119,7 +119,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     if patterns:
         placed, wanted = _with_replacing(wanted, patterns, model)
     library = _library(wanted, targets, store, options)
-    kept = StoredModules(store and not flags)
+    keeps = store and not flags
     ours = device_flags(library)
     given = [*ours, *flags]
     cpu = library.cpu_target.cpu if library.cpu_target else ""
@@ -143,7 +143,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
     if model is None:
         # The IR follows from the library and this package's code: no need to write it for the key.
-        content = kept.remember("kernels", (library, ours, asynchronous), cpu, of_kernels)
+        content = remember_module(
+            "kernels", (library, ours, asynchronous), cpu, of_kernels, store=keeps
+        )
         return CompiledModule(
             content, library.targets, tuple(kernel.name for kernel in library.kernels)
         )
@@ -161,10 +163,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     def of_model() -> bytes:
         return _compile_module(source, given, linked.apart)
 
-    if with_files:
-        content = of_model()
-    else:
-        content = kept.remember("model", (source, linked.apart, ours), cpu, of_model)
+    parts = (source, linked.apart, ours)
+    content = remember_module("model", parts, cpu, of_model, store=keeps and not with_files)
     return CompiledModule(
         content,
         library.targets,
@@ -321,7 +321,10 @@ def emit(
         library = _as_fatbin(library)
     reference = embedded if embed else by_path
     if into is None:
-        text = _checked(write_library_module(library, reference, form))
+        from custom_dispatch.link.model import parse_model
+
+        text = write_library_module(library, reference, form)
+        parse_model(text)  # proof that it parses and verifies
     else:
         from custom_dispatch.frontends.mlir import link
 
@@ -336,17 +339,9 @@ def emit(
     return EmittedModule(path, text, written, tuple(command))
 
 
-def _checked(text: str) -> str:
-    """The text as IREE's parser prints it: proof that it parses and verifies."""
-    from custom_dispatch.link.model import parse_model
-
-    parse_model(text)
-    return text
-
-
 def _as_fatbin(library: Library) -> Library:
     """Each unit's objects in one fatbin image, of which the driver picks the best part."""
-    from custom_dispatch.toolchain.fatbin import join
+    from custom_dispatch.toolchain.ptxas import join
 
     check_one_form(library.kernels, library.cuda_targets)
     units = [

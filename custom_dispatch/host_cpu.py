@@ -36,34 +36,10 @@ _LINUX_NAMES = {
     "avx512fp16": "avx512_fp16",
     "avx512vp2intersect": "avx512_vp2intersect",
 }
-_SAME_NAMES = frozenset(
-    [
-        "adx",
-        "aes",
-        "avx",
-        "avx2",
-        "avx512bw",
-        "avx512cd",
-        "avx512dq",
-        "avx512f",
-        "avx512ifma",
-        "avx512vbmi",
-        "avx512vl",
-        "bmi2",
-        "cx16",
-        "f16c",
-        "fma",
-        "fma4",
-        "gfni",
-        "movbe",
-        "popcnt",
-        "sse4a",
-        "ssse3",
-        "vaes",
-        "vpclmulqdq",
-        "xop",
-    ]
-)
+_SAME_NAMES = """
+adx aes avx avx2 avx512bw avx512cd avx512dq avx512f avx512ifma avx512vbmi avx512vl bmi2 cx16 f16c
+fma fma4 gfni movbe popcnt sse4a ssse3 vaes vpclmulqdq xop
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +60,8 @@ class HostCpu:
         if not self.flags:
             return ()
         linux = {name: _LINUX_NAMES.get(name, name) for name in features}
-        known = {name: flag for name, flag in linux.items() if flag != name or name in _SAME_NAMES}
+        same = _SAME_NAMES.split()
+        known = {name: flag for name, flag in linux.items() if flag != name or name in same}
         return tuple(name for name, flag in known.items() if flag not in self.flags)
 
     def is_named(self, description: str) -> bool:
@@ -97,16 +74,20 @@ class HostCpu:
 
 
 @functools.cache
-def host_cpu() -> HostCpu:
-    """The CPU, from what Linux says of it."""
+def cpu_fields() -> dict[str, str]:
+    """What Linux says of the first core; nothing where it does not say it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        text = ""
-    fields: dict[str, str] = {}
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        fields.setdefault(key.strip(), value.strip())
+        return {}
+    pairs = (line.partition(":") for line in text.strip().partition("\n\n")[0].splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+@functools.cache
+def host_cpu() -> HostCpu:
+    """The CPU, from what Linux says of it."""
+    fields = cpu_fields()
     machine = platform.machine()
     name = fields.get("model name") or platform.processor() or machine
     flags = frozenset(fields.get("flags", "").split())

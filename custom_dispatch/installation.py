@@ -1,4 +1,4 @@
-"""How what is missing is installed: commands that are possible where this package was installed.
+"""Where this package is installed: the files that ship with it, and commands for what is missing.
 
 The package is on no index, so no command names it as if it were.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,3 +60,13 @@ def _parts(requirements: list[str], extra: str) -> list[str]:
         ours = _OWN_EXTRA.fullmatch(match["what"])
         found += [match["what"]] if ours is None else _parts(requirements, ours[1])
     return found
+
+
+def resource(name: str) -> Path:
+    """A shipped file or directory: "cmake", "mlir/mixed_invocation.mlir".
+
+    In an installed package they lie inside it, under `share`; in a checkout at the top.
+    """
+    package = Path(__file__).resolve().parent
+    installed = package / "share" / name
+    return installed if installed.exists() else package.parent / name

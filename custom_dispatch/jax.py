@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch.errors import LinkError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 

@@ -23,9 +23,9 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.match.pattern import with_own_names
 from custom_dispatch.measure.plot import check_plot
 from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.incoming import place
-from custom_dispatch.runtime.open_device import OpenDevice
 from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")

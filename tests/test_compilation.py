@@ -15,11 +15,15 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError
-from custom_dispatch.ir.compiler_tool import refusal_of, run_compiler
-from custom_dispatch.ir.cpu_target import CPU_DEVICE_FLAGS, cpu_executable_target
+from custom_dispatch.ir.compiler_tool import (
+    CPU_DEVICE_FLAGS,
+    cpu_executable_target,
+    refusal_of,
+    run_compiler,
+)
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_module_apart
-from custom_dispatch.kernel.cpu_names import ARM_64, X86_64
+from custom_dispatch.kernel.target import ARM_64, X86_64
 from custom_dispatch.process import Completed
 from custom_dispatch.runtime.module_file import ModuleFile
 

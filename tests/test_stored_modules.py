@@ -13,7 +13,9 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.ir import compiler_tool, cpu_target, installed_compiler
+from custom_dispatch.ir import compiler_tool
+from custom_dispatch.ir import compiler_tool as cpu_target
+from custom_dispatch.ir import stored as installed_compiler
 from custom_dispatch.ir import stored as stored_modules
 from custom_dispatch.link.model import parse_model, refers_to_files
 

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.lib.bare_launch import PORTABLE, Subject, declared, subjects
-from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.evaluation import holds
-from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.kernel.expr import Condition, Dim
 from custom_dispatch.kernel.target import Target
 
 LAUNCHES, SLOW = 100, {"gemm_sm90a": 32, "attention": 30, "attention_decode": 22}

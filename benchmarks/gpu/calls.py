@@ -182,15 +182,15 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
 
     import custom_dispatch as cd
     from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch
-    from custom_dispatch.runtime import cuda_order
+    from custom_dispatch.runtime import driver
 
     def with_pytorch_in() -> None:
         loaded.simple_mul(*tensors)
 
     def after_giving_away() -> None:
-        cuda_order.note_export(0, None)
+        driver.note_export(0, None)
         loaded.simple_mul(*arrays[:2])
-        cuda_order._given_to.clear()
+        driver._given_to.clear()
 
     major, minor = torch.cuda.get_device_capability()
     ptx = directory / ("sm_90.ptx" if (major, minor) >= (9, 0) else "sm_80.ptx")
@@ -209,7 +209,7 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
     tensors = [tensor.clone() for tensor in mine[:2]]
     torch.cuda.synchronize()
     # As the kernel's own work would leave it: nothing was given to other libraries.
-    cuda_order._given_to.clear()
+    driver._given_to.clear()
     kernel = cupy.RawModule(path=str(ptx)).get_function("simple_mul")
     given = [cupy.from_dlpack(tensor) for tensor in mine]
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -223,7 +223,7 @@ def _natives(directory: Path, size: int, arrays: list[Any]) -> dict[str, Callabl
     loaded = cd.load(directory / "kernel.vmfb", "cuda")
     check = torch.from_dlpack(loaded.simple_mul(*tensors))
     torch.testing.assert_close(check, tensors[0] * tensors[1], rtol=0, atol=0)
-    cuda_order._given_to.clear()
+    driver._given_to.clear()
     return (
         {
             "driver": native.run,

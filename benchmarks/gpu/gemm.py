@@ -122,8 +122,8 @@ class Launcher:
         """The kernel that a choice takes by its table, or the only one, and a launch of it."""
         import torch
 
+        from custom_dispatch.kernel.abi import constants_of
         from custom_dispatch.kernel.binding import bind_dims, grid_for
-        from custom_dispatch.kernel.words import constants_of
 
         given = {name: value for name, value in tensors.items() if value is not None}
         (rows, k), columns = given["a"].shape, given["c"].shape[1]
@@ -144,7 +144,7 @@ class Launcher:
         addresses = {item.name: some for item in form.abi.bindings}
         addresses |= {name: value.data_ptr() for name, value in given.items()}
         words = constants_of(
-            form, dims, {item.name: int(item.name in given) for item in form.inputs}
+            form.abi, dims, {item.name: int(item.name in given) for item in form.inputs}
         )
         values: list[Any] = [ctypes.c_uint64(addresses[item.name]) for item in form.abi.bindings]
         values += [ctypes.c_uint32(word) for word in words]

@@ -43,8 +43,8 @@ from cuda_kernels import attention, gemm, quantised
 from cuda_kernels.attention import rotary, write_cache
 from cuda_kernels.elementwise import gelu, swiglu
 from cuda_kernels.norms import layer_norm, rms_norm, softmax
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 
 BANDWIDTH, OPERATIONS, MULTIPLY_ADDS = 4.3e12, 790e12, 66.9e12

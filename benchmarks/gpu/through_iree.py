@@ -38,9 +38,8 @@ from cuda_kernels import attention, gemm, quantised
 from cuda_kernels.attention import rotary
 from cuda_kernels.elementwise import gelu, swiglu
 from cuda_kernels.norms import layer_norm, rms_norm, softmax
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.operand import Operand, Scalar
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ import numpy
 
 import cuda_kernels
 import custom_dispatch as cd
+from custom_dispatch.kernel.abi import constants_of
 from custom_dispatch.kernel.binding import grid_for
-from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.operand import Buffer, InOut, Out, Scratch
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.words import constants_of
 
 TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_90")
 """Of which an H200 runs the code. What two of them share is taken once, for the first."""
@@ -312,7 +312,7 @@ class Launcher:
                 results[name] = numpy.empty(shape_of(operand, dims), dtype)
         given = {item.name: int(item.name in inputs) for item in form.inputs} | dict(numbers)
         values: list[Any] = [addresses[item.name] for item in form.abi.bindings]
-        values += [ctypes.c_uint32(word) for word in constants_of(form, dims, given)]
+        values += [ctypes.c_uint32(word) for word in constants_of(form.abi, dims, given)]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         grid = grid_for(form, dims, capability=CAPABILITY)
         sizes = [ctypes.c_uint(size) for size in (*grid, *form.block)]

@@ -113,9 +113,9 @@ class Objects:
         """
         import torch
 
+        from custom_dispatch.kernel.abi import constants_of
         from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
-        from custom_dispatch.kernel.buffer import Buffer
-        from custom_dispatch.kernel.words import constants_of
+        from custom_dispatch.kernel.operand import Buffer
         from custom_dispatch.measure.native_launch import NativeLaunch
 
         form = kernel.for_target(Target.parse(target))
@@ -161,6 +161,6 @@ class Objects:
             block=form.block,
             shared_bytes=form.dynamic_shared_memory,
             bindings=[ctypes.c_uint64(addresses[item.name]) for item in form.abi.bindings],
-            constants=constants_of(form, dims, numbers),
+            constants=constants_of(form.abi, dims, numbers),
         )
         return Launch(native, results, guards)

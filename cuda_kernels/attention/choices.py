@@ -22,7 +22,7 @@ from cuda_kernels.attention.names import (
 from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
 from cuda_kernels.attention.simt import declare
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Condition
 
 
 @cache

@@ -28,7 +28,7 @@ from cuda_kernels.attention.signature import (
     queries,
 )
 from cuda_kernels.shared.c_types import C_TYPES
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.expr import Condition
 
 DECODED_ROWS = 16
 """Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""

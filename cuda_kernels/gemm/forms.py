@@ -16,8 +16,7 @@ import custom_dispatch as cd
 from cuda_kernels.gemm.sm90a import SplitK, WarpSpecialised
 from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.expr import Condition, Expr
 
 
 @dataclass(frozen=True)

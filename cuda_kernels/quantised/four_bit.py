@@ -25,8 +25,7 @@ from cuda_kernels.quantised.packing import (
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.expr import Condition, Expr
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 SHARED_BYTES_SM_80 = 163 * 1024

@@ -24,7 +24,7 @@ from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.placing import target_of
 from custom_dispatch.errors import CallError, KernelError, ModuleFileError
 from custom_dispatch.files import read_bytes, temporary_directory, write_atomically
-from custom_dispatch.kernel.choice import files_of
+from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.names import chosen
 from custom_dispatch.measure.child import Child, ChildEndedError
 from custom_dispatch.measure.measurement import Measurement, Subject, Timing, read_measurement

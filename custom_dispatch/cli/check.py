@@ -26,7 +26,7 @@ from custom_dispatch.files import temporary_directory
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.measure.check import CheckResult, checked_sizes
 from custom_dispatch.measure.child import START_S, Child, ChildEndedError
-from custom_dispatch.runtime import devices
+from custom_dispatch.runtime.device import devices
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from custom_dispatch.resources import resource
+from custom_dispatch.installation import resource
 
 
 @click.command()

@@ -10,7 +10,7 @@ from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import load_kernels, load_patterns
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.compiled import check_module_output
-from custom_dispatch.kernel.choice import files_of
+from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.parameters import SUFFIX
 from custom_dispatch.toolchain.build import BuildOptions
 

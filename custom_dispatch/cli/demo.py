@@ -11,8 +11,8 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.cli import options
 from custom_dispatch.cli.report import show_table
-from custom_dispatch.resources import resource
-from custom_dispatch.runtime import Program
+from custom_dispatch.installation import resource
+from custom_dispatch.runtime.program import Program
 
 
 @click.command()

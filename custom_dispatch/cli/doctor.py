@@ -12,18 +12,21 @@ import click
 
 from custom_dispatch.cli.report import json_option, show_table, tell
 from custom_dispatch.errors import CustomDispatchError
-from custom_dispatch.installation import install_command
-from custom_dispatch.resources import resource
+from custom_dispatch.installation import install_command, resource
 from custom_dispatch.runtime.device import devices, iree_drivers
 from custom_dispatch.runtime.device_choice import newest_ptx, why_not
-from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
-from custom_dispatch.runtime.hardware import hardware
+from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, hardware, listed
 from custom_dispatch.store import open_store
 from custom_dispatch.store.directory import DIRECTORY_VARIABLE
 from custom_dispatch.toolchain.choose_compiler import find_compiler
-from custom_dispatch.toolchain.locations import Search, find_nvrtc, find_tool
+from custom_dispatch.toolchain.locations import (
+    Search,
+    find_nvrtc,
+    find_tool,
+    nvcc_conflict,
+    release,
+)
 from custom_dispatch.toolchain.nvcc import tool_version
-from custom_dispatch.toolchain.releases import nvcc_conflict, release
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import load_kernels
 from custom_dispatch.compilation import emit as emit_module
-from custom_dispatch.kernel.choice import files_of
+from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.toolchain.build import BuildOptions
 
 

@@ -34,8 +34,7 @@ from custom_dispatch.runtime.report import (
     part_rows,
     report_functions,
 )
-from custom_dispatch.toolchain.cubin import read_cubin
-from custom_dispatch.toolchain.image import describe_image, fatbin_parts
+from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
 

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import chosen, type_name
 

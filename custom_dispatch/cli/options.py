@@ -17,8 +17,7 @@ import click
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.files import check_output
-from custom_dispatch.kernel.device_name import gpu_index, gpu_name, read_device
-from custom_dispatch.kernel.target import DEFAULT_TARGETS
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, gpu_index, gpu_name, read_device
 from custom_dispatch.phases import LOGGER
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -145,7 +144,7 @@ device = partial(
 
 def device_for(wanted: str) -> tuple[str, str]:
     """The device that a kernel is built for, and why."""
-    from custom_dispatch.runtime import why_not  # loads IREE
+    from custom_dispatch.runtime.device_choice import why_not  # loads IREE
 
     if wanted == "cpu":
         return wanted, "asked for"

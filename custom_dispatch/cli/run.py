@@ -16,7 +16,7 @@ from custom_dispatch.cli.report import json_file, json_option, tell
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import write_together
 from custom_dispatch.kernel.dtypes import named_bits, of_numpy
-from custom_dispatch.runtime import load
+from custom_dispatch.runtime.program import load
 
 Array = numpy.ndarray[Any, Any]
 

@@ -17,7 +17,8 @@ from custom_dispatch.cli.report import json_file, json_option, show_error, show_
 from custom_dispatch.eager.call_choice import targets_here
 from custom_dispatch.errors import CallError
 from custom_dispatch.files import write_atomically
-from custom_dispatch.kernel.choice import Choice, files_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
@@ -26,7 +27,7 @@ from custom_dispatch.measure.plot import check_plot, landscape, picture
 from custom_dispatch.measure.tune import tune
 from custom_dispatch.measure.tune_candidates import write_objects
 from custom_dispatch.measure.tune_child import Effort
-from custom_dispatch.runtime.numbers import number_for
+from custom_dispatch.runtime.arguments import number_for
 from custom_dispatch.toolchain.tuned import read_file
 
 _MOST_TABLES = 8

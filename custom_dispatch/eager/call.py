@@ -8,28 +8,32 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy
 
 from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
 from custom_dispatch.errors import CallError, DeclarationError, UnsupportedInstructionError
-from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
-from custom_dispatch.kernel.buffer import Buffer, Out
+from custom_dispatch.kernel.binding import (
+    bind_dims,
+    grids_for,
+    match_arguments,
+    output_shapes,
+    struct_numbers,
+)
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
-from custom_dispatch.kernel.operand import Operand, Scalar, Struct
-from custom_dispatch.kernel.passed import match_arguments, struct_numbers
-from custom_dispatch.runtime.declaration import ValueType
+from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.target import CHECKED, gpu_index, gpu_name, read_device
+from custom_dispatch.runtime.arguments import number_for
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
-from custom_dispatch.runtime.numbers import number_for
+from custom_dispatch.runtime.module_file import ValueType
 from custom_dispatch.runtime.program import load
 
 _lock = threading.Lock()
@@ -60,18 +64,18 @@ def _drop(kernel: int) -> None:
 
 def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Run a kernel, or that of a choice which a call wants; see `call`."""
-    kernel = bound.kernel
+    item = bound.kernel
     device = read_device(bound.device, of_kernel=True)
     if device in ("auto", "cuda") and len(driver_state().gpus) > 1:
         index = gpu_of((*arguments, *keywords.values()))
         device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
-    if isinstance(kernel, Choice):
+    if isinstance(item, Choice):
         from custom_dispatch.eager.call_choice import choose
 
-        kernel = choose(kernel, arguments, keywords, device)
+        item = choose(item, arguments, keywords, device)
     return call(
-        kernel,
+        cast(Kernel, item),
         device,
         arguments,
         keywords,

@@ -7,24 +7,20 @@ from typing import Any
 
 from custom_dispatch.eager.placing import kind_of_device, target_for_gpu
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.binding import bind_dims, folded, match_arguments
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.device_name import CHECKED, gpu_index
-from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.expr import Dim, dims_of
-from custom_dispatch.kernel.fitting import first_fitting, fits_none
+from custom_dispatch.kernel.declared import first_fitting, fits_none
+from custom_dispatch.kernel.evaluation import dims_of, evaluate
+from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Taken
-from custom_dispatch.kernel.leading import folded
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.kernel.passed import match_arguments
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.target import CHECKED, Target, gpu_index
 from custom_dispatch.kernel.tuning import EQUAL, Measured
 from custom_dispatch.kernel.tuning_table import sizes_said
+from custom_dispatch.runtime.arguments import number_for
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
-from custom_dispatch.runtime.numbers import number_for
 from custom_dispatch.toolchain.tuned import tuned
 
 _by_table: dict[tuple[Choice, str], tuple[Choice, Target]] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from custom_dispatch.ir.installed_compiler import compiler_identity
+from custom_dispatch.ir.stored import compiler_identity
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.store import (

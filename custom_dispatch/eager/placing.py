@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from custom_dispatch.errors import DeviceError
-from custom_dispatch.kernel.device_name import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import KNOWN_COMPUTE_CAPABILITIES, Arch, Target
+from custom_dispatch.kernel.target import (
+    CHECKED,
+    KNOWN_COMPUTE_CAPABILITIES,
+    Arch,
+    Target,
+    gpu_index,
+    gpu_name,
+    read_device,
+)
 from custom_dispatch.runtime.device import device_of, device_problem
 
 

@@ -13,17 +13,15 @@ from typing import Any, NamedTuple
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.arrays import HostArray, copier
-from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.arguments import number_for, push_scalar
+from custom_dispatch.runtime.device_array import DeviceArray, HostArray, copier
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs, read_array
-from custom_dispatch.runtime.numbers import number_for, push_scalar
 
 Signature = tuple[object, ...]
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.kernel_resources import KernelResources
-from custom_dispatch.format.keys import MANIFEST_KEY
-from custom_dispatch.format.usage import FunctionUse, function_use
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import listed
@@ -18,6 +16,33 @@ from custom_dispatch.kernel.target import Target
 
 VERSION = 2
 """Version 1 has neither "made_by", "sources" nor "cpu_features". "flags" may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """A kernel, as one function calls it."""
+
+    kernel: str
+    calls: int
+    """Places that call it, in the function and in those that it calls."""
+    varies: bool = False
+    """Whether one of them is in a loop or a branch: then data says how often it is called."""
+
+    def __str__(self) -> str:
+        if self.varies:
+            return f"{self.kernel} as often as data says"
+        return f"{self.kernel} x {self.calls}" if self.calls > 1 else self.kernel
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """A public function, and the kernels that it calls."""
+
+    function: str
+    kernels: tuple[KernelUse, ...]
+    direct: str | None = None
+    """The kernel that the function is: it passes its arguments on as they are, and returns what
+    comes. None for a function that does anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +128,7 @@ class Manifest:
             "made_by": dict(self.made_by),
             "targets": [str(target) for target in self.targets],
             "kernels": list(self.declarations),
-            "functions": [use.as_data() for use in self.functions],
+            "functions": [asdict(use) for use in self.functions],
             "objects": [item.as_data() for item in self.objects],
         }
         more = {
@@ -185,8 +210,10 @@ class Manifest:
         return arch.runs_on(compute_capability)
 
 
-def parse_manifest(text: str) -> Manifest | None:
+def parse_manifest(text: str | None) -> Manifest | None:
     """Read a manifest of this version or an earlier one; None for a later or a damaged one."""
+    if text is None:
+        return None
     try:
         content = _table(json.loads(text))
         if not 1 <= _whole(content["version"]) <= VERSION:
@@ -196,7 +223,7 @@ def parse_manifest(text: str) -> Manifest | None:
             tuple(_word(_table(kernel)["name"]) for kernel in _list(content["kernels"])),
             tuple(_object(_table(item)) for item in _list(content["objects"])),
             _word(content.get("cpu_architecture", "")),
-            tuple(function_use(_table(use)) for use in _list(content.get("functions", []))),
+            tuple(_function_use(_table(use)) for use in _list(content.get("functions", []))),
             tuple(_table(kernel) for kernel in content["kernels"]),
             _words(content.get("made_by", {})),
             tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
@@ -253,6 +280,15 @@ def _whole(value: object) -> int:
     return value
 
 
+def _function_use(data: dict[str, Any]) -> FunctionUse:
+    kernels = tuple(
+        KernelUse(_word(use["kernel"]), int(use["calls"]), bool(use["varies"]))
+        for use in data["kernels"]
+    )
+    direct = data["direct"]
+    return FunctionUse(_word(data["function"]), kernels, None if direct is None else _word(direct))
+
+
 def _object(item: dict[str, Any]) -> ModuleObject:
     version = item.get("ptx")
     major, _, minor = _word(version).partition(".") if version else ("", "", "")
@@ -287,15 +323,8 @@ def _source(item: dict[str, Any]) -> ModuleSource:
     )
 
 
-def manifest_of(reflections: list[dict[str, str]]) -> Manifest | None:
-    """The manifest of a module, from its functions' reflections."""
-    text = _text_of(reflections)
-    return None if text is None else parse_manifest(text)
-
-
-def why_no_manifest(reflections: list[dict[str, str]]) -> str:
-    """Why a module has no manifest that can be read, as a sentence."""
-    text = _text_of(reflections)
+def why_no_manifest(text: str | None) -> str:
+    """Why a module has no manifest that can be read, as a sentence; None where it has no text."""
     if text is None:
         return "It does not say which kernels were built in: custom-dispatch did not link it."
     try:
@@ -308,8 +337,3 @@ def why_no_manifest(reflections: list[dict[str, str]]) -> str:
             "does not read; update custom-dispatch to see it."
         )
     return "What it says of the kernels that were built in is damaged."
-
-
-def _text_of(reflections: list[dict[str, str]]) -> str | None:
-    texts = (reflection.get(MANIFEST_KEY) for reflection in reflections)
-    return next((text for text in texts if text is not None), None)

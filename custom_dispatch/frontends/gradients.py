@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.arguments import argument_names
 
 GRADIENT = "grad_"

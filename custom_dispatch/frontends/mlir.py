@@ -17,7 +17,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.format.keys import MANIFEST_KEY
-from custom_dispatch.format.usage import FunctionUse
+from custom_dispatch.format.manifest import FunctionUse
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import (
     executables_of,

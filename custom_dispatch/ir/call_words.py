@@ -5,101 +5,214 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.ir.arithmetic import Arithmetic, Check
-from custom_dispatch.ir.emitter import Emitter
+from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.guards import Guards
-from custom_dispatch.ir.packing import (
-    Words,
-    argument_words,
-    constant_words,
-    index_words,
-    struct_words,
-)
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.ir.index_arithmetic import Check
+from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi, words_of
+from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import Expr
-from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, In, Scalar, Struct
+
+Words = tuple[str, ...]
+"""i32 values, the lowest address first."""
+
+
+def constant_words(block: Emitter, value: int, dtype: ElementType) -> Words:
+    """The words of a known integer."""
+    words = range(-(-dtype.bytes // CONSTANT_BYTES))
+    return tuple(block.i32(value >> 32 * word & 0xFFFFFFFF) for word in words)
+
+
+def index_words(block: Emitter, value: str, dtype: ElementType, hint: str) -> Words:
+    """The words of an index value that the type holds; smaller types fill low bytes."""
+    if dtype.bytes <= CONSTANT_BYTES:
+        return (block.pure(f"arith.index_castui {value} : index to i32", hint),)
+    return _halves(block, block.pure(f"arith.index_castui {value} : index to i64", hint))
+
+
+def argument_words(block: Emitter, value: str, dtype: ElementType) -> Words:
+    """The words of a scalar argument, of `Scalar.argument_type`; smaller types fill low bytes."""
+    if dtype.bits == 64:
+        if dtype.is_float:
+            # Where the compiler makes f32 of every f64, this cast fits no more, and says so.
+            value = block.pure(f"arith.bitcast {value} : f64 to i64")
+        return _halves(block, value)
+    if dtype.is_float:
+        value = block.pure(f"arith.bitcast {value} : f32 to i32")
+        if dtype.bits == 32:
+            return (value,)
+        rounded = _rounded_to_f16 if dtype.name == "f16" else _rounded_to_bf16
+        return (rounded(_Integers(block), value),)
+    if dtype.bits == 32:
+        return (value,)
+    extend = "extsi" if dtype.name[0] == "i" else "extui"
+    return (block.pure(f"arith.{extend} {value} : {dtype.mlir} to i32"),)
+
+
+def struct_words(block: Emitter, struct: Struct, values: Mapping[str, str]) -> Words:
+    """The words of a struct; its padding is zero.
+
+    Parameters
+    ----------
+    values
+        The arguments, by the names of the struct's leaves.
+    """
+    integers = _Integers(block)
+    words: dict[int, str] = {}
+    for leaf in struct.leaves:
+        first, byte = divmod(leaf.offset, CONSTANT_BYTES)
+        dtype = leaf.scalar.dtype
+        for index, part in enumerate(argument_words(block, values[leaf.scalar.name], dtype)):
+            word = part
+            if dtype.bytes < CONSTANT_BYTES:
+                word = integers.op("andi", word, (1 << dtype.bits) - 1)
+                word = integers.op("shli", word, 8 * byte) if byte else word
+            before = words.get(first + index)
+            words[first + index] = word if before is None else integers.op("ori", before, word)
+    return tuple(words.get(index) or block.i32(0) for index in range(words_of(struct)))
+
+
+def _halves(block: Emitter, value: str) -> Words:
+    low = block.pure(f"arith.trunci {value} : i64 to i32")
+    bits = block.pure("arith.constant 32 : i64", "c32_i64")
+    shifted = block.pure(f"arith.shrui {value}, {bits} : i64")
+    return low, block.pure(f"arith.trunci {shifted} : i64 to i32")
+
+
+class _Integers:
+    """Arithmetic on i32, with numbers for constants."""
+
+    def __init__(self, block: Emitter) -> None:
+        self._block = block
+
+    def op(self, name: str, left: str | int, right: str | int) -> str:
+        left, right = self._value(left), self._value(right)
+        return self._block.pure(f"arith.{name} {left}, {right} : i32")
+
+    def test(self, name: str, left: str | int, right: str | int) -> str:
+        left, right = self._value(left), self._value(right)
+        return self._block.pure(f"arith.cmpi {name}, {left}, {right} : i32")
+
+    def choose(self, condition: str, yes: str | int, no: str | int) -> str:
+        yes, no = self._value(yes), self._value(no)
+        return self._block.pure(f"arith.select {condition}, {yes}, {no} : i32")
+
+    def _value(self, value: str | int) -> str:
+        return self._block.i32(value) if isinstance(value, int) else value
+
+
+def _rounded_to_bf16(i: _Integers, bits: str) -> str:
+    """An f32's bits as a bf16's, rounded to nearest even; a NaN stays one."""
+    high = i.op("shrui", bits, 16)
+    rounded = _round_off(i, bits, 16)
+    is_nan = i.test("ugt", i.op("andi", bits, 0x7FFFFFFF), 0x7F800000)
+    return i.choose(is_nan, i.op("ori", high, 0x40), rounded)
+
+
+def _rounded_to_f16(i: _Integers, bits: str) -> str:
+    """An f32's bits as an f16's, rounded to nearest even; a NaN stays one."""
+    sign = i.op("andi", i.op("shrui", bits, 16), 0x8000)
+    size = i.op("andi", bits, 0x7FFFFFFF)
+    # Normal: the exponent's bias is 15 instead of 127. A carry moves on into the exponent.
+    normal = _round_off(i, i.op("subi", size, 112 << 23), 13)
+    # Subnormal: the significand with its leading 1, in units of 2**-24. A shift by 31 gives 0.
+    significand = i.op("ori", i.op("andi", size, 0x7FFFFF), 0x800000)
+    shift = i.op("minsi", i.op("subi", 126, i.op("shrui", size, 23)), 31)
+    shift = i.op("maxsi", shift, 1)  # for larger numbers, which do not take this result
+    small = _round_off(i, significand, shift)
+    result = i.choose(i.test("ult", size, 113 << 23), small, normal)
+    result = i.choose(i.test("uge", size, 143 << 23), 0x7C00, result)
+    nan = i.op("ori", i.op("andi", i.op("shrui", size, 13), 0x3FF), 0x7E00)
+    result = i.choose(i.test("ugt", size, 0x7F800000), nan, result)
+    return i.op("ori", sign, result)
+
+
+def _round_off(i: _Integers, bits: str, count: str | int) -> str:
+    """An unsigned number without its lowest bits, rounded to nearest, ties to even."""
+    odd = i.op("andi", i.op("shrui", bits, count), 1)
+    below_half = i.op("subi", i.op("shli", 1, i.op("subi", count, 1)), 1)
+    return i.op("shrui", i.op("addi", bits, i.op("addi", below_half, odd)), count)
+
 
 _INDEX_BITS = 64
 """Sizes and what is computed from them stay below 2**63, which larger types hold."""
 
 
-class CallWords:
-    """Every scalar, struct and absence of a call of a kernel.
+def read_words(
+    guards: Guards, arguments: Mapping[str, str], absent: Mapping[str, str | bool]
+) -> dict[str, Words]:
+    """The words of every scalar, struct and absence of a call of a kernel, by operand.
 
     Parameters
     ----------
-    kernel
-        The kernel.
-    body
-        Where to write.
-    arithmetic, guards
-        What its expressions are, and what has to hold for the call, in the same place.
+    guards
+        What has to hold for the call; they know the kernel, and where to write.
+    arguments
+        The values of the function's arguments, by name.
+    absent
+        Whether each optional operand is absent: known, or an i1 value.
+
+    Raises
+    ------
+    LinkError
+        A scalar's type does not hold what it is for the model's sizes.
     """
+    body = guards.body
+    words: dict[str, Words] = {}
+    for operand in guards.kernel.operands:
+        match operand:
+            case Buffer() if operand.optional:
+                words[operand.name] = (_presence(body, operand, absent[operand.name]),)
+            case Struct():
+                words[operand.name] = struct_words(body, operand, arguments)
+            case Scalar(value=None):
+                words[operand.name] = argument_words(body, arguments[operand.name], operand.dtype)
+            case Scalar(value=Expr() as value):
+                words[operand.name] = _computed(guards, operand, value)
+    return words
 
-    def __init__(
-        self, kernel: Kernel, body: Emitter, arithmetic: Arithmetic, guards: Guards
-    ) -> None:
-        self._kernel = kernel
-        self._body = body
-        self._arithmetic = arithmetic
-        self._guards = guards
 
-    def read(
-        self, arguments: Mapping[str, str], absent: Mapping[str, str | bool]
-    ) -> dict[str, Words]:
-        """The words, by operand.
+def _computed(guards: Guards, operand: Scalar, expr: Expr) -> Words:
+    """A scalar that is an expression of dims."""
+    body, most = guards.body, operand.dtype.largest
+    known = guards.arithmetic.known(expr)
+    what = f"scalar `{operand.name}` = {expr}"
+    if known is None:
+        value = guards.value(expr)
+        if operand.dtype.bits < _INDEX_BITS:
+            holds = body.pure(f"arith.cmpi ule, {value}, {body.index(most)} : index")
+            guards.require(Check(holds, f"{what} does not fit {operand.dtype}"))
+        return index_words(body, value, operand.dtype, operand.name)
+    if known <= most:
+        return constant_words(body, known, operand.dtype)
+    raise LinkError(
+        f"Kernel `{guards.kernel.name}`: {what} is {known} for the model's sizes.",
+        expected=f"at most {most}, what {operand.dtype} holds",
+        next_step="use a larger type, or smaller tensors.",
+    )
 
-        Parameters
-        ----------
-        arguments
-            The values of the function's arguments, by name.
-        absent
-            Whether each optional operand is absent: known, or an i1 value.
 
-        Raises
-        ------
-        LinkError
-            A scalar's type does not hold what it is for the model's sizes.
-        """
-        body = self._body
-        words: dict[str, Words] = {}
-        for operand in self._kernel.operands:
-            match operand:
-                case Buffer() if operand.optional:
-                    words[operand.name] = (self._presence(operand, absent[operand.name]),)
-                case Struct():
-                    words[operand.name] = struct_words(body, operand, arguments)
-                case Scalar(value=None):
-                    argument = arguments[operand.name]
-                    words[operand.name] = argument_words(body, argument, operand.dtype)
-                case Scalar(value=Expr() as value):
-                    words[operand.name] = self._computed(operand, value)
-        return words
+def _presence(body: Emitter, operand: Buffer, absent: str | bool) -> str:
+    """An i32: whether an optional operand is there."""
+    if isinstance(absent, bool):
+        return body.i32(0 if absent else 1)
+    one, zero = body.i32(1), body.i32(0)
+    return body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
 
-    def _computed(self, operand: Scalar, expr: Expr) -> Words:
-        """A scalar that is an expression of dims."""
-        most = operand.dtype.largest
-        known = self._arithmetic.known(expr)
-        what = f"scalar `{operand.name}` = {expr}"
-        if known is None:
-            value = self._guards.value(expr)
-            if operand.dtype.bits < _INDEX_BITS:
-                limit = self._body.index(most)
-                holds = self._body.pure(f"arith.cmpi ule, {value}, {limit} : index")
-                self._guards.require(Check(holds, f"{what} does not fit {operand.dtype}"))
-            return index_words(self._body, value, operand.dtype, operand.name)
-        if known <= most:
-            return constant_words(self._body, known, operand.dtype)
-        raise LinkError(
-            f"Kernel `{self._kernel.name}`: {what} is {known} for the model's sizes.",
-            expected=f"at most {most}, what {operand.dtype} holds",
-            next_step="use a larger type, or smaller tensors.",
-        )
 
-    def _presence(self, operand: Buffer, absent: str | bool) -> str:
-        """An i32: whether an optional operand is there."""
-        if isinstance(absent, bool):
-            return self._body.i32(0 if absent else 1)
-        one, zero = self._body.i32(1), self._body.i32(0)
-        return self._body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
+def layout_of(abi: Abi, *, with_grid: bool) -> str:
+    """The `#hal.pipeline.layout` attribute of a kernel.
+
+    Parameters
+    ----------
+    with_grid
+        One more constant follows the kernel's own: the grid's x size, for the CPU variant. All
+        variants of an executable get the same constants; the CUDA driver passes on as many
+        parameters as the kernel's entry has (cuLaunchKernel, `kernelParams`), and no more.
+    """
+    bindings = comma(
+        f"#hal.pipeline.binding<storage_buffer{', ReadOnly' if isinstance(b, In) else ''}>"
+        for b in abi.bindings
+    )
+    constants = len(abi.constants) + with_grid
+    return f"#hal.pipeline.layout<constants = {constants}, bindings = [{bindings}]>"

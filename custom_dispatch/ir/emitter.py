@@ -48,6 +48,13 @@ class Emitter:
         self._known[operation] = value
         return value
 
+    def joined(self, operation: str, values: Iterable[str], kind: str, hint: str = "") -> str:
+        """Several values as one, by an operation of two; empty where there are none."""
+        found = ""
+        for value in values:
+            found = self.pure(f"{operation} {found}, {value} : {kind}", hint) if found else value
+        return found
+
     def result(self, operation: str, hint: str = "") -> str:
         """Emit an operation that has effects and return its result."""
         value = self.fresh(hint)

@@ -3,23 +3,28 @@
 A CUDA variant holds an object and a condition on the GPU's compute capability, because without
 conditions IREE takes the first variant whether or not a better one follows. The CPU variant holds
 the kernels as code. IREE takes the first variant whose condition holds, so order is preference.
+
+A dispatch that failed has no results, so its finding stays in the executable until somebody asks.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from custom_dispatch.cpu.checked.finding import REPORT_BYTES
+from custom_dispatch.cpu.checked.finding_report import FINDINGS_ENTRY
 from custom_dispatch.cpu.cpu_kernel import CpuCode
-from custom_dispatch.ir.arithmetic import Arithmetic, capability
+from custom_dispatch.format.keys import FINDINGS_FUNCTION
+from custom_dispatch.ir.call_words import layout_of
 from custom_dispatch.ir.emitter import Emitter, comma, quote
-from custom_dispatch.ir.findings import write_findings_export, write_findings_function
-from custom_dispatch.ir.layout import layout_of
-from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.ir.index_arithmetic import Arithmetic, capability
+from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import EMBEDDED, EVERY_CPU, Arch, Target
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.library import Object
 
 CUDA_FORMAT = '#hal.executable.target<"cuda", "cuda-nvptx-fb">'
 """The target of an external CUDA variant. Without a configuration it fits every CUDA device."""
@@ -149,14 +154,11 @@ def embedded(item: Object) -> str:
     """Put an object's bytes into the IR: PTX as text that stays readable, images as hex."""
     path = quote(item.file_name)
     if item.kind == "ptx":
-        return f"#hal.executable.object<{{path = {path}, data = {quote_bytes(item.data)}}}>"
+        # It is ASCII but for comments and file names.
+        text = quote(item.data.decode("utf-8", "replace"))
+        return f"#hal.executable.object<{{path = {path}, data = {text}}}>"
     data = f'dense<"0x{item.data.hex().upper()}"> : vector<{len(item.data)}xi8>'
     return f"#hal.executable.object<{{path = {path}, data = {data}}}>"
-
-
-def quote_bytes(data: bytes) -> str:
-    """A string attribute of bytes; PTX is ASCII but for comments and file names."""
-    return quote(data.decode("utf-8", "replace"))
 
 
 def write_executable(executable: Executable, reference: ObjectReference) -> str:
@@ -234,10 +236,9 @@ def _write_condition(out: Emitter, item: Object) -> None:
     inner = Emitter(body.indent + 1)
     inner.reserve("device")
     number = capability(inner, "%device")
-    fits = ""
-    for arch in item.archs:
-        one = _runs_on(inner, number, arch, machine_code=item.kind == "cubin")
-        fits = inner.pure(f"arith.ori {fits}, {one} : i1") if fits else one
+    is_cubin = item.kind == "cubin"
+    each = (_runs_on(inner, number, arch, machine_code=is_cubin) for arch in item.archs)
+    fits = inner.joined("arith.ori", each, "i1")
     inner.line(f"hal.return {fits} : i1")
     body.absorb(inner)
     body.line("}")
@@ -308,10 +309,8 @@ def _all_zero_if_one_is(
     if not open_axes and not runs:
         return values
     one = out.index(1)
-    some = runs
-    for axis in open_axes:
-        factor = out.pure(f"arith.minui {values[axis]}, {one} : index")
-        some = out.pure(f"arith.muli {some}, {factor} : index") if some else factor
+    factors = (out.pure(f"arith.minui {values[axis]}, {one} : index") for axis in open_axes)
+    some = out.joined("arith.muli", itertools.chain([runs] if runs else [], factors), "index")
     return [
         value
         if open_axes == [axis] and not runs
@@ -363,3 +362,34 @@ def dims_of_grids(kernels: Iterable[Kernel]) -> tuple[str, ...]:
     """The dims of some kernels' grids, on all targets."""
     sizes = [size for kernel in kernels for form in kernel.forms for size in form.grid]
     return tuple(dim.name for dim in dims_of(*sizes))
+
+
+_LAYOUT = "#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer>]>"
+
+
+def write_findings_export(out: Emitter, ordinal: int) -> None:
+    """The export of the dispatch function that `cpu` has added to the kernels."""
+    inner = out.nested()
+    inner.line(
+        f"hal.executable.export public @{FINDINGS_ENTRY} ordinal({ordinal}) layout({_LAYOUT}) "
+        "count(%device: !hal.device) -> (index, index, index) {"
+    )
+    inner.line("  %one = arith.constant 1 : index")
+    inner.line("  hal.return %one, %one, %one : index, index, index")
+    inner.line("}")
+    out.absorb(inner)
+
+
+def write_findings_function(executable: str, variant: str) -> str:
+    """The public function that returns the text, with a zero behind it.
+
+    Its argument means nothing: a dispatch without any would be run at compile time.
+    """
+    kind = f"tensor<{REPORT_BYTES}xi8>"
+    return (
+        f"func.func public @{FINDINGS_FUNCTION}{executable}(%any: i32) -> {kind} {{\n"
+        f"  %text = flow.dispatch @{executable}::@{variant}::@{FINDINGS_ENTRY}(%any) : "
+        f"(i32) -> {kind}\n"
+        f"  func.return %text : {kind}\n"
+        "}\n"
+    )

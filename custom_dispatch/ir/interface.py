@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.format.keys import ASYNC, INTO, NAMES_KEY, STATELESS_KEY, UPDATED_KEY
-from custom_dispatch.ir.arithmetic import any_filled
 from custom_dispatch.ir.emitter import Emitter, comma, quote
-from custom_dispatch.ir.signature import Sizes
+from custom_dispatch.ir.index_arithmetic import any_filled
+from custom_dispatch.ir.tensor_types import Sizes
 
 _VIEW = "!hal.buffer_view"
 _FENCE = "!hal.fence"

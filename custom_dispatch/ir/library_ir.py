@@ -12,9 +12,15 @@ from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.format.keys import MANIFEST_KEY
-from custom_dispatch.format.manifest import Manifest, ModuleObject, ModuleSource
-from custom_dispatch.format.usage import FunctionUse, KernelUse
-from custom_dispatch.ir.cpu_target import cpu_executable_target, features_of, processor_of
+from custom_dispatch.format.manifest import (
+    FunctionUse,
+    KernelUse,
+    Manifest,
+    ModuleObject,
+    ModuleSource,
+)
+from custom_dispatch.ir.call_words import layout_of
+from custom_dispatch.ir.compiler_tool import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.executable import (
     CpuVariant,
@@ -23,17 +29,15 @@ from custom_dispatch.ir.executable import (
     dims_of_grids,
     entry_symbol,
 )
-from custom_dispatch.ir.layout import layout_of
-from custom_dispatch.ir.signature import argument_types
+from custom_dispatch.ir.tensor_types import argument_types
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
-from custom_dispatch.kernel.buffer import In
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.toolchain.library import Library, Unit
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.library import Library, Object, Unit
 from custom_dispatch.toolchain.plan import code_left_out
 
 SYMBOL_PREFIX = "custom_dispatch_"

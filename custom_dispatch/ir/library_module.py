@@ -23,12 +23,12 @@ from custom_dispatch.ir.library_ir import (
     manifest_entry,
     workloads_of_choices,
 )
-from custom_dispatch.ir.order import Order, kernels_in, orders_of
-from custom_dispatch.ir.signature import Sizes, common_signature, input_types, output_types
+from custom_dispatch.ir.orders import Order, kernels_in, orders_of
+from custom_dispatch.ir.tensor_types import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
-from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_one_of, shown
+from custom_dispatch.kernel.operand import InOut
 from custom_dispatch.kernel.target import DEFAULT_TARGETS, naming
 from custom_dispatch.toolchain.library import Library
 

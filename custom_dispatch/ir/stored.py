@@ -1,48 +1,86 @@
-"""Modules kept in the store: what `iree-compile` made, by all that it follows from."""
+"""Modules kept in the store, by the installed IREE compiler and all else that they follow from."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from custom_dispatch.ir.installed_compiler import compiler_identity
-from custom_dispatch.store import key_of, open_store, package_identity
+from custom_dispatch.errors import ToolNotFoundError
+from custom_dispatch.store import file_identity, host_identity, key_of, open_store, package_identity
+
+TOOL = "iree-compile"
+# The program only calls the library; CPU code passes through the linker.
+_LIBRARY = "libIREECompiler.so"
+LINKER = "iree-lld"
 
 
-class StoredModules:
-    """The store, for compiled modules.
+@functools.cache
+def find_compiler_tool(name: str = TOOL) -> Path:
+    """A program inside the iree-base-compiler package, such as `iree-compile`.
+
+    Raises
+    ------
+    ToolNotFoundError
+        The package is not installed.
+    """
+    try:
+        package = importlib.util.find_spec("iree.compiler")
+    except ModuleNotFoundError:
+        package = None
+    for location in (package.submodule_search_locations or ()) if package else ():
+        tool = Path(location) / "_mlir_libs" / name
+        if tool.is_file():
+            return tool.absolute()
+    raise ToolNotFoundError(
+        "The IREE compiler is not installed in this Python environment.",
+        expected="the package iree-base-compiler 3.13",
+        next_step="pip install 'iree-base-compiler>=3.13.0,<3.14'.",
+    )
+
+
+def compiler_identity(cpu: str) -> bytes | None:
+    """What tells this compiler, and what it compiles for, from any other; None where it cannot.
 
     Parameters
     ----------
-    wanted
-        Whether there is to be one at all.
+    cpu
+        The CPU that it is told to compile for: "host" is whatever this machine has.
     """
+    tool = find_compiler_tool()
+    try:
+        parts = [file_identity(tool.parent / name) for name in (TOOL, _LIBRARY, LINKER)]
+    except OSError:
+        return None
+    host = host_identity() if cpu == "host" else os.uname().machine
+    return None if host is None else key_of("iree", parts, cpu, host)
 
-    def __init__(self, wanted: bool) -> None:
-        self._store = open_store() if wanted else None
 
-    def remember(
-        self, kind: str, parts: Sequence[object], cpu: str, make: Callable[[], bytes]
-    ) -> bytes:
-        """The `.vmfb` of these parts, or else made now and kept.
+def remember_module(
+    kind: str, parts: Sequence[object], cpu: str, make: Callable[[], bytes], *, store: bool
+) -> bytes:
+    """The `.vmfb` of these parts from the store, or else made now and kept.
 
-        Parameters
-        ----------
-        kind
-            What the parts are: "kernels" or "model".
-        cpu
-            The CPU that it is compiled for, if it is for one.
-        """
-        store = self._store
-        if store is None:
-            return make()
-        compiler = compiler_identity(cpu)
-        if compiler is None:
-            return make()
-        key = key_of("module", kind, package_identity(), compiler, *parts)
-        with store.once(key):
-            found = store.get(key)
-            store.count(hit=found is not None)
-            if found is None:
-                found = make()
-                store.put(key, found)
-            return found
+    Parameters
+    ----------
+    kind
+        What the parts are: "kernels" or "model".
+    cpu
+        The CPU that it is compiled for, if it is for one.
+    store
+        Whether the store is wanted at all.
+    """
+    kept = open_store() if store else None
+    compiler = None if kept is None else compiler_identity(cpu)
+    if kept is None or compiler is None:
+        return make()
+    key = key_of("module", kind, package_identity(), compiler, *parts)
+    with kept.once(key):
+        found = kept.get(key)
+        kept.count(hit=found is not None)
+        if found is None:
+            found = make()
+            kept.put(key, found)
+        return found

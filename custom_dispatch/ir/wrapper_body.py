@@ -6,20 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.ir.arithmetic import Arithmetic, Check
-from custom_dispatch.ir.call_words import CallWords
-from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor
+from custom_dispatch.ir.call_words import Words, read_words
+from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor, new_scratch
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import EntryPoints
-from custom_dispatch.ir.grid_checks import check_grids
-from custom_dispatch.ir.guards import Guards
-from custom_dispatch.ir.leading import Leading, fold, fold_sizes, is_folded, unfold
-from custom_dispatch.ir.packing import Words
-from custom_dispatch.ir.scratch import new_scratch
-from custom_dispatch.ir.signature import Signature, tensor_type
-from custom_dispatch.kernel.buffer import Buffer, InOut, Scratch
+from custom_dispatch.ir.guards import Guards, check_grids
+from custom_dispatch.ir.index_arithmetic import Arithmetic, Check
+from custom_dispatch.ir.tensor_types import (
+    Leading,
+    Signature,
+    fold,
+    fold_sizes,
+    is_folded,
+    tensor_type,
+    unfold,
+)
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, InOut, Scratch
 from custom_dispatch.kernel.target import Target
 
 
@@ -85,9 +89,7 @@ class WrapperBody:
         self.words: dict[str, Words] = {}
         self.grid_x = ""
         self.arithmetic = Arithmetic(self.body, self.dims)
-        self.guards = Guards(
-            self.kernel, self.body, self.arithmetic, self.dim_sources, written=checked
-        )
+        self.guards = Guards(kernel, self.body, self.arithmetic, self.dim_sources, checked)
         self._workload = tuple(workload)
         self._everywhere = everywhere
         self._alone = alone
@@ -119,11 +121,10 @@ class WrapperBody:
     def prepare(self) -> list[Tensor]:
         """All that comes before the dispatch; the results as the model has them, without values."""
         absent = {item.name: self._absent(item) for item in self._buffers() if item.optional}
-        words = CallWords(self.kernel, self.body, self.arithmetic, self.guards)
-        self.words = words.read(self.arguments, absent)
+        self.words = read_words(self.guards, self.arguments, absent)
         self._written = self._results()
         outputs = self._outputs(self._written)
-        blocks = check_grids(self.kernel, self.body, self.arithmetic, outputs, self.guards)
+        blocks = check_grids(outputs, self.guards)
         if self.cpu is not None:
             of_cpu = blocks[self.kernel.for_target(self.cpu)]
             narrow = f"arith.index_castui {of_cpu} : index to i32"
@@ -241,13 +242,11 @@ class WrapperBody:
         sizes = self.tensors[operand.name].sizes
         if 0 in sizes:
             return True
-        absent = ""
         zero = self.body.index(0)
-        for size in sizes:
-            if isinstance(size, str):
-                empty = self.body.pure(f"arith.cmpi eq, {size}, {zero} : index")
-                absent = self.body.pure(f"arith.ori {absent}, {empty} : i1") if absent else empty
-        return absent or False
+        compared = (
+            f"arith.cmpi eq, {size}, {zero} : index" for size in sizes if isinstance(size, str)
+        )
+        return self.body.joined("arith.ori", map(self.body.pure, compared), "i1") or False
 
     # -- results
 

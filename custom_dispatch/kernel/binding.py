@@ -1,18 +1,184 @@
-"""Reading dims from the shapes of a call, and computing shapes and grids from dims."""
+"""What a call passes to a kernel, and what follows: arguments, dims, shapes and grids.
+
+Leading dims are what `...` stands for in a shape such as `[..., n]`. A kernel sees them as one dim,
+`cd.batch`. Arrays are dense, so to make one dim of several, or several of one, is to look at the
+same memory in another way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
-from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.errors import CallError, DeclarationError, sentence
+from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
-from custom_dispatch.kernel.expr import Constant, Dim
+from custom_dispatch.kernel.expr import Condition, Constant, Dim
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import Shape, folded, leading_dims, leading_of
+from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer, Scratch, Struct
+
+
+def match_arguments(
+    kernel: Kernel | Choice, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> list[Any]:
+    """The value of each of `Kernel.inputs`; None for one that is absent.
+
+    Raises
+    ------
+    CallError
+        There are too many or too few arguments, or a keyword is unknown.
+    """
+    names = [operand.name for operand in kernel.inputs]
+    signature = f"{kernel.name}({', '.join(names)})"
+    if len(arguments) > len(names):
+        raise CallError(
+            f"Kernel `{kernel.name}` is called with {len(arguments)} arguments.",
+            expected=f"{len(names)}: {signature}",
+            next_step="results are returned: pass only what the kernel reads or updates.",
+        )
+    values = dict(zip(names, arguments, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            raise CallError(
+                f"Kernel `{kernel.name}` has no input `{name}`.",
+                expected=signature,
+                next_step="correct the keyword.",
+            )
+        if name in values:
+            raise CallError(
+                f"Kernel `{kernel.name}` is given `{name}` twice.",
+                expected=signature,
+                next_step="pass it once, by position or by keyword.",
+            )
+        values[name] = value
+    for operand in kernel.inputs:
+        if isinstance(operand, Buffer) and operand.optional:
+            values.setdefault(operand.name, None)
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise CallError(
+            f"Kernel `{kernel.name}` is called without `{'`, `'.join(missing)}`.",
+            expected=signature,
+            next_step="pass every input.",
+        )
+    return [values[name] for name in names]
+
+
+def struct_numbers(struct: Struct, value: Any, what: str) -> list[Any]:
+    """The numbers of a struct one by one, as given, from a mapping with a value for each field.
+
+    Parameters
+    ----------
+    what
+        What it is passed for, for errors.
+
+    Raises
+    ------
+    CallError
+        It is no mapping, or a field is missing, unknown or of another number of elements.
+    """
+    wanted = ", ".join(field.name for field in struct.fields)
+    if not isinstance(value, Mapping):
+        raise CallError(
+            f"{sentence(what)} is {shown(value)}.",
+            expected=f"a mapping with the fields {wanted}",
+            next_step=f"pass a dict: {struct.name}={{...}}.",
+        )
+    names = [field.name for field in struct.fields]
+    for name in [*(key for key in value if key not in names), *names]:
+        if name not in names or name not in value:
+            raise CallError(
+                f"{sentence(what)} is given "
+                + (f"without `{name}`." if name in names else f"a field {shown(name)}."),
+                expected=f"the fields {wanted}",
+                next_step="pass each of them, and no other.",
+            )
+    numbers: list[Any] = []
+    for field in struct.fields:
+        given = value[field.name]
+        if field.count is None:
+            numbers.append(given)
+            continue
+        try:
+            elements = list(given)
+        except TypeError:
+            elements = []
+        if isinstance(given, str | bytes) or len(elements) != field.count:
+            raise CallError(
+                f"{sentence(what)}: field `{field.name}` is {shown(given)}.",
+                expected=f"{field.count} numbers for {field.dtype}[{field.count}]",
+                next_step="pass a list of them.",
+            )
+        numbers += elements
+    return numbers
+
+
+Shape = tuple[int, ...]
+
+
+def leading_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> Shape | None:
+    """The leading dims of a call; None for a kernel without `...`.
+
+    Parameters
+    ----------
+    shapes
+        The shapes of its input buffers, by operand name, of ranks that they may have; none, or one
+        without elements, for an optional one that is absent.
+
+    Raises
+    ------
+    CallError
+        Two operands disagree on them.
+    """
+    first: tuple[str, Shape] | None = None
+    buffers = [item for item in kernel.inputs if isinstance(item, Buffer) and item.batched]
+    for operand in sorted(buffers, key=lambda item: item.optional):
+        shape = shapes.get(operand.name, (0,))
+        if operand.optional and 0 in shape:
+            continue
+        found = leading_of(operand, shape)
+        if first is None:
+            first = (operand.name, found)
+        elif found != first[1]:
+            raise CallError(
+                f"Kernel `{kernel.name}`: the operands disagree on their leading dims: those of "
+                f"`{first[0]}` are {list(first[1])}, and those of `{operand.name}` {list(found)}.",
+                expected=f"the same ones everywhere: {declared_shapes(kernel)}",
+                next_step="pass arrays whose sizes agree, broadcast where they have to be.",
+            )
+    return None if first is None else first[1]
+
+
+def leading_of(operand: Buffer, shape: Sequence[int]) -> Shape:
+    """The leading dims in a shape."""
+    return tuple(shape[: len(shape) - operand.least_rank])
+
+
+def folded(operand: Buffer, shape: Sequence[int]) -> Shape:
+    """A shape as the kernel sees it: leading dims as one."""
+    if not operand.batched:
+        return tuple(shape)
+    tail = shape[len(shape) - operand.least_rank :]
+    return (prod(leading_of(operand, shape)), *tail)
+
+
+def unfolded(operand: Buffer, shape: Sequence[int], leading: Sequence[int] | None) -> Shape:
+    """A shape as the caller sees it, from the kernel's."""
+    if not operand.batched or leading is None:
+        return tuple(shape)
+    return (*leading, *shape[1:])
+
+
+def declared_shapes(kernel: Kernel) -> str:
+    """The shapes of a call's buffers as they are declared: "x[..., n], y[..., n]"."""
+    return ", ".join(
+        f"{operand.name}[{operand.declared_shape}]"
+        for operand in kernel.operands
+        if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
+    )
 
 
 def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel import launch as launching
-from custom_dispatch.kernel.buffer import Scratch
-from custom_dispatch.kernel.condition import Condition, check_requires
-from custom_dispatch.kernel.expr import Dim, Expr, as_expr, dims_of, uses_device, where
+from custom_dispatch.kernel.consistency import check_requires, check_structure
+from custom_dispatch.kernel.evaluation import dims_of, uses_device
+from custom_dispatch.kernel.expr import Condition, Dim, Expr, as_expr, where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.launch import BoundKernel, Taken, launch
+from custom_dispatch.kernel.launch import Callee, Taken
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
-from custom_dispatch.kernel.operand import Operand
+from custom_dispatch.kernel.operand import Operand, Scratch, set_fields
 from custom_dispatch.kernel.sources import check_path, declaring_directory
-from custom_dispatch.kernel.structure import check_structure
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Choice:
+class Choice(Callee):
     """Several kernels that serve one operation: a call takes the first that it fits.
 
     A kernel fits a call if dtypes, ranks and sizes are as declared and its requirements hold. If
@@ -101,9 +99,10 @@ class Choice:
                     expected="a name for the choice and for each kernel",
                     next_step="rename one; entry= keeps the __global__ function's name.",
                 )
-        check_structure(f"Choice `{name}`", kernels)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "kernels", tuple(kernels))
+        check_structure(
+            f"Choice `{name}`",
+            {each.name: {"inputs": each.inputs, "results": each.outputs} for each in kernels},
+        )
         directory = declaring_directory()
         like, path = None, None
         if isinstance(tuning, Choice):
@@ -111,11 +110,9 @@ class Choice:
             _check_like(name, len(kernels), like)
         elif tuning is not None:
             path = check_path(name, "tuning", tuning, directory, of="Choice")
-        object.__setattr__(self, "tuning", path)
-        object.__setattr__(self, "like", like)
-        object.__setattr__(self, "rules", _check_rules(name, kernels, rules))
-        object.__setattr__(self, "measured", ())
-        object.__setattr__(self, "_ordered", {})
+        checked = _check_rules(name, kernels, rules)
+        set_fields(self, name=name, kernels=tuple(kernels), tuning=path, like=like, rules=checked)
+        set_fields(self, measured=(), _ordered={})
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -231,27 +228,9 @@ class Choice:
         names = [kernel.name for kernel in kernels]
         rules = {name: rule for name, rule in self.rules.items() if name in names}
         found = Choice(self.name, kernels)
-        object.__setattr__(found, "tuning", self.tuning)
-        object.__setattr__(found, "like", self.like)
-        object.__setattr__(found, "rules", rules)
-        object.__setattr__(found, "measured", tuple(measured))
+        given = tuple(measured)
+        set_fields(found, tuning=self.tuning, like=self.like, rules=rules, measured=given)
         return found
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Run the first kernel that the arguments fit, on the best device there is.
-
-        Raises
-        ------
-        CallError
-            No kernel takes the arguments; the message says why not, for each.
-        """
-        return launch(BoundKernel(self, "auto"), arguments, keywords)
-
-    def on(
-        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
-    ) -> BoundKernel:
-        """The same choice, to be called on a device: as of a kernel."""
-        return BoundKernel(self, device, compiler, store)
 
     def which(self, *, target: Target | str | None = None, **dims: int) -> Taken:
         """Which kernel a call of some sizes takes, and why: as modules and calls decide.
@@ -350,37 +329,3 @@ def what_it_takes(kernel: Kernel) -> tuple[str, ...]:
 
 def _operands(kernel: Kernel) -> tuple[str, ...]:
     return tuple(sorted(str(item) for item in kernel.operands if not isinstance(item, Scratch)))
-
-
-def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
-    """The kernels that one name stands for."""
-    return item.kernels if isinstance(item, Choice) else (item,)
-
-
-def check_declared(item: Kernel | Choice, given_to: str) -> None:
-    """Require a kernel or a choice.
-
-    Raises
-    ------
-    DeclarationError
-        The item is neither a kernel nor a choice.
-    """
-    if not isinstance(item, Kernel | Choice):
-        raise DeclarationError(
-            f"{given_to} is given {shown(item)}.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration.",
-        )
-
-
-def files_of(items: Iterable[Kernel | Choice]) -> list[Path]:
-    """The files that declarations name: sources, objects, and tables of what was measured."""
-    found: list[Path | None] = []
-    for item in items:
-        for kernel in kernels_of(item):
-            forms = [kernel, *(form for _, form in kernel.variants)]
-            found += [form.source for form in forms]
-            found += [path for form in forms for _, path in form.objects]
-        if isinstance(item, Choice):
-            found.append(item.tuning)
-    return [path for path in found if path is not None]

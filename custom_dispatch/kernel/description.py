@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.buffer import Buffer, In, InOut, Out, Scratch
-from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.expr import (
+    Condition,
     Expr,
     as_expr,
     ceildiv,
@@ -25,9 +24,9 @@ from custom_dispatch.kernel.expr import (
     minimum,
     where,
 )
-from custom_dispatch.kernel.implementation import Implementation
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Operand, Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
+from custom_dispatch.kernel.sources import Implementation
 
 _BUFFER = re.compile(
     r"(?P<role>In|Out|InOut|Scratch)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"

@@ -115,22 +115,15 @@ def from_named_bits(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
 # What people coming from other systems write, for the error's next step.
 _ALIASES = {
     "float": "f32",
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
     "double": "f64",
     "half": "f16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8E4M3FN",
     "f8e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
     "f8e5m2": "f8E5M2",
     "int": "i32",
     "i1": "bool",
     "bool_": "bool",
     **{name: name for name in ("f16", "f32", "f64", "bf16", "bool", "i8", "i16", "i32", "i64")},
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    **{kind.numpy_name: kind.name for kind in ELEMENT_TYPES.values()},
     **{f"si{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
 }

@@ -1,20 +1,20 @@
-"""What dim expressions and conditions are once dims are known."""
+"""What dim expressions are made of, and what they are once dims are known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from custom_dispatch.kernel.arithmetic import compared, computed
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import (
     Binary,
     ComputeCapability,
+    Condition,
     Constant,
     Dim,
     Expr,
     Where,
-    dims_of,
 )
+from custom_dispatch.kernel.size_arithmetic import compared, computed
 
 
 def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int:
@@ -65,3 +65,72 @@ def for_values(expr: Expr | Condition, dims: Mapping[str, int]) -> str:
     exprs = (expr.left, expr.right) if isinstance(expr, Condition) else (expr,)
     values = ", ".join(f"{dim.name} = {dims[dim.name]}" for dim in dims_of(*exprs))
     return f" for {values}" if values else ""
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside one."""
+    if isinstance(expr, Binary):
+        return expr.left, expr.right
+    if isinstance(expr, Where):
+        return expr.condition.left, expr.condition.right, expr.if_true, expr.if_false
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(children(node))
+
+
+def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
+    """The dims that expressions are made of, each once, in order of appearance."""
+    if len(exprs) == 1:
+        return _dims_in(exprs[0])
+    return tuple(dict.fromkeys(dim for expr in exprs for dim in _dims_in(expr)))
+
+
+def _dims_in(expr: Expr) -> tuple[Dim, ...]:
+    """As `dims_of` of one expression, which keeps them: they are asked for many times."""
+    if isinstance(expr, Dim):
+        return (expr,)
+    try:
+        return expr._dims
+    except AttributeError:
+        found = tuple(dict.fromkeys(dim for part in children(expr) for dim in _dims_in(part)))
+        object.__setattr__(expr, "_dims", found)
+        return found
+
+
+def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -> None:
+    """Refuse expressions that ask for a property of the device.
+
+    Parameters
+    ----------
+    what
+        What they are, for the error: "Operand `x`: its shape".
+    why
+        What is the same everywhere.
+    said
+        What is shown, if not the expression.
+
+    Raises
+    ------
+    DeclarationError
+        One does.
+    """
+    for expr in exprs:
+        if uses_device(expr):
+            raise DeclarationError(
+                f"{what} depends on the device ({expr if said is None else said}).",
+                expected="dims and integers only"
+                + (f": {why} is the same everywhere" if why else ""),
+                next_step="use cd.compute_capability in `grid` alone.",
+            )
+
+
+def uses_device(expr: Expr) -> bool:
+    """Whether the expression asks for a property of the device."""
+    return any(isinstance(node, ComputeCapability) for node in walk(expr))

@@ -7,14 +7,13 @@ An expression is a small immutable tree. It can be evaluated with known dims
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import NoReturn
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.arithmetic import DIVISIONS, MAX_VALUE, computed, divides_by_zero
-from custom_dispatch.kernel.condition import Condition, instruction_of
 from custom_dispatch.kernel.names import as_integer, check_name, shown
+from custom_dispatch.kernel.size_arithmetic import DIVISIONS, MAX_VALUE, computed, divides_by_zero
 
 MAX_NODES = 256
 """Parts an expression may have. Everything that reads one is recursive; and `e = e + e`, repeated,
@@ -120,6 +119,60 @@ class Expr:
             expected="an expression that is computed when the kernel is called",
             next_step="use + - * // %, cd.ceildiv, cd.minimum, cd.maximum and cd.where on it.",
         )
+
+
+Instruction = tuple[int, int]
+"""One of a running function's: the frame's identity, and the place in its code."""
+
+
+def _instruction_of(frame: FrameType) -> Instruction:
+    """The instruction that a frame is at."""
+    return id(frame), frame.f_lasti
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A comparison of two expressions, for `cd.where` and `requires=`.
+
+    It has no truth value, which Python's `and`, `or`, `not` and `if` would ask for: `a or b` is b,
+    and `0 < n < 8` is `n < 8`. Containers may ask whether two expressions are the same, so that
+    these are found in lists, are keys, and parts of declarations that can be compared.
+    """
+
+    operator: str
+    """One of < <= > >= == !=."""
+    left: Expr
+    right: Expr
+    made_by: Instruction | None = field(default=None, repr=False)
+    """What compares, for == and !=."""
+
+    def __bool__(self) -> bool:
+        # A list's `in`, a key or a tuple's `==` compares and asks within one instruction; what a
+        # user writes, `n == 4 or m == 8`, compares first and asks in a later one. (Python 3.13 does
+        # both in one for `if` and `not`, where the answer is that of a container.)
+        if self.made_by is None or self.made_by != _instruction_of(sys._getframe(1)):
+            raise DeclarationError(
+                f"The condition {self} is used as a truth value, but has no value yet.",
+                expected="a condition that is decided when the kernel is called",
+                next_step="for `and` and for chains put each comparison into the list: "
+                "requires=[n > 0, n < 8]; for `or` and `if` write cd.where(condition, a, b), or "
+                "put a kernel for each case into a cd.Choice. a.is_same(b) says whether two "
+                "expressions are one.",
+            )
+        return self.left.is_same(self.right) == (self.operator == "==")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Condition) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.operator, self.left, self.right
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,7 +323,7 @@ def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Ex
 
 def _equality(name: str, left: Expr, right: Expr) -> Condition:
     """What the function that calls our caller compares with `==` or `!=`."""
-    return Condition(name, left, right, made_by=instruction_of(sys._getframe(2)))
+    return Condition(name, left, right, made_by=_instruction_of(sys._getframe(2)))
 
 
 def _compared(value: object) -> Expr | None:
@@ -305,45 +358,3 @@ def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
             next_step="correct the number.",
         )
     return Constant(number)
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside one."""
-    if isinstance(expr, Binary):
-        return expr.left, expr.right
-    if isinstance(expr, Where):
-        return expr.condition.left, expr.condition.right, expr.if_true, expr.if_false
-    return ()
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it."""
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += reversed(children(node))
-
-
-def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
-    """The dims that expressions are made of, each once, in order of appearance."""
-    if len(exprs) == 1:
-        return _dims_in(exprs[0])
-    return tuple(dict.fromkeys(dim for expr in exprs for dim in _dims_in(expr)))
-
-
-def _dims_in(expr: Expr) -> tuple[Dim, ...]:
-    """As `dims_of` of one expression, which keeps them: they are asked for many times."""
-    if isinstance(expr, Dim):
-        return (expr,)
-    try:
-        return expr._dims
-    except AttributeError:
-        found = tuple(dict.fromkeys(dim for part in children(expr) for dim in _dims_in(part)))
-        object.__setattr__(expr, "_dims", found)
-        return found
-
-
-def uses_device(expr: Expr) -> bool:
-    """Whether the expression asks for a property of the device."""
-    return any(isinstance(node, ComputeCapability) for node in walk(expr))

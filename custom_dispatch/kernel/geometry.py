@@ -7,7 +7,8 @@ from math import prod
 from typing import cast
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.expr import Constant, Expr, as_expr, uses_device
+from custom_dispatch.kernel.evaluation import refuse_device
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr
 from custom_dispatch.kernel.names import as_integer, is_list, shown
 
 Block = tuple[int, int, int]
@@ -150,12 +151,7 @@ def check_flops(kernel: str, flops: Expr | int) -> Expr:
         The value is not a dim expression, or depends on the device.
     """
     expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
-    if uses_device(expr):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: flops depends on the device ({expr}).",
-            expected="dims and integers only: what is computed is the same everywhere",
-            next_step="use cd.compute_capability in `grid` alone.",
-        )
+    refuse_device(f"Kernel `{kernel}`: flops", expr, why="what is computed")
     return expr
 
 
@@ -168,14 +164,9 @@ def check_dynamic_shared_memory(kernel: str, size: int) -> int:
         It is no number of bytes, or more than any GPU has.
     """
     most = max(_MAX_SHARED_KIB.values()) * 1024
-    number = as_integer(size)
-    if number is None or not 0 <= number <= most:
-        raise DeclarationError(
-            f"Kernel `{kernel}`: dynamic_shared_memory is {shown(size)}.",
-            expected=f"a number of bytes from 0 to {most}, which is the most that any GPU has",
-            next_step="give the size as an integer; it cannot depend on dims.",
-        )
-    return number
+    expected = f"a number of bytes from 0 to {most}, which is the most that any GPU has"
+    next_step = "give the size as an integer; it cannot depend on dims."
+    return _within(kernel, "dynamic_shared_memory", size, (0, most), expected, next_step)
 
 
 def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | None:
@@ -188,15 +179,11 @@ def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | N
     """
     if bound is None:
         return None
-    number = as_integer(bound)
-    if number is None or not 1 <= number <= MAX_BLOCK_THREADS:
-        raise DeclarationError(
-            f"Kernel `{kernel}`: launch_bounds is {shown(bound)}.",
-            expected="the thread limit that the source's __launch_bounds__ states, from 1 to "
-            f"{MAX_BLOCK_THREADS}",
-            next_step="give it as an integer, or leave it out.",
-        )
-    threads = block[0] * block[1] * block[2]
+    expected = "the thread limit that the source's __launch_bounds__ states, from 1 to "
+    expected += str(MAX_BLOCK_THREADS)
+    limits, next_step = (1, MAX_BLOCK_THREADS), "give it as an integer, or leave it out."
+    number = _within(kernel, "launch_bounds", bound, limits, expected, next_step)
+    threads = prod(block)
     if threads > number:
         raise DeclarationError(
             f"Kernel `{kernel}`: block {block} has {threads} threads, launch_bounds "
@@ -217,13 +204,19 @@ def check_max_registers(kernel: str, registers: int | None) -> int | None:
     """
     if registers is None:
         return None
-    number = as_integer(registers)
-    if number is None or not _MIN_REGISTERS <= number <= _MAX_REGISTERS:
-        raise DeclarationError(
-            f"Kernel `{kernel}`: max_registers is {shown(registers)}.",
-            expected=f"registers for each thread, from {_MIN_REGISTERS} to {_MAX_REGISTERS}",
-            next_step="give it as an integer, or leave it out for the compiler to choose.",
-        )
+    limits = (_MIN_REGISTERS, _MAX_REGISTERS)
+    expected = f"registers for each thread, from {_MIN_REGISTERS} to {_MAX_REGISTERS}"
+    next_step = "give it as an integer, or leave it out for the compiler to choose."
+    return _within(kernel, "max_registers", registers, limits, expected, next_step)
+
+
+def _within(
+    kernel: str, part: str, value: object, limits: tuple[int, int], expected: str, next_step: str
+) -> int:
+    number = as_integer(value)
+    if number is None or not limits[0] <= number <= limits[1]:
+        found = f"Kernel `{kernel}`: {part} is {shown(value)}."
+        raise DeclarationError(found, expected=expected, next_step=next_step)
     return number
 
 

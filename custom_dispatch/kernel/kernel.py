@@ -11,11 +11,18 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.abi import Abi, abi_of
-from custom_dispatch.kernel.buffer import Buffer, Scratch
-from custom_dispatch.kernel.condition import Condition, check_requires
-from custom_dispatch.kernel.dims import check_dims, expressions_of
-from custom_dispatch.kernel.entry import check_entry
-from custom_dispatch.kernel.expr import Dim, Expr, dims_of
+from custom_dispatch.kernel.consistency import (
+    arguments_of,
+    check_dims,
+    check_operands,
+    check_requires,
+    expressions_of,
+    inputs_of,
+    outputs_of,
+    scratches_of,
+)
+from custom_dispatch.kernel.evaluation import dims_of
+from custom_dispatch.kernel.expr import Condition, Dim, Expr
 from custom_dispatch.kernel.geometry import (
     Block,
     Grid,
@@ -27,34 +34,26 @@ from custom_dispatch.kernel.geometry import (
     check_launch_bounds,
     check_max_registers,
 )
-from custom_dispatch.kernel.implementation import (
+from custom_dispatch.kernel.launch import Callee
+from custom_dispatch.kernel.names import check_name, is_one_of, shown
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch
+from custom_dispatch.kernel.sources import (
     Implementation,
     Implementations,
+    check_entry,
     check_implementations,
-    naming,
-)
-from custom_dispatch.kernel.launch import BoundKernel, launch
-from custom_dispatch.kernel.names import check_name, is_one_of, shown
-from custom_dispatch.kernel.operand import Operand, Scalar
-from custom_dispatch.kernel.signature import (
-    arguments_of,
-    check_operands,
-    inputs_of,
-    outputs_of,
-    scratches_of,
-)
-from custom_dispatch.kernel.sources import (
     check_include_dirs,
     check_objects,
     check_options,
     check_path,
     declaring_directory,
+    naming,
 )
 from custom_dispatch.kernel.target import Target
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Kernel:
+class Kernel(Callee):
     """A hand-written CUDA kernel, declared.
 
     A kernel is data: declaring one reads no file and loads neither IREE nor CUDA.
@@ -189,7 +188,7 @@ class Kernel:
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
         if not given.keys().isdisjoint(("operands", "grid", "requires", "flops")):
-            check_dims(self)
+            check_dims(self.name, self.operands, self.requires, self._expressions)
         if "operands" in given:
             object.__setattr__(self, "abi", abi_of(self.name, self.operands))
         object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
@@ -241,38 +240,11 @@ class Kernel:
     @property
     def dims(self) -> tuple[Dim, ...]:
         """Every dim of the declaration, each once, in order of appearance."""
-        return dims_of(*(expr for expr, _ in expressions_of(self)))
+        return dims_of(*(expr for expr, _ in self._expressions))
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Run the kernel now, on the best device there is.
-
-        Takes the `In`s, `InOut`s, value-less `Scalar`s and `Struct`s (as mappings) in declaration
-        order, or by keyword, and returns the `Out`s and `InOut`s: one alone, several as a tuple.
-        The kernel is built on its first call.
-
-        Raises
-        ------
-        CallError
-            The arguments do not fit the declaration.
-        """
-        return launch(BoundKernel(self, "auto"), arguments, keywords)
-
-    def on(
-        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
-    ) -> BoundKernel:
-        """The same kernel, to be called on a device of the caller's choice.
-
-        Parameters
-        ----------
-        device
-            "auto" for the best there is, "cuda", "cuda:1" for the second GPU, "cpu", or
-            "cpu:checked", which finds mistakes. "auto" and "cuda" are the GPU of the arrays.
-        compiler
-            What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
-        store
-            Whether to take from the store what was compiled before, and to keep there what is new.
-        """
-        return BoundKernel(self, device, compiler, store)
+    @property
+    def _expressions(self) -> list[tuple[Expr, str]]:
+        return expressions_of(self.operands, self.grid, self.requires, self.flops)
 
     def with_launch(
         self,

@@ -1,42 +1,25 @@
 """Calling a kernel now, without this room knowing how.
 
 Running needs every room to the right of this one. They are not imported here: the package's
-`__init__` installs a launcher, which loads them on the first call.
+`__init__` sets the functions that load them on the first call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import is_one_of, shown
-
-if TYPE_CHECKING:
-    from custom_dispatch.kernel.choice import Choice
-    from custom_dispatch.kernel.kernel import Kernel
-    from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import Target
 
 Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
 
-_launcher: Launcher | None = None
-decide: Callable[[Choice, Target | str | None, dict[str, int]], Taken]
-"""Tells which kernel of a choice a call takes; set by the package's `__init__`, too."""
-
-
-def install_launcher(launcher: Launcher) -> None:
-    """Set the function that runs a kernel: (bound kernel, arguments, keywords) -> results."""
-    global _launcher
-    _launcher = launcher
-
-
-def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Run a kernel with the installed launcher."""
-    if _launcher is None:  # pragma: no cover - `custom_dispatch/__init__.py` always installs one
-        raise RuntimeError("no launcher: import custom_dispatch before calling kernels")
-    return _launcher(bound, arguments, keywords)
-
+launch: Launcher
+"""Runs a kernel: (bound kernel, arguments, keywords) -> results."""
+decide: Callable[[Any, Target | str | None, dict[str, int]], Taken]
+"""Tells which kernel of a choice a call takes."""
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
@@ -86,7 +69,7 @@ class Taken:
 class BoundKernel:
     """A kernel or a choice, together with how its calls run. Made by `Kernel.on`."""
 
-    kernel: Kernel | Choice
+    kernel: Callee
     device: str
     compiler: str = "auto"
     """What compiles its source, as of `cd.build`."""
@@ -95,4 +78,40 @@ class BoundKernel:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel now, on this device; otherwise as `Kernel.__call__`."""
-        return launch(self, arguments, keywords)
+        return launch(self, arguments, keywords)  # noqa: F821 - see above
+
+
+class Callee:
+    """What is called by one name: a kernel, or a choice of several."""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run the kernel, or the first of a choice that the arguments fit, on the best device.
+
+        Takes the `In`s, `InOut`s, value-less `Scalar`s and `Struct`s (as mappings) in declaration
+        order, or by keyword, and returns the `Out`s and `InOut`s: one alone, several as a tuple.
+        The kernel is built on its first call.
+
+        Raises
+        ------
+        CallError
+            The arguments do not fit the declaration; of a choice, the message says why not, for
+            each kernel.
+        """
+        return launch(BoundKernel(self, "auto"), arguments, keywords)  # noqa: F821
+
+    def on(
+        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
+    ) -> BoundKernel:
+        """The same kernel or choice, to be called on a device of the caller's choice.
+
+        Parameters
+        ----------
+        device
+            "auto" for the best there is, "cuda", "cuda:1" for the second GPU, "cpu", or
+            "cpu:checked", which finds mistakes. "auto" and "cuda" are the GPU of the arrays.
+        compiler
+            What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
+        store
+            Whether to take from the store what was compiled before, and to keep there what is new.
+        """
+        return BoundKernel(self, device, compiler, store)

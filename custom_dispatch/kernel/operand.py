@@ -2,13 +2,193 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.dtypes import ElementType, element_type
-from custom_dispatch.kernel.expr import Constant, Expr, as_expr, uses_device
-from custom_dispatch.kernel.names import as_integer, check_name, shown
+from custom_dispatch.kernel.evaluation import refuse_device
+from custom_dispatch.kernel.expr import Constant, Expr, as_expr, batch, maximum
+from custom_dispatch.kernel.names import as_integer, check_name, is_list, shown
+
+
+def set_fields(item: object, **values: object) -> None:
+    """Give a frozen dataclass that makes itself, from what users write, its fields."""
+    for name, value in values.items():
+        object.__setattr__(item, name, value)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Buffer:
+    """A pointer parameter: a dense, row-major buffer. Use `In`, `Out` or `InOut`.
+
+    Parameters
+    ----------
+    name
+        The operand's name, in errors, generated functions and keyword calls.
+    dtype
+        The element type: "f32", "bf16", "i32", ...
+    shape
+        One entry a dimension, outermost first: a dim, an integer or an expression of dims.
+        An empty shape is a single element. `...`, first in it, stands for any number of leading
+        dims, none among them: the same ones in every operand that has it.
+
+    Raises
+    ------
+    DeclarationError
+        The name, dtype or shape is not valid.
+    """
+
+    name: str
+    dtype: ElementType
+    shape: tuple[Expr, ...]
+    """As the kernel sees it: leading dims are one, `cd.batch`."""
+    batched: bool
+    """Whether its first dim stands for any number of leading ones."""
+    optional: bool
+    """Whether it may be absent; of an `In` alone."""
+
+    def __init__(
+        self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int | EllipsisType]
+    ) -> None:
+        check_name(name, "operand")
+        where = f"Operand `{name}`"
+        if not is_list(shape):
+            given = str(shape) if isinstance(shape, Expr) else shown(shape)
+            raise DeclarationError(
+                f"{where}: its shape is given as {given}.",
+                expected="a list with one size a dimension, such as [rows, columns]",
+                next_step="put the sizes in brackets: [n].",
+            )
+        batched = len(shape) > 0 and shape[0] is ...
+        sizes = tuple(
+            batch if batched and axis == 0 else _size(size, where)
+            for axis, size in enumerate(shape)
+        )
+        refuse_device(f"{where}: its shape", *sizes, why="a result's shape")
+        kind = element_type(dtype, where=where)
+        set_fields(self, name=name, dtype=kind, shape=sizes, batched=batched, optional=False)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions, as the kernel sees them."""
+        return len(self.shape)
+
+    @property
+    def least_rank(self) -> int:
+        """The number of dimensions that a call has to give: leading ones may be missing."""
+        return len(self.shape) - self.batched
+
+    def has_rank(self, rank: int) -> bool:
+        """Whether a call may give it so many dimensions."""
+        return rank >= self.least_rank if self.batched else rank == self.rank
+
+    @property
+    def declared_shape(self) -> str:
+        """The shape as it is declared: "..., n"."""
+        sizes = list(map(str, self.shape))
+        return ", ".join(["...", *sizes[1:]] if self.batched else sizes)
+
+    def __str__(self) -> str:
+        optional = ", optional" if self.optional else ""
+        return f"{type(self).__name__}({self.name}: {self.dtype}[{self.declared_shape}]{optional})"
+
+
+def _size(size: Expr | int | EllipsisType, where: str) -> Expr:
+    if size is ...:
+        raise DeclarationError(
+            f"{where}: its shape has `...` in another place than the first.",
+            expected="leading dims alone, as in [..., n]",
+            next_step="give each other dimension a dim of its own.",
+        )
+    return as_expr(size, where=f"{where}: a size of its shape")
+
+
+class In(Buffer):
+    """A buffer that the kernel only reads: `const float*`.
+
+    Parameters
+    ----------
+    name, dtype, shape
+        As of every buffer.
+    optional
+        Whether it may be absent. The kernel gets a null pointer then. A call passes None, or leaves
+        it out; a model passes a tensor without elements. Its dims come from other operands.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        name: str,
+        dtype: str | ElementType,
+        shape: Sequence[Expr | int | EllipsisType],
+        *,
+        optional: bool = False,
+    ) -> None:
+        super().__init__(name, dtype, shape)
+        if not isinstance(optional, bool) or (optional and not self.shape):
+            raise DeclarationError(
+                f"Operand `{name}`: optional is {shown(optional)}, with {self.rank} dimensions.",
+                expected="True or False; True for a buffer of at least one dimension, since one "
+                "without elements is absent",
+                next_step="give a single element the shape [1].",
+            )
+        set_fields(self, optional=optional)
+
+
+class Out(Buffer):
+    """A buffer that the kernel writes completely, and whose old content it never reads.
+
+    It is allocated by IREE, uninitialised, and becomes a result of the call.
+    """
+
+    __slots__ = ()
+
+
+class InOut(Buffer):
+    """A buffer that the kernel updates in place.
+
+    The call takes it and returns the updated one. The caller's own array stays as it is: IREE
+    copies it first, unless it is an intermediate value of the model that nobody else reads.
+    """
+
+    __slots__ = ()
+
+
+class Scratch(Buffer):
+    """Memory that the kernel needs while it runs: a pointer that the caller never sees.
+
+    It is neither an argument nor a result. IREE allocates it for each call, uninitialised: a kernel
+    writes what it reads, and what it leaves there nobody sees. It begins at a multiple of 64 bytes.
+
+    Parameters
+    ----------
+    name, dtype, shape
+        As of every buffer; the shape has no `...`, where `cd.batch` can stand.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, name: str, dtype: str | ElementType, shape: Sequence[Expr | int | EllipsisType]
+    ) -> None:
+        super().__init__(name, dtype, shape)
+        if self.batched:
+            raise DeclarationError(
+                f"Operand `{name}`: the shape of a cd.Scratch has `...`.",
+                expected="the sizes that the kernel needs: no caller gives it leading dims",
+                next_step="write cd.batch in its place, which is their product.",
+            )
+
+    @property
+    def size_bytes(self) -> Expr:
+        """How many bytes it takes; at least one, so that there is an address."""
+        size: Expr = Constant(self.dtype.bytes)
+        for extent in self.shape:
+            size = size * extent
+        return maximum(size, 1)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -48,32 +228,23 @@ class Scalar:
                 expected="an integer type for a value computed from dims",
                 next_step='use "i32", or leave the value out to pass it at each call.',
             )
-        if expr is not None and uses_device(expr):
-            raise DeclarationError(
-                f"{where}: its value depends on the device ({expr}).",
-                expected="dims and integers only",
-                next_step="use cd.compute_capability in `grid` alone.",
-            )
+        if expr is not None:
+            refuse_device(f"{where}: its value", expr)
         if isinstance(expr, Constant) and expr.value > kind.largest:
             raise DeclarationError(
                 f"{where}: its value is {expr}.",
                 expected=f"at most {kind.largest}, what {kind} holds",
                 next_step="use a larger type, or correct the number.",
             )
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "dtype", kind)
-        object.__setattr__(self, "value", expr)
+        set_fields(self, name=name, dtype=kind, value=expr)
 
     def __eq__(self, other: object) -> bool:
         # Within tuples expressions are the same or not; by itself, `==` compares sizes.
-        return isinstance(other, Scalar) and self._parts == other._parts
+        parts = (self.name, self.dtype, self.value)
+        return isinstance(other, Scalar) and parts == (other.name, other.dtype, other.value)
 
     def __hash__(self) -> int:
-        return hash(self._parts)
-
-    @property
-    def _parts(self) -> tuple[object, ...]:
-        return self.name, self.dtype, self.value
+        return hash((self.name, self.dtype, self.value))
 
     @property
     def is_argument(self) -> bool:
@@ -178,19 +349,21 @@ class Struct:
                 f"{_MAX_ALIGNMENT}",
                 next_step="leave it out, unless the struct is declared with __align__.",
             )
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "fields", tuple(placed))
-        object.__setattr__(self, "alignment", wanted)
-        object.__setattr__(self, "size_bytes", -(-end // wanted) * wanted)
+        whole = -(-end // wanted) * wanted
+        set_fields(self, name=name, fields=tuple(placed), alignment=wanted, size_bytes=whole)
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every number in it, in order."""
-        return tuple(
-            Leaf(_leaf(name, field.dtype), field.offset + index * field.dtype.bytes)
-            for field in self.fields
-            for index, name in enumerate(_leaf_names(self.name, field))
-        )
+        found: list[Leaf] = []
+        for field in self.fields:
+            name = f"{self.name}.{field.name}"  # no operand's, as these have no dots
+            names = [f"{name}.{index}" for index in range(field.count or 0)]
+            for index, leaf in enumerate([name] if field.count is None else names):
+                scalar = object.__new__(Scalar)
+                set_fields(scalar, name=leaf, dtype=field.dtype, value=None)
+                found.append(Leaf(scalar, field.offset + index * field.dtype.bytes))
+        return tuple(found)
 
     def __str__(self) -> str:
         fields = ", ".join(
@@ -220,20 +393,6 @@ def _field_type(
             next_step="correct the field.",
         )
     return element_type(given[0], where=where), count
-
-
-def _leaf_names(struct: str, field: Field) -> list[str]:
-    """Names with dots, which no operand has."""
-    name = f"{struct}.{field.name}"
-    return [name] if field.count is None else [f"{name}.{i}" for i in range(field.count)]
-
-
-def _leaf(name: str, dtype: ElementType) -> Scalar:
-    scalar = object.__new__(Scalar)
-    object.__setattr__(scalar, "name", name)
-    object.__setattr__(scalar, "dtype", dtype)
-    object.__setattr__(scalar, "value", None)
-    return scalar
 
 
 Operand = Buffer | Scalar | Struct

@@ -1,16 +1,138 @@
-"""Where a kernel's code comes from: files, directories and compiler options, read and checked."""
+"""A kernel's code: its files and compiler options, its function's name, and that of single targets.
+
+The name of a `__global__` function, as `entry=` may give it, is a plain identifier, or a C++ name:
+`ns::scale`, `rms_norm<float, 256>`, and, to choose one of several overloads, with its parameter
+types: `scale(const float*, float*, int)`. It goes into C++ source that is compiled, so nothing
+passes but what such a name is made of.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.names import is_list, shown
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import EVERY_CPU, Target
+
+_MAX_LENGTH = 10_000
+"""Characters; names of CUTLASS's kernels have thousands."""
+_TOKEN = re.compile(r"[A-Za-z_]\w*|[0-9][\w.]*|::|[<>(),*&+-]", re.ASCII)
+_WORD = re.compile(r"\w", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_CLOSES = {"<": ">", "(": ")"}
+
+
+@dataclass(frozen=True, slots=True)
+class CppName:
+    """A function's C++ name, taken apart."""
+
+    function: str
+    """The name with its namespaces and template arguments: "ns::scale<float>"."""
+    parameters: str | None
+    """The parameter types that choose an overload: "const float*, int"; None where not given."""
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it is a plain name, which a C function may have as well."""
+        return self.parameters is None and _IDENTIFIER.fullmatch(self.function) is not None
+
+    @property
+    def address(self) -> str:
+        """A C++ constant expression: the function's address."""
+        if self.parameters is None:
+            return f"&{self.function}"
+        return f"static_cast<void (*)({self.parameters})>(&{self.function})"
+
+    def __str__(self) -> str:
+        return self.function + ("" if self.parameters is None else f"({self.parameters})")
+
+
+def check_entry(kernel: str, entry: object) -> str:
+    """Return a declared entry with its blanks as this package writes them.
+
+    Raises
+    ------
+    DeclarationError
+        It is neither an identifier nor a C++ name.
+    """
+    found = _read(entry) if isinstance(entry, str) else None
+    if found is None:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: entry {shown(entry)} is not the name of a function.",
+            expected="a name such as scale, ns::scale or rms_norm<float, 256>, or, to choose an "
+            "overload, scale(const float*, int)",
+            next_step="name the __global__ function as C++ code would; simplify template "
+            "arguments with an alias in the source.",
+        )
+    return str(found)
+
+
+def cpp_name(entry: str) -> CppName:
+    """A checked entry, taken apart."""
+    found = _read(entry)
+    if found is None:  # pragma: no cover - `check_entry` let it pass
+        raise TypeError(f"not an entry: {entry}")
+    return found
+
+
+def _read(entry: str) -> CppName | None:
+    tokens = _TOKEN.findall(entry)
+    if len(entry) > _MAX_LENGTH or "".join(tokens) != entry.replace(" ", ""):
+        return None  # something else than tokens and blanks is in it
+    position = 1 if tokens[:1] == ["::"] else 0
+    while True:
+        if position == len(tokens) or _IDENTIFIER.fullmatch(tokens[position]) is None:
+            return None
+        position += 1
+        if tokens[position : position + 1] == ["<"]:
+            end = _end_of_group(tokens, position)
+            if end is None:
+                return None
+            position = end
+        if tokens[position : position + 1] != ["::"]:
+            break
+        position += 1
+    function, rest = _joined(tokens[:position]), tokens[position:]
+    if not rest:
+        return CppName(function, None)
+    if rest[0] != "(" or _end_of_group(rest, 0) != len(rest):
+        return None
+    return CppName(function, _joined(rest[1:-1]))
+
+
+def _end_of_group(tokens: list[str], start: int) -> int | None:
+    """The position behind the bracket that closes the one at `start`."""
+    waiting: list[str] = []
+    for position in range(start, len(tokens)):
+        token = tokens[position]
+        if token in _CLOSES:
+            waiting.append(_CLOSES[token])
+        elif token in _CLOSES.values():
+            if waiting.pop() != token:
+                return None
+            if not waiting:
+                return position + 1
+    return None
+
+
+def _joined(tokens: list[str]) -> str:
+    text = ""
+    for token in tokens:
+        if text.endswith(",") or (
+            _WORD.match(token) and re.fullmatch(r"[\w*&>]", text[-1:], re.ASCII)
+        ):
+            text += " "
+        text += token
+    return text
 
 
 def declaring_directory() -> Path:
@@ -145,3 +267,110 @@ def is_argument(option: object, *, escaped: bool = False) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Implementation:
+    """Another code for a kernel, on one target: `implementations={"cuda:sm_90a": ...}`.
+
+    That for `cpu` is what every CPU runs: the PTX of another source, say, without tensor cores.
+    `cpu:checked` keeps to the kernel's own code, whose mistakes it is for.
+
+    What is given takes the place of the kernel's own; what is left out stays. Operands, and so the
+    C signature, are the same everywhere, as are the reference and what the kernel requires.
+
+    Parameters
+    ----------
+    source, entry, block, grid, dynamic_shared_memory, options, launch_bounds, max_registers, \
+cluster, include_dirs
+        As of a kernel; paths are relative to the file that declares it.
+    """
+
+    source: str | os.PathLike[str] | None = None
+    entry: str | None = None
+    block: Sequence[int] | int | None = None
+    grid: Sequence[Expr | int] | Expr | int | None = None
+    dynamic_shared_memory: int | None = None
+    options: Sequence[str] | None = None
+    launch_bounds: int | None = None
+    max_registers: int | None = None
+    cluster: Sequence[int] | int | None = None
+    include_dirs: Sequence[str | os.PathLike[str]] | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parts that it replaces, by name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+Implementations = tuple[tuple[Target, Implementation], ...]
+
+
+def check_implementations(
+    kernel: str, given: Mapping[str, Implementation] | None, base: Path
+) -> Implementations:
+    """Implementations by target, in the targets' order, their paths relative to a directory.
+
+    Raises
+    ------
+    DeclarationError
+        An item is not an `Implementation` or replaces nothing, or its target is not a GPU
+        architecture or `cpu`, or occurs twice.
+    """
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: implementations is given as {shown(given)}.",
+            expected="a dict of cd.Implementation by target",
+            next_step='write implementations={"cuda:sm_90a": cd.Implementation(source=...)}.',
+        )
+    found: dict[Target, Implementation] = {}
+    for name, item in given.items():
+        target = Target.parse(name)
+        if not (target.is_cuda or target == EVERY_CPU) or target in found:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: "
+                + ("two implementations are" if target in found else "an implementation is")
+                + f" given for target {target}.",
+                expected="one for each cuda:sm_XX target that needs another than the kernel's own, "
+                "and one for cpu, which is every CPU",
+                next_step="drop one of them." if target in found else "give it for cpu.",
+            )
+        if not isinstance(item, Implementation) or not item.given:
+            said = "replaces nothing" if isinstance(item, Implementation) else f"is {shown(item)}"
+            raise DeclarationError(
+                f"Kernel `{kernel}`: the implementation for {target} {said}.",
+                expected="cd.Implementation with a source, an entry, a block or whatever else is "
+                "another there",
+                next_step="give what differs, or drop it.",
+            )
+        with naming(kernel, target):
+            found[target] = _located(kernel, item, base)
+    on_gpus = [(target, item) for target, item in found.items() if target.is_cuda]
+    on_gpus.sort(key=lambda pair: pair[0].cuda_arch, reverse=True)
+    return (*on_gpus, *((target, item) for target, item in found.items() if not target.is_cuda))
+
+
+def _located(kernel: str, item: Implementation, base: Path) -> Implementation:
+    paths: dict[str, Any] = {}
+    if item.source is not None:
+        paths["source"] = check_path(kernel, "source", item.source, base)
+    if item.include_dirs is not None:
+        paths["include_dirs"] = check_include_dirs(kernel, item.include_dirs, base)
+    return replace(item, **paths)
+
+
+@contextmanager
+def naming(kernel: str, target: Target) -> Iterator[None]:
+    """Say in errors of a declaration which of its implementations they are about."""
+    try:
+        yield
+    except DeclarationError as error:
+        named, plain = f"Kernel `{kernel}`, implementation for {target}", f"Kernel `{kernel}`"
+        raise DeclarationError(
+            error.found.replace(plain, named, 1),
+            expected=error.expected,
+            next_step=error.next_step,
+        ) from None

@@ -1,4 +1,4 @@
-"""Targets: where code runs (`cuda:sm_90a`, `cpu`, `cpu:x86-64-v3`, `cpu:aarch64`)."""
+"""Targets, where code runs (`cuda:sm_90a`, `cpu`, `cpu:x86-64-v3`), and names of devices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,43 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import total_ordering
 
-from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.cpu_names import ARM_64, X86_64
+from custom_dispatch.errors import DeclarationError, DeviceError
 from custom_dispatch.kernel.names import is_one_of, shown
 
+# LLVM's names of CPUs, as the compiler of IREE 3.13 lists them where it is given another.
+_X86_64 = """
+nocona core2 penryn bonnell atom silvermont slm goldmont goldmont-plus tremont nehalem
+corei7 westmere sandybridge corei7-avx ivybridge core-avx-i haswell core-avx2 broadwell
+skylake skylake-avx512 skx cascadelake cooperlake cannonlake icelake-client rocketlake
+icelake-server tigerlake sapphirerapids alderlake raptorlake meteorlake arrowlake
+arrowlake-s lunarlake gracemont pantherlake wildcatlake novalake sierraforest grandridge
+graniterapids graniterapids-d emeraldrapids clearwaterforest diamondrapids knl knm k8
+athlon64 athlon-fx opteron k8-sse3 athlon64-sse3 opteron-sse3 amdfam10 barcelona btver1
+btver2 bdver1 bdver2 bdver3 bdver4 znver1 znver2 znver3 znver4 znver5 znver6 c86-4g-m4
+c86-4g-m6 c86-4g-m7 c86-4g-m8 x86-64 x86-64-v2 x86-64-v3 x86-64-v4
+"""
+_ARM_64 = """
+a64fx ampere1 ampere1a ampere1b ampere1c apple-a10 apple-a11 apple-a12 apple-a13 apple-a14
+apple-a15 apple-a16 apple-a17 apple-a18 apple-a19 apple-a7 apple-a8 apple-a9 apple-m1
+apple-m2 apple-m3 apple-m4 apple-m5 apple-s10 apple-s4 apple-s5 apple-s6 apple-s7 apple-s8
+apple-s9 armagicpu c1-nano c1-premium c1-pro c1-ultra c2-pro c2-ultra carmel cobalt-100
+cortex-a320 cortex-a34 cortex-a35 cortex-a510 cortex-a520 cortex-a520ae cortex-a53
+cortex-a55 cortex-a57 cortex-a65 cortex-a65ae cortex-a710 cortex-a715 cortex-a72
+cortex-a720 cortex-a720ae cortex-a725 cortex-a73 cortex-a75 cortex-a76 cortex-a76ae
+cortex-a77 cortex-a78 cortex-a78ae cortex-a78c cortex-r82 cortex-r82ae cortex-x1 cortex-x1c
+cortex-x2 cortex-x3 cortex-x4 cortex-x925 cyclone exynos-m3 exynos-m4 exynos-m5 falkor
+fujitsu-monaka gb10 grace hip12 kryo neoverse-512tvb neoverse-e1 neoverse-n1 neoverse-n2
+neoverse-n3 neoverse-v1 neoverse-v2 neoverse-v3 neoverse-v3ae olympus oryon-1 rigel saphira
+thunderx thunderx2t99 thunderx3t110 thunderxt81 thunderxt83 thunderxt88 tsv110
+"""
+
+X86_64 = tuple(_X86_64.split())
+ARM_64 = tuple(_ARM_64.split())
+
+
 _ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
-_CHECKED = "cpu:checked"
+CHECKED = "cpu:checked"
+"""The CPU with checks: a target, and what a kernel can be called on besides devices."""
 _CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 AARCH64 = "aarch64"
@@ -214,7 +245,7 @@ class Target:
         backend, colon, rest = text.partition(":")
         if backend == "cuda" and rest:
             return cls("cuda", Arch.parse(rest))
-        if text == _CHECKED:
+        if text == CHECKED:
             return cls("cpu", cpu="host", checked=True)
         if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
             return cls("cpu", cpu=rest or "generic")
@@ -234,7 +265,7 @@ class Target:
         if self.arch is not None:
             return f"cuda:{self.arch}"
         if self.checked:
-            return _CHECKED
+            return CHECKED
         return "cpu" if self.cpu == "generic" else f"cpu:{self.cpu}"
 
     @property
@@ -288,3 +319,51 @@ def naming(targets: Iterable[Target | str]) -> str:
     names = list(map(str, targets))
     quoted = ", ".join(f'"{name}"' for name in names)
     return f"targets=[{quoted}] (--target {','.join(names)})"
+
+
+_GPU = re.compile(r"cuda:(0|[1-9][0-9]{0,5})")
+
+
+def read_device(device: object, *, of_kernel: bool = False) -> str:
+    """The name of a device, from text or a `torch.device`.
+
+    Parameters
+    ----------
+    of_kernel
+        Whether a kernel is called, which also runs on `CHECKED`.
+
+    Raises
+    ------
+    DeviceError
+        The value does not name a device. Whether the GPU exists is not checked.
+    """
+    name = str(device) if str(type(device)) == "<class 'torch.device'>" else device
+    names = ("auto", "cuda", "cpu", CHECKED) if of_kernel else ("auto", "cuda", "cpu")
+    if isinstance(name, str) and (name in names or _GPU.fullmatch(name)):
+        return name
+    what, next_step = "not a device", "choose one of these; cd.devices() lists what is here."
+    try:
+        target = Target.parse(name)  # type: ignore[arg-type]
+    except DeclarationError:
+        pass
+    else:
+        what = "a target, for which code is built, and not a device"
+        next_step = f'choose "{target.backend}"; targets are given as targets=["{target}"].'
+    raise DeviceError(
+        f"{shown(device)} is {what}.",
+        expected=" or ".join((*names[:2], "cuda:N (GPUs count from 0)", *names[2:])),
+        next_step=next_step,
+    )
+
+
+def gpu_index(name: str) -> int | None:
+    """The number of the GPU that a device's name means, the first for "cuda"; else None."""
+    if name == "cuda":
+        return 0
+    found = _GPU.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def gpu_name(index: int) -> str:
+    """The name of a GPU: "cuda" for the first, then "cuda:1"."""
+    return f"cuda:{index}" if index else "cuda"

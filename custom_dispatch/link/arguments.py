@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Scalar, Struct
+from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
 
 
 def check_arguments(arguments: object) -> None:

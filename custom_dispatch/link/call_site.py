@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
-from custom_dispatch.ir.leading import fold_sizes, leading_count
-from custom_dispatch.ir.signature import Signature, Sizes, declared_signature, tensor_type
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.buffer import Buffer, InOut
+from custom_dispatch.ir.tensor_types import (
+    Signature,
+    Sizes,
+    declared_signature,
+    fold_sizes,
+    leading_count,
+    tensor_type,
+)
+from custom_dispatch.kernel.binding import bind_dims, declared_shapes
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
-from custom_dispatch.kernel.expr import Dim, dims_of
-from custom_dispatch.kernel.fitting import first_fitting
+from custom_dispatch.kernel.declared import first_fitting
+from custom_dispatch.kernel.evaluation import dims_of, evaluate, for_values, holds
+from custom_dispatch.kernel.expr import Condition, Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Buffer, InOut
 from custom_dispatch.link.operations import NODE
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')

@@ -13,22 +13,22 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.format.usage import FunctionUse, KernelUse
-from custom_dispatch.ir.choice import candidates
-from custom_dispatch.ir.leading import is_folded, known_dims
-from custom_dispatch.ir.order import Order, kernels_in, orders_of
-from custom_dispatch.ir.signature import (
+from custom_dispatch.format.manifest import FunctionUse, KernelUse
+from custom_dispatch.ir.orders import Order, candidates, kernels_in, orders_of
+from custom_dispatch.ir.tensor_types import (
     Signature,
     Sizes,
     declared_signature,
     function_type,
     input_types,
+    is_folded,
+    known_dims,
     output_types,
 )
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
-from custom_dispatch.kernel.fitting import fits_none
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import fits_none, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.operations import (
     callee_of,

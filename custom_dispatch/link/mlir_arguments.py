@@ -10,11 +10,11 @@ import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.call_site import CallSite
 from custom_dispatch.link.operations import create
 

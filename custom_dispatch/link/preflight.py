@@ -22,8 +22,8 @@ from typing import Any
 
 from iree.compiler import ir, passmanager
 
-from custom_dispatch.ir.arithmetic import any_filled
 from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.index_arithmetic import any_filled
 from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,

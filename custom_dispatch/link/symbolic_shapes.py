@@ -11,12 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims, check_rank, output_shapes
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Binary, Constant, Dim, Expr, Where
+from custom_dispatch.kernel.binding import (
+    bind_dims,
+    check_rank,
+    declared_shapes,
+    leading_dims,
+    leading_of,
+    output_shapes,
+    unfolded,
+)
+from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes, leading_dims, leading_of, unfolded
+from custom_dispatch.kernel.operand import Buffer
 
 Size = TypeVar("Size")
 

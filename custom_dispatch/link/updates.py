@@ -7,8 +7,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.kernel.buffer import InOut
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import InOut
 from custom_dispatch.link.elementwise import hidden_copy
 from custom_dispatch.link.operations import (
     STATE,

@@ -7,8 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.constants import shortest
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects import torch_types

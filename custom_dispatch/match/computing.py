@@ -8,8 +8,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_types import constant, element_type
 from custom_dispatch.link.operations import create

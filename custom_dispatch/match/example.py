@@ -8,8 +8,7 @@ from functools import cached_property
 
 from iree.compiler import ir, passmanager
 
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import (

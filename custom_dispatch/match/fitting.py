@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
-from custom_dispatch.kernel.arithmetic import compared
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Binary, Where
+from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.size_arithmetic import compared
 from custom_dispatch.link.call_site import CallSite, Fitting
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes

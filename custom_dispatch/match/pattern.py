@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 import numpy
 
 from custom_dispatch.errors import DeclarationError, LinkError
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, several, shown
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.replaced import Replaced, near_miss_lines
 

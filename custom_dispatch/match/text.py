@@ -8,9 +8,8 @@ from functools import cached_property
 
 from iree.compiler import ir
 
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.evaluation import evaluate
-from custom_dispatch.kernel.expr import dims_of
+from custom_dispatch.kernel.evaluation import dims_of, evaluate
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.model import diagnostic
 from custom_dispatch.link.operations import kind_of, operations_of

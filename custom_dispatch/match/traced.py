@@ -14,10 +14,9 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.constants import element_of, number_of
 from custom_dispatch.link.dialects.torch_types import builtin_type

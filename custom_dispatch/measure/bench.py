@@ -16,11 +16,11 @@ from iree import runtime as rt
 
 from custom_dispatch.eager.reference import reference_results
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel.abi import constants_of
 from custom_dispatch.kernel.binding import grid_for
-from custom_dispatch.kernel.buffer import Scratch
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.words import constants_of
+from custom_dispatch.kernel.operand import Scratch
 from custom_dispatch.measure.comparison import Array, agreement
 from custom_dispatch.measure.inputs import (
     BenchInputs,
@@ -33,10 +33,10 @@ from custom_dispatch.measure.measurement import Measurement, Subject, time_in_tu
 from custom_dispatch.measure.native_launch import NativeContext, NativeCopy, NativeLaunch
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
-from custom_dispatch.runtime.arrays import to_device
+from custom_dispatch.runtime.arguments import push_scalar
+from custom_dispatch.runtime.device_array import to_device
 from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.numbers import push_scalar
 from custom_dispatch.runtime.program import Program
 
 _COPIED_BYTES = 1 << 18
@@ -273,7 +273,7 @@ def launch_of(
         block=kernel.block,
         shared_bytes=kernel.dynamic_shared_memory,
         bindings=[addresses[buffer.name] for buffer in kernel.abi.bindings],
-        constants=constants_of(kernel, inputs.dims, numbers),
+        constants=constants_of(kernel.abi, inputs.dims, numbers),
     )
 
 

@@ -17,9 +17,9 @@ from custom_dispatch.errors import (
     UnsupportedInstructionError,
 )
 from custom_dispatch.kernel.binding import grids_for, output_shapes
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.measure.comparison import agreement
 from custom_dispatch.measure.inputs import elements, random_value
 

@@ -12,14 +12,12 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes
-from custom_dispatch.kernel.buffer import Buffer, InOut, Out, Scratch
+from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes, struct_numbers
 from custom_dispatch.kernel.dtypes import ElementType, of_numpy
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Operand, Scalar, Struct
-from custom_dispatch.kernel.passed import struct_numbers
-from custom_dispatch.runtime.declaration import FunctionType
+from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar, Scratch, Struct
+from custom_dispatch.runtime.module_file import FunctionType
 
 _DRAWN = 1_048_573
 """A prime, so that rows and columns of matrices are not the same again."""

@@ -19,7 +19,7 @@ import numpy
 
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
-from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime import driver
 from custom_dispatch.runtime.driver import error_name
 
 _MAX_DYNAMIC_SHARED = 8
@@ -45,7 +45,7 @@ class NativeContext:
     def __init__(self, gpu: int = 0) -> None:
         self._gpu = gpu
         try:
-            self._library = primary_context.driver()
+            self._library = driver.cuda_library()
         except OSError as problem:
             raise DeviceError(
                 f"The CUDA driver cannot be loaded: {problem}.",
@@ -55,7 +55,7 @@ class NativeContext:
         self._modules: dict[bytes, ctypes.c_void_p] = {}
 
     def __enter__(self) -> NativeContext:
-        self.check("cuCtxPushCurrent", primary_context.push(self._gpu))
+        self.check("cuCtxPushCurrent", driver.push(self._gpu))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,7 +64,7 @@ class NativeContext:
             self._library.cuMemFree_v2(address)
         for module in self._modules.values():
             self._library.cuModuleUnload(module)
-        primary_context.pop()
+        driver.pop()
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call a function of the driver.

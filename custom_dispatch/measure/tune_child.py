@@ -14,9 +14,9 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import output_shapes
-from custom_dispatch.kernel.buffer import Buffer, Out, Scratch
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer, Out, Scratch
 from custom_dispatch.measure.bench import Bench, launch_of, scratch_for
 from custom_dispatch.measure.comparison import (
     Array,

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.entry import cpp_name
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Struct
+from custom_dispatch.kernel.operand import Buffer, Struct
+from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.module import Entry, Function, Instruction, Module, Parameter
 from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, named_by

@@ -24,10 +24,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
-from custom_dispatch.kernel.device_name import gpu_index
-from custom_dispatch.runtime import primary_context
-from custom_dispatch.runtime.cuda_order import check_status
-from custom_dispatch.runtime.driver import context_error, has_initialised
+from custom_dispatch.kernel.target import gpu_index
+from custom_dispatch.runtime import driver
+from custom_dispatch.runtime.driver import check_status, context_error, has_initialised
 
 IREE_ERRORS = (RuntimeError, ValueError, IndexError)
 """What IREE's bindings raise (runtime/bindings/python/status_utils.cc), by the kind of status."""
@@ -94,13 +93,13 @@ class Access:
         if _exiting or _alone is not None:
             _enter_late(thread)
         on_gpu = self.gpu is not None and has_initialised()
-        if on_gpu and (status := primary_context.push(self.gpu or 0)):
+        if on_gpu and (status := driver.push(self.gpu or 0)):
             _calls.remove(thread)
             check_status(status)
 
     def __exit__(self, *_: object) -> None:
         if self.gpu is not None and has_initialised():
-            primary_context.pop()
+            driver.pop()
         _calls.remove(threading.get_ident())
 
     @contextlib.contextmanager

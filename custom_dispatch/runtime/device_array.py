@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy
@@ -11,10 +13,112 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.runtime import dlpack
-from custom_dispatch.runtime.arrays import HostArray, hal_element_type, mapped, to_host
-from custom_dispatch.runtime.cuda_order import note_export
+from custom_dispatch.runtime.device import OpenDevice
+from custom_dispatch.runtime.driver import note_export
 from custom_dispatch.runtime.flight import Flight
-from custom_dispatch.runtime.open_device import OpenDevice
+
+HostArray = numpy.ndarray[Any, numpy.dtype[Any]]
+
+_LOCAL, _DEFAULT = rt.MemoryType.DEVICE_LOCAL, rt.BufferUsage.DEFAULT
+_VISIBLE = int(rt.MemoryType.HOST_VISIBLE)
+_MAPPABLE = int(rt.BufferUsage.MAPPING_SCOPED)
+
+_HAL_NAMES = {
+    "f8E4M3FN": "FLOAT_8_E4M3_FN",
+    "f8E5M2": "FLOAT_8_E5M2",
+    "bf16": "BFLOAT_16",
+    "f16": "FLOAT_16",
+    "f32": "FLOAT_32",
+    "f64": "FLOAT_64",
+    "bool": "BOOL_8",
+}
+
+
+@functools.cache
+def hal_element_type(kind: ElementType) -> Any:
+    """IREE's code of an element type. Integers are signless, as a model's tensors are."""
+    return getattr(rt.HalElementType, _HAL_NAMES.get(kind.name, f"INT_{kind.bits}"))
+
+
+def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
+    """Copy a numpy array into a new buffer on a device; return the `HalBufferView`."""
+    if type(array) is not numpy.ndarray or not array.flags.c_contiguous:
+        array = numpy.ascontiguousarray(array).reshape(array.shape)
+    return copy_to_device(device, array, kind)
+
+
+def copy_to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
+    """As `to_device`, for an array whose elements are in order and without gaps."""
+    return copier(device, kind)(array)
+
+
+def copier(device: Any, kind: ElementType) -> Callable[[HostArray], Any]:
+    """`copy_to_device` for one device and one element type: what does not change is found once."""
+    raw, code = _raw_dtype(kind), hal_element_type(kind)
+
+    def copy(array: HostArray) -> Any:
+        return device.allocator.allocate_buffer_copy(
+            memory_type=_LOCAL,
+            allowed_usage=_DEFAULT,
+            device=device,
+            buffer=array.view(raw),
+            element_type=code,
+        )
+
+    return copy
+
+
+def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
+    """Copy a buffer view into a new numpy array, after everything that writes it is done."""
+    shape = view.shape
+    if 0 in shape:
+        return numpy.empty(tuple(shape), kind.to_numpy())
+    if _is_mappable(view):
+        # It would keep the buffer alive, and change with it: it is copied.
+        return _there(view, shape, kind).copy()
+    buffer = view.get_buffer()
+    unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
+    raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
+    raw = rt.DeviceArray(device, raw_view).to_host()
+    return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
+
+
+def mapped(view: Any, kind: ElementType) -> HostArray | None:
+    """A buffer view as a numpy array that cannot be written; None where the host does not see it.
+
+    What writes it must be done. The array keeps the buffer alive.
+    """
+    shape = view.shape
+    if 0 in shape:
+        return numpy.empty(tuple(shape), kind.to_numpy())
+    if not _is_mappable(view):
+        return None
+    array = _there(view, shape, kind)
+    array.flags.writeable = False
+    return array
+
+
+def _is_mappable(view: Any) -> bool:
+    """Whether the host sees a buffer."""
+    buffer = view.get_buffer()
+    return bool(buffer.memory_type() & _VISIBLE and buffer.allowed_usage() & _MAPPABLE)
+
+
+def _there(view: Any, shape: Sequence[int], kind: ElementType) -> HostArray:
+    """A buffer where it lies; IREE's own `asarray` takes four times as long."""
+    return numpy.ndarray(shape, kind.to_numpy(), view.map())
+
+
+def bytes_of(view: Any, kind: ElementType) -> HostArray:
+    """The elements of a buffer view on the CPU, to be written: as integers of their size."""
+    array: HostArray = view.map().asarray(view.shape, _raw_dtype(kind))
+    return array
+
+
+@functools.cache
+def _raw_dtype(kind: ElementType) -> numpy.dtype[Any]:
+    """Unsigned integers of an element's size: IREE's runtime knows few of numpy's dtypes."""
+    return numpy.dtype(f"u{kind.bytes}")
 
 
 class DeviceArray:
@@ -28,13 +132,14 @@ class DeviceArray:
     is seen here too.
     """
 
-    __slots__ = ("__weakref__", "_device", "_flight", "_view", "element_type", "shape")
+    __slots__ = ("__weakref__", "_flight", "element_type", "open_device", "shape", "view")
+    # `view` is IREE's `HalBufferView`, and `open_device` where it is.
 
     def __init__(
         self, device: OpenDevice, view: Any, kind: ElementType, flight: Flight | None = None
     ) -> None:
-        self._device = device
-        self._view = view
+        self.open_device = device
+        self.view = view
         self._flight = flight
         self.element_type = kind
         self.shape: tuple[int, ...] = tuple(view.shape)
@@ -62,7 +167,7 @@ class DeviceArray:
     @property
     def device(self) -> str:
         """Where it is: "cpu", "cuda" for the first GPU, then "cuda:1"."""
-        return self._device.name
+        return self.open_device.name
 
     @property
     def ready(self) -> bool:
@@ -95,8 +200,8 @@ class DeviceArray:
             The call that computes it failed.
         """
         self.wait()
-        with self._device.access:
-            return to_host(self._device.hal, self._view, self.element_type)
+        with self.open_device.access:
+            return to_host(self.open_device.hal, self.view, self.element_type)
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -114,7 +219,7 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         self.wait()
-        array = None if copy else mapped(self._view, self.element_type)
+        array = None if copy else mapped(self.view, self.element_type)
         if array is None:
             if copy is False:
                 raise ValueError(f"an array on {self.device} cannot be read without copying it")
@@ -122,7 +227,7 @@ class DeviceArray:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._device.dlpack
+        return self.open_device.dlpack
 
     def __dlpack__(
         self,
@@ -132,25 +237,25 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if dl_device is not None and tuple(dl_device) != self._device.dlpack:
+        if dl_device is not None and tuple(dl_device) != self.open_device.dlpack:
             raise BufferError(f"the array is on {self.device}, and is not copied elsewhere")
         if copy:
             raise BufferError("the array is given away without copying only")
         # Done, it is so for every stream.
         self.wait()
-        with self._device.access:
-            if self._device.is_cuda:
-                note_export(self._device.gpu, stream)
+        with self.open_device.access:
+            if self.open_device.is_cuda:
+                note_export(self.open_device.gpu, stream)
             kind = self.element_type
             named = "u8" if kind.name.startswith("f8") else kind.name
             code = exact_element_type(named)
-            view = rt.HalBufferView(self._view.get_buffer(), self.shape, code)
-            return dlpack.give(self._device.hal, view, kind, self._device.dlpack)
+            view = rt.HalBufferView(self.view.get_buffer(), self.shape, code)
+            return dlpack.give(self.open_device.hal, view, kind, self.open_device.dlpack)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """What Numba and CuPy read (version 3): no stream, as the array is done."""
-        if not self._device.is_cuda:
+        if not self.open_device.is_cuda:
             raise AttributeError("the array is not on a GPU")
         return {
             "shape": self.shape,
@@ -173,31 +278,21 @@ class DeviceArray:
     # -- for calls
 
     @property
-    def view(self) -> Any:
-        """IREE's `HalBufferView`."""
-        return self._view
-
-    @property
     def flight(self) -> Flight | None:
         """The call that computes it, while it is under way."""
         return None if self.ready else self._flight
 
-    @property
-    def open_device(self) -> OpenDevice:
-        """The device it is on."""
-        return self._device
-
     def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
         """The same elements in another shape; computed by the same call."""
-        code = int(self._view.element_type)
-        view = rt.HalBufferView(self._view.get_buffer(), list(shape), code)
-        return DeviceArray(self._device, view, self.element_type, self._flight)
+        code = int(self.view.element_type)
+        view = rt.HalBufferView(self.view.get_buffer(), list(shape), code)
+        return DeviceArray(self.open_device, view, self.element_type, self._flight)
 
     def typed(self, kind: ElementType) -> DeviceArray:
         """The same array with integers of another signedness."""
         if kind == self.element_type:
             return self
-        return DeviceArray(self._device, self._view, kind, self._flight)
+        return DeviceArray(self.open_device, self.view, kind, self._flight)
 
 
 def exact_element_type(name: str) -> int:

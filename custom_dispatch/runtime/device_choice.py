@@ -9,37 +9,16 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.host_cpu import host_cpu
-from custom_dispatch.kernel.device_name import read_device
-from custom_dispatch.kernel.target import AARCH64, host_architecture
+from custom_dispatch.kernel.target import AARCH64, host_architecture, read_device
 from custom_dispatch.runtime.device import Device, device_of, device_problem, devices
 from custom_dispatch.runtime.driver import driver_state
 
 # The CUDA version whose drivers are the first to read a PTX ISA version (PTX ISA, "Release Notes",
 # table "PTX Release History").
 _CUDA_OF_PTX = {
-    (7, 0): (11, 0),
-    (7, 1): (11, 1),
-    (7, 2): (11, 2),
-    (7, 3): (11, 3),
-    (7, 4): (11, 4),
-    (7, 5): (11, 5),
-    (7, 6): (11, 6),
-    (7, 7): (11, 7),
-    (7, 8): (11, 8),
-    (8, 0): (12, 0),
-    (8, 1): (12, 1),
-    (8, 2): (12, 2),
-    (8, 3): (12, 3),
-    (8, 4): (12, 4),
-    (8, 5): (12, 5),
-    (8, 6): (12, 7),
-    (8, 7): (12, 8),
-    (8, 8): (12, 9),
-    (9, 0): (13, 0),
-    (9, 1): (13, 1),
-    (9, 2): (13, 2),
-    (9, 3): (13, 3),
-    (9, 4): (13, 4),
+    **{(7, minor): (11, minor) for minor in range(9)},
+    **{(8, minor): (12, minor + (minor > 5)) for minor in range(9)},  # CUDA 12.6 has PTX 8.5, too
+    **{(9, minor): (13, minor) for minor in range(5)},
 }
 
 

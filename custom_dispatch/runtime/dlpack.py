@@ -19,7 +19,7 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
-from custom_dispatch.runtime import primary_context
+from custom_dispatch.runtime import driver
 from custom_dispatch.runtime.driver import driver_state
 
 CPU = 1
@@ -111,12 +111,12 @@ class ForeignArray:
         else:
             self.stream = _LEGACY_STREAM
             # What CuPy has under way is on the current stream of the current GPU.
-            pushed = len(driver_state().gpus) > 1 and primary_context.push(self.device[1]) == 0
+            pushed = len(driver_state().gpus) > 1 and driver.push(self.device[1]) == 0
             try:
                 self._capsule = value.__dlpack__(stream=_LEGACY_STREAM)
             finally:
                 if pushed:
-                    primary_context.pop()
+                    driver.pop()
         tensor = _Tensor.from_address(_pointer_of(self._capsule, b"dltensor"))
         self._tensor = tensor
         self.shape: tuple[int, ...] = tuple(tensor.shape[: tensor.ndim])

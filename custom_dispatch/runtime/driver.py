@@ -1,9 +1,22 @@
-"""The CUDA driver, asked directly: which GPUs are here, and if none, why.
+"""The CUDA driver, asked directly: which GPUs are here, and if none, why; contexts, and order.
 
 The driver library is loaded when first asked, never at import; its absence is an answer and no
 error. Only functions of the stable driver API are used (CUDA Driver API, "Initialization",
 "Version Management", "Device Management" and "Error Handling"), through ctypes: what is deployed
 next to IREE must not need a CUDA package.
+
+The GPUs' primary contexts are shared by IREE, the CUDA runtime and this package. IREE takes that of
+a GPU when it opens the device (iree/hal/drivers/cuda/cuda_device.c), and PyTorch and CuPy work in
+it. Whoever asks the driver about memory, streams or launches of the same buffers works in it, too.
+Each is retained once a process, and kept (CUDA Driver API, "Primary Context Management").
+
+IREE works on a stream of its own, which it tells nobody, and its Python calls take no events. So
+what other libraries have under way is waited for on the host, here:
+
+- Before an array of theirs is read, the stream on which it becomes ready is waited for.
+- After an array of ours was given away: its memory is used again as soon as nobody holds it, and
+  the other library may still read it by then (PyTorch lets go of a tensor when its work is queued,
+  not when it is done). From then on, calls wait for the stream that asked for the array.
 """
 
 from __future__ import annotations
@@ -11,13 +24,133 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from collections.abc import Sequence
+import re
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from custom_dispatch.runtime import primary_context
-from custom_dispatch.runtime.hardware import hardware
-from custom_dispatch.runtime.primary_context import LIBRARY
+from custom_dispatch.errors import DeviceError
+
+LIBRARY = "libcuda.so.1"
+_lock = threading.Lock()
+_pushes: dict[int, Callable[[], int]] = {}
+"""For each GPU whose context is retained, what makes that the calling thread's."""
+_popped = ctypes.byref(ctypes.c_void_p())
+"""Where the driver writes what was popped, which nobody reads."""
+
+
+@functools.cache
+def cuda_library() -> Any:
+    """The driver's library.
+
+    Raises
+    ------
+    OSError
+        It is not here, or cannot be loaded.
+    """
+    return ctypes.CDLL(LIBRARY)
+
+
+def _retain(gpu: int) -> int:
+    """Retain a GPU's context, once; the driver's status."""
+    with _lock:
+        if gpu in _pushes:
+            return 0
+        library, device, context = cuda_library(), ctypes.c_int(), ctypes.c_void_p()
+        status: int = library.cuInit(0)
+        status = status or library.cuDeviceGet(ctypes.byref(device), gpu)
+        status = status or library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        if status == 0:
+            _pushes[gpu] = functools.partial(library.cuCtxPushCurrent_v2, context)
+        return status
+
+
+def push(gpu: int) -> int:
+    """Make a GPU's context the calling thread's until `pop`; the driver's status.
+
+    After that the thread has again what it had, or none: PyTorch's and CuPy's current device is
+    that of the thread's context (CUDA Driver API, "Context Management").
+    """
+    if gpu not in _pushes and (status := _retain(gpu)):
+        return status
+    return _pushes[gpu]()
+
+
+def pop() -> None:
+    """Undo the last `push`."""
+    cuda_library().cuCtxPopCurrent_v2(_popped)
+
+
+_NVML = "libnvidia-ml.so.1"
+_PROC = Path("/proc/driver/nvidia")
+_VERSION = re.compile(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", re.MULTILINE)
+_LONGEST_TEXT = 96
+"""NVML_DEVICE_NAME_V2_BUFFER_SIZE, which is more than the 80 of a driver version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The machine's GPUs and driver, whether or not this process may use them.
+
+    The CUDA driver tells only what it shows to this process. What it hides is told by NVML (NVML
+    API Reference, "Initialization and Cleanup", "System Queries", "Device Queries"), which knows
+    nothing of CUDA_VISIBLE_DEVICES, and by the kernel module under /proc/driver/nvidia (NVIDIA
+    Accelerated Linux Graphics Driver README, "proc Interface").
+    """
+
+    driver_version: str
+    """Such as "580.159.04"; empty where nothing tells it."""
+    gpu_names: tuple[str, ...]
+    """One for each GPU that is here. A container may see fewer, or more than it may open."""
+
+
+@functools.cache
+def hardware() -> Hardware:
+    """Ask NVML, and where it is not here, the kernel module; once a process."""
+    return _from_nvml() or _from_kernel_module(_PROC)
+
+
+def _from_nvml() -> Hardware | None:
+    try:
+        library = ctypes.CDLL(_NVML)
+        if library.nvmlInit_v2() != 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    try:
+        text = ctypes.create_string_buffer(_LONGEST_TEXT)
+        known = library.nvmlSystemGetDriverVersion(text, _LONGEST_TEXT) == 0
+        version = text.value.decode("ascii", "replace") if known else ""
+        count = ctypes.c_uint()
+        library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+        names = []
+        for index in range(count.value):
+            device = ctypes.c_void_p()
+            found = library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) == 0
+            named = found and library.nvmlDeviceGetName(device, text, _LONGEST_TEXT) == 0
+            names.append(text.value.decode("utf-8", "replace") if named else "a GPU")
+    finally:
+        library.nvmlShutdown()
+    return Hardware(version, tuple(names))
+
+
+def _from_kernel_module(directory: Path) -> Hardware:
+    try:
+        match = _VERSION.search((directory / "version").read_text(errors="replace"))
+    except OSError:
+        match = None
+    names = []
+    try:
+        for path in sorted((directory / "gpus").iterdir()):
+            lines = (path / "information").read_text(errors="replace").splitlines()
+            model = (line.partition(":")[2].strip() for line in lines if line.startswith("Model"))
+            names.append(next(model, "a GPU"))
+    except OSError:
+        pass
+    return Hardware("" if match is None else match[1], tuple(names))
+
 
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
@@ -105,12 +238,12 @@ def context_error(gpu: int) -> str:
     """
     if not _initialised:
         return ""
-    library = primary_context.driver()
-    status = primary_context.push(gpu)
+    library = cuda_library()
+    status = push(gpu)
     if status == 0:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         status = library.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        primary_context.pop()
+        pop()
     return error_name(library, status) if status else ""
 
 
@@ -186,3 +319,58 @@ def _attribute(library: Any, device: ctypes.c_int, which: int) -> int:
     value = ctypes.c_int()
     library.cuDeviceGetAttribute(ctypes.byref(value), which, device)
     return value.value
+
+
+_LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
+"""CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
+DLPack numbers them so too, and they are never destroyed."""
+_NOT_READY = 600
+_given_to: dict[int, set[int]] = {}
+"""The streams that arrays of each GPU were given to."""
+_ANYBODY = -1
+
+
+def note_export(gpu: int, stream: int | None) -> None:
+    """Say that an array on a GPU was given to another library.
+
+    Parameters
+    ----------
+    stream
+        The one that DLPack's `__dlpack__` was called with: None stands for the default stream.
+    """
+    known = (_LEGACY_STREAM, _PER_THREAD_STREAM)
+    # Another stream may be destroyed, and must not be asked for then.
+    found = _LEGACY_STREAM if stream is None else stream if stream in known else _ANYBODY
+    _given_to.setdefault(gpu, set()).add(found)
+
+
+def wait_for_users(gpu: int) -> None:
+    """Wait for what other libraries do with a GPU's arrays, if they were given any.
+
+    Whoever calls this, or `wait_for_stream`, holds the GPU's `Access`, and so its context.
+    """
+    streams = _given_to.get(gpu)
+    if not streams:
+        return
+    if _ANYBODY in streams:
+        check_status(cuda_library().cuCtxSynchronize())
+    else:
+        for stream in tuple(streams):
+            wait_for_stream(stream)
+
+
+def wait_for_stream(stream: int) -> None:
+    """Wait until everything that was ordered before a stream is done."""
+    library, handle = cuda_library(), ctypes.c_void_p(stream)
+    status = library.cuStreamQuery(handle)
+    check_status(library.cuStreamSynchronize(handle) if status == _NOT_READY else status)
+
+
+def check_status(status: int) -> None:
+    """Require that the GPU works: the driver answers with the error of any work before."""
+    if status != 0:
+        name = error_name(cuda_library(), status)
+        raise DeviceError(
+            f"The GPU's work for another library has failed: {name}.",
+            next_step="start a new process; run it under compute-sanitizer to find the place.",
+        )

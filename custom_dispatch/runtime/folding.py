@@ -9,16 +9,14 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.binding import bind_dims, folded, leading_dims, unfolded
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import folded, leading_dims, unfolded
-from custom_dispatch.kernel.operand import Operand
+from custom_dispatch.kernel.operand import Buffer, Operand
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.flight import Submission
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import read_array, shape_of
-from custom_dispatch.runtime.submission import Submission
 
 Shape = tuple[int, ...]
 

@@ -10,24 +10,32 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.errors import CustomDispatchError
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
 from custom_dispatch.runtime.arguments import Arguments
-from custom_dispatch.runtime.arrays import to_host
-from custom_dispatch.runtime.cuda_order import wait_for_stream, wait_for_users
-from custom_dispatch.runtime.declaration import FunctionType, ValueType
-from custom_dispatch.runtime.device_array import DeviceArray
-from custom_dispatch.runtime.failures import failure_of, is_out_of_memory, translate_failure
-from custom_dispatch.runtime.findings import Findings
-from custom_dispatch.runtime.flight import Flight, Order, is_submitting_thread, keep_until_done
+from custom_dispatch.runtime.device import OpenDevice
+from custom_dispatch.runtime.device_array import DeviceArray, to_host
+from custom_dispatch.runtime.driver import wait_for_stream, wait_for_users
+from custom_dispatch.runtime.failures import (
+    Findings,
+    failure_of,
+    is_out_of_memory,
+    translate_failure,
+)
+from custom_dispatch.runtime.flight import (
+    Flight,
+    Order,
+    Submission,
+    ThreadFlight,
+    is_submitting_thread,
+    keep_until_done,
+)
 from custom_dispatch.runtime.incoming import (
     NEEDS_NOTHING,
     Needs,
 )
-from custom_dispatch.runtime.module_file import EntryPoints
-from custom_dispatch.runtime.open_device import OpenDevice
+from custom_dispatch.runtime.module_file import EntryPoints, FunctionType, ValueType
 from custom_dispatch.runtime.outgoing import Destinations
-from custom_dispatch.runtime.submission import Submission, ThreadFlight
 
 
 class Function:

@@ -14,13 +14,11 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError, sentence
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.runtime import dlpack
-from custom_dispatch.runtime.arrays import HostArray, hal_element_type, to_device
-from custom_dispatch.runtime.declaration import ValueType
-from custom_dispatch.runtime.device import name_of_hal
-from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.device import OpenDevice, name_of_hal
+from custom_dispatch.runtime.device_array import DeviceArray, HostArray, hal_element_type, to_device
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.flight import Flight
-from custom_dispatch.runtime.open_device import OpenDevice
+from custom_dispatch.runtime.module_file import ValueType
 
 Array: TypeAlias = "HostArray | DeviceArray | ForeignArray | rt.DeviceArray"
 

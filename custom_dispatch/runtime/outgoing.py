@@ -10,11 +10,10 @@ import numpy
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.arrays import bytes_of
-from custom_dispatch.runtime.cuda_order import wait_for_stream
-from custom_dispatch.runtime.declaration import FunctionType
-from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.device import OpenDevice
+from custom_dispatch.runtime.device_array import DeviceArray, bytes_of
 from custom_dispatch.runtime.dlpack import ForeignArray
+from custom_dispatch.runtime.driver import wait_for_stream
 from custom_dispatch.runtime.flight import Flight
 from custom_dispatch.runtime.incoming import (
     Array,
@@ -25,8 +24,7 @@ from custom_dispatch.runtime.incoming import (
     read_array,
     shape_of,
 )
-from custom_dispatch.runtime.module_file import EntryPoints
-from custom_dispatch.runtime.open_device import OpenDevice
+from custom_dispatch.runtime.module_file import EntryPoints, FunctionType
 
 Translate = Callable[[Exception], Exception]
 

@@ -13,24 +13,22 @@ from iree import runtime as rt
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import chosen
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
-from custom_dispatch.runtime.cuda_order import wait_for_stream
-from custom_dispatch.runtime.device import Device, devices, hal_device
+from custom_dispatch.runtime.device import Device, OpenModule, devices, hal_device, open_device
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.device_choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.dlpack import ForeignArray
-from custom_dispatch.runtime.driver import driver_state
-from custom_dispatch.runtime.findings import Findings
+from custom_dispatch.runtime.driver import driver_state, wait_for_stream
+from custom_dispatch.runtime.failures import Findings
 from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.folding import LeadingFunction
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.open_device import OpenModule, open_device
-from custom_dispatch.runtime.parameters import open_parameters
+from custom_dispatch.runtime.weights import open_parameters
 
 if TYPE_CHECKING:
     from custom_dispatch.runtime.report import ProgramReport

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
-from custom_dispatch.format.manifest import Manifest, ModuleObject
-from custom_dispatch.format.usage import KernelUse
+from custom_dispatch.format.manifest import KernelUse, Manifest, ModuleObject
 from custom_dispatch.runtime.archive import ModulePart, generated_kernels
-from custom_dispatch.runtime.declaration import FunctionType
 from custom_dispatch.runtime.device import Device
+from custom_dispatch.runtime.module_file import FunctionType
 from custom_dispatch.tables import bytes_text, plain_lines
 
 

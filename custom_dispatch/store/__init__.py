@@ -6,8 +6,7 @@ is a miss, and no failure of the store is an error of a build.
 """
 
 from custom_dispatch.store.closure import Closure, Snapshot
-from custom_dispatch.store.identity import file_identity, host_identity, package_identity
-from custom_dispatch.store.key import key_of
+from custom_dispatch.store.key import file_identity, host_identity, key_of, package_identity
 from custom_dispatch.store.store import Store, StoreWarning, open_store
 
 __all__ = [

@@ -8,8 +8,6 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from custom_dispatch.store.entry import is_private
-
 DIRECTORY_VARIABLE = "CUSTOM_DISPATCH_STORE"
 """A directory for the store, or one of `OFF`."""
 LIMIT_VARIABLE = "CUSTOM_DISPATCH_STORE_LIMIT"
@@ -93,3 +91,8 @@ def make_private(path: Path) -> str:
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             return f"everybody may write `{parent}`, and so put another directory in its place"
     return ""
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Whether a file is this user's, and nobody else may write it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,17 +1,28 @@
-"""Keys: a digest in which every part can be told from its neighbours.
+"""Keys: a digest in which every part can be told from its neighbours; and values as bytes.
 
 Each part goes in with its type and its length before it, so that ("ab", "c") and ("a", "bc"), or
 1 and "1", are different keys.
+
+The form is plain: JSON that refers to a table of byte strings behind it. A dataclass is the mapping
+of its fields, and the declared types say how each is read, so a new field needs nothing here.
+Reading executes nothing, which pickle would.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import struct
+import types
+import typing
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, TypeVar, Union
+
+from custom_dispatch.host_cpu import cpu_fields
 
 FORMAT_VERSION = 1
 """Part of every key and of every entry; changed when either is to be read differently."""
@@ -91,3 +102,202 @@ def _fields(kind: type) -> tuple[bytes, tuple[str, ...]]:
     for name in (f"{kind.__module__}.{kind.__qualname__}", *fields):
         _put(b"s", name.encode(), head)
     return b"".join(head), fields
+
+
+_PAGE_BYTES = 1 << 12
+_PAGES = 64
+_SIZES = struct.Struct("<QQ")
+
+
+def file_identity(path: Path) -> bytes:
+    """What tells a program or library from any other version of it, without reading all of it.
+
+    A compiler has 100 to 300 MB. Its size and 64 of its pages, evenly spread and with the first and
+    the last, differ from build to build; among them are an ELF file's build identifier and tables.
+    Times do not count, so that the same wheel, installed again, is the same compiler.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    status = path.stat()
+    return _sampled(path, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@lru_cache(maxsize=64)
+def _sampled(path: Path, size: int, *_state: int) -> bytes:
+    """The identity of a file that is as the file system says: asked again when that changes."""
+    pages = max(1, min(_PAGES, size // _PAGE_BYTES + 1))
+    last = max(0, size - _PAGE_BYTES)
+    digest = sha256()
+    with path.open("rb") as file:
+        for page in range(pages):
+            digest.update(os.pread(file.fileno(), _PAGE_BYTES, last * page // max(1, pages - 1)))
+    return key_of("file", path.name, size, digest.digest())
+
+
+@cache
+def package_identity() -> bytes:
+    """A digest of this package's own files: what it makes of an input may change with any edit.
+
+    The version alone would not do: in a checkout it stays the same from edit to edit.
+
+    Raises
+    ------
+    OSError
+        They cannot be read.
+    """
+    root = str(Path(__file__).parents[1])
+    digest = sha256()
+    for directory, directories, names in os.walk(root):
+        directories[:] = sorted(name for name in directories if name != "__pycache__")
+        for name in sorted(names):
+            path = f"{directory}/{name}"
+            inside, content = os.fsencode(path[len(root) :]), _content(path)
+            digest.update(_SIZES.pack(len(inside), len(content)))
+            digest.update(inside)
+            digest.update(content)
+    return digest.digest()
+
+
+def _content(path: str) -> bytes:
+    """A file's bytes, without a file object: hundreds of them take half as long."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size + 1)
+    finally:
+        os.close(descriptor)
+
+
+# What decides which instructions a CPU has; not its clock, nor which core answers.
+_CPU_FIELDS: tuple[str, ...] = (
+    "vendor_id",
+    "cpu family",
+    "model",
+    "model name",
+    "stepping",
+    "flags",
+    "Features",
+)
+_CPU_FIELDS += ("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision")
+
+
+@cache
+def host_identity() -> bytes | None:
+    """What tells this machine's CPU from another model; None where the system does not say."""
+    found = [(name, value) for name, value in cpu_fields().items() if name in _CPU_FIELDS]
+    features = any(name in ("flags", "Features") for name, _ in found)
+    return key_of("cpu", os.uname().machine, found) if features else None
+
+
+T = TypeVar("T")
+
+_SIZE = struct.Struct("<I")
+
+
+def to_bytes(value: object) -> bytes:
+    """A value of plain parts (see `key_of`) as bytes.
+
+    Raises
+    ------
+    TypeError
+        A part has a type that cannot be read back.
+    """
+    blobs: list[bytes] = []
+    tree = _to_tree(value, blobs)
+    text = json.dumps([[len(blob) for blob in blobs], tree], separators=(",", ":")).encode()
+    return b"".join((_SIZE.pack(len(text)), text, *blobs))
+
+
+def from_bytes(kind: type[T], data: bytes) -> T:
+    """The value that `to_bytes` wrote.
+
+    Raises
+    ------
+    ValueError
+        The bytes are not those of a value of that type.
+    """
+    try:
+        (size,) = _SIZE.unpack_from(data)
+        sizes, tree = json.loads(data[_SIZE.size : _SIZE.size + size])
+        blobs, offset = [], _SIZE.size + size
+        for length in sizes:
+            if type(length) is not int or length < 0:
+                raise ValueError("a size is no number")
+            blobs.append(data[offset : offset + length])
+            offset += length
+        if offset != len(data):
+            raise ValueError("the byte strings are cut short")
+        value: T = _read(kind, tree, blobs)
+        return value
+    except Exception as problem:
+        # Whatever a constructor says to parts that were never written: it is no such value.
+        raise ValueError(f"not a {kind.__name__}: {problem}") from problem
+
+
+def _to_tree(value: object, blobs: list[bytes]) -> object:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case bytes():
+            blobs.append(value)
+            return len(blobs) - 1
+        case Path():
+            return str(value)
+        case tuple():
+            return [_to_tree(item, blobs) for item in value]
+        case Mapping():
+            return [[_to_tree(k, blobs), _to_tree(v, blobs)] for k, v in value.items()]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {
+                field.name: _to_tree(getattr(value, field.name), blobs)
+                for field in dataclasses.fields(value)
+                if field.init
+            }
+    raise TypeError(f"{type(value).__name__} cannot be kept")
+
+
+def _read(kind: Any, tree: Any, blobs: list[bytes]) -> Any:
+    """A value of a type, from its place in the tree."""
+    origin, arguments = _parts_of(kind)
+    if origin in (Union, types.UnionType):
+        (kind,) = (argument for argument in arguments if argument is not type(None))
+        return None if tree is None else _read(kind, tree, blobs)
+    if origin is tuple:
+        if type(tree) is not list:
+            raise ValueError("no sequence")
+        if arguments[1:] != (Ellipsis,):
+            pairs = zip(arguments, tree, strict=True)
+            return tuple(_read(part, item, blobs) for part, item in pairs)
+        if arguments[0] is str and all(type(text) is str for text in tree):
+            return tuple(tree)  # a thousand paths
+        return tuple(_read(arguments[0], item, blobs) for item in tree)
+    if origin is not None and issubclass(origin, Mapping):
+        pair = types.GenericAlias(tuple, arguments)
+        return dict(_read(pair, item, blobs) for item in tree)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        fields = _field_types(kind)
+        if type(tree) is not dict or tree.keys() != fields.keys():
+            raise ValueError("other fields")
+        return kind(**{name: _read(part, tree[name], blobs) for name, part in fields.items()})
+    if kind is bytes:
+        if type(tree) is not int or tree < 0:
+            raise ValueError("no byte string")
+        return blobs[tree]
+    if kind not in (str, int, bool, float, type(None), Path):
+        raise ValueError(f"{kind} cannot be read")
+    if type(tree) is not (str if kind is Path else kind):
+        raise ValueError(f"{tree!r} is no {kind.__name__}")
+    return Path(tree) if kind is Path else tree
+
+
+@cache
+def _parts_of(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(kind), typing.get_args(kind)
+
+
+@cache
+def _field_types(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}

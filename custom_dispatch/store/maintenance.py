@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.files import SCRATCH_SUFFIX
-from custom_dispatch.store.entry import read_entry, read_private_file
-from custom_dispatch.store.eviction import items
-from custom_dispatch.store.store import HITS, MISSES, Store
+from custom_dispatch.store.store import HITS, MISSES, Store, items, read_entry, read_private_file
 
 
 @dataclass(frozen=True, slots=True)

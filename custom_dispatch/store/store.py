@@ -2,26 +2,165 @@
 
 No lock is held across processes, on purpose: a process that hangs or is killed while holding one
 would stop all others, which is worse than compiling twice. Files are published whole, and every
-reader checks what it reads.
+reader checks what it reads: an entry's file says what it is, for which key, and whether it is
+whole. The store is kept within its limit: what was not used for longest goes first.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
+import struct
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from custom_dispatch.files import replace_file
-from custom_dispatch.store.codec import from_bytes, to_bytes
-from custom_dispatch.store.directory import Location, locate, make_private
-from custom_dispatch.store.entry import read_entry, read_private_file, write_entry
-from custom_dispatch.store.eviction import Clock, remove_oldest
+from custom_dispatch.files import SCRATCH_SUFFIX, replace_file
+from custom_dispatch.store.directory import Location, is_private, locate, make_private
+from custom_dispatch.store.key import FORMAT_VERSION, from_bytes, to_bytes
+
+_MAGIC = b"custom-dispatch entry\0\0\0"
+# Magic, format version, key, SHA-256 of everything but itself, bytes of the value.
+_HEAD = struct.Struct("<24sI32s32sQ")
+
+
+def write_entry(key: bytes, value: bytes) -> bytes:
+    """The bytes of an entry's file."""
+    check = _checksum(FORMAT_VERSION, key, value)
+    return _HEAD.pack(_MAGIC, FORMAT_VERSION, key, check, len(value)) + value
+
+
+def read_entry(data: bytes, key: bytes) -> bytes | None:
+    """The value in an entry's bytes; None where they are damaged, or are another key's entry."""
+    if len(data) < _HEAD.size:
+        return None
+    magic, version, found, check, size = _HEAD.unpack_from(data)
+    if magic != _MAGIC or version != FORMAT_VERSION or size != len(data) - _HEAD.size:
+        return None
+    value = data[_HEAD.size :]
+    if check != _checksum(version, found, value) or key != found:
+        return None
+    return value
+
+
+def read_private_file(path: Path, limit: int) -> bytes | None:
+    """A regular file's bytes, where this user alone may have written it; else None.
+
+    Links are not followed, and nothing is waited for: a pipe in a file's place is no file.
+
+    Parameters
+    ----------
+    limit
+        The most bytes that a file may have.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not is_private(status) or not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(status.st_size + 1)  # one more would show that it is being written
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _checksum(version: int, key: bytes, value: bytes) -> bytes:
+    digest = sha256(_MAGIC)
+    digest.update(struct.pack("<I", version))
+    digest.update(key)
+    digest.update(struct.pack("<Q", len(value)))
+    digest.update(value)
+    return digest.digest()
+
+
+# Room is made for more than the next entry, so that it is not made for each.
+_TARGET_PART = 0.9
+# A temporary file that is older was left behind: its writer was killed.
+_ABANDONED_NS = 3600 * 10**9
+
+
+class Clock:
+    """A clock that never goes back: the order of use, whatever the system's clock does.
+
+    It is a file whose time of modification is the latest tick given. A tick is the system's time,
+    or just after the last tick where that is later.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def touch(self, path: Path) -> None:
+        """Say that a file was used now. Where times cannot be written, order is lost: no harm."""
+        with suppress(OSError):
+            try:
+                latest = self._path.stat().st_mtime_ns
+            except FileNotFoundError:
+                self._path.touch(mode=0o600)
+                latest = 0
+            tick = max(time.time_ns(), latest + 1)
+            os.utime(path, ns=(tick, tick))
+            os.utime(self._path, ns=(tick, tick))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A file of the store."""
+
+    path: Path
+    bytes: int
+    used_ns: int
+
+
+def items(directory: Path) -> Iterator[Item]:
+    """The entries' files, and whatever else lies among them, in no order."""
+    with suppress(OSError), os.scandir(directory) as found:
+        for entry in found:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from items(Path(entry.path))
+                    continue
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # another process removed it
+            # What is on the disk: an entry of 100 bytes takes a block.
+            yield Item(Path(entry.path), status.st_blocks * 512, status.st_mtime_ns)
+
+
+def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
+    """Remove the files used longest ago until all are below a limit; return how many went.
+
+    Parameters
+    ----------
+    keep
+        A file that stays: the newest.
+    """
+    found = sorted(items(directory), key=lambda item: item.used_ns)
+    latest = max((item.used_ns for item in found), default=0)
+    total = sum(item.bytes for item in found)
+    removed = 0
+    aim = limit if total <= limit else limit * _TARGET_PART
+    for item in found:
+        abandoned = item.path.suffix == SCRATCH_SUFFIX and item.used_ns < latest - _ABANDONED_NS
+        if (total > aim and item.path != keep) or abandoned:
+            with suppress(OSError):
+                item.path.unlink()
+                total -= item.bytes
+                removed += 1
+    return removed
+
 
 T = TypeVar("T")
 

@@ -17,14 +17,18 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.kernel.names import check_switch, several
-from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.phases import say
 from custom_dispatch.process import end_all, result_of
 from custom_dispatch.store import open_store
-from custom_dispatch.toolchain.form import check_form
-from custom_dispatch.toolchain.library import Library, Unit, UnitSource
-from custom_dispatch.toolchain.object import Object
-from custom_dispatch.toolchain.object_sources import FromFiles, FromSources, ObjectSource, is_plain
+from custom_dispatch.toolchain.library import Library, Object, Unit, UnitSource, check_form
+from custom_dispatch.toolchain.object_sources import (
+    FromFiles,
+    FromSources,
+    ObjectSource,
+    find_in_directory,
+    is_plain,
+)
 from custom_dispatch.toolchain.plan import (
     Plan,
     check_directory,
@@ -36,7 +40,6 @@ from custom_dispatch.toolchain.plan import (
     plan_units,
     warn_of_slow_targets,
 )
-from custom_dispatch.toolchain.prebuilt import find_in_directory
 from custom_dispatch.toolchain.stored_build import NotKeptError, StoredBuild
 from custom_dispatch.toolchain.tuned import tuned
 
@@ -125,7 +128,7 @@ def build(
     check_compiler_name(compiler)
     with_lines = any(target.checked for target in wanted)
     cpu = next((target for target in wanted if not target.is_cuda), None)
-    from_source = FromSources(stored, form, compiler, directories, with_lines=with_lines)
+    from_source = FromSources(stored, form, compiler, directories, with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]
     if form.image == "fatbin":
@@ -296,9 +299,9 @@ def _unit(plan: Plan, built: Sequence[tuple[_Work, Object]], *, with_cpu: bool) 
         own = [item for job, item in built if job.for_cpu]
         own = own or [item for job, item in built if job.target not in plan.replaced]
         candidates = [item.ptx for item in own if is_plain(item.target) and item.ptx is not None]
-        cpu_ptx = min(candidates, key=lambda item: _arch(item.target))
+        cpu_ptx = min(candidates, key=lambda item: item.target.cuda_arch)
     objects = [item for job, item in built if not job.for_cpu]
-    objects.sort(key=lambda item: _arch(item.target), reverse=True)
+    objects.sort(key=lambda item: item.target.cuda_arch, reverse=True)
     return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx, _sources(plan, built))
 
 
@@ -314,7 +317,3 @@ def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[UnitSou
         if source is not None:
             found.append(replace(source, targets=targets if unit.replaced else ()))
     return tuple(found)
-
-
-def _arch(target: Target) -> Arch:
-    return target.cuda_arch

@@ -1,4 +1,4 @@
-"""What a compiler is asked about kernels while it compiles them: their types, and their symbols.
+"""What a compiler is asked about kernels while it compiles them: their types, fields and symbols.
 
 A trailer behind the source adds a constant for each kernel, whose bytes describe the kernel's type:
 they are evaluated by the compiler from the C++ type alone, so macros, templates and typedefs are
@@ -8,6 +8,11 @@ for byte what the compiler makes without them (tests/toolchain/test_descriptor.p
 nvcc has no look-up of lowered names as NVRTC has (`nvrtcAddNameExpression`). There the trailer also
 initialises a device variable with the kernel's address, which instantiates a template and gives its
 symbol; it leaves a forward declaration, which is removed too.
+
+C++ has no list of a struct's fields, but it knows whether there is one of a name, where, and of
+what type. So the names that a declaration gives are asked for; one that the struct has not says
+nothing, because a declaration may name the fields as it likes. Constants hold the
+answers.
 """
 
 from __future__ import annotations
@@ -17,9 +22,120 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Struct
+from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
-from custom_dispatch.toolchain.struct_fields import StructFields, read_fields, write_questions
+
+# No C++ field is named so, and a question with such a name would not compile (C++20, [lex.key]).
+_KEYWORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public register reinterpret_cast requires return
+short signed sizeof static static_assert static_cast struct switch template this thread_local
+throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+xor xor_eq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StructFields:
+    """The fields of one parameter that a compiler is asked about."""
+
+    entry: str
+    """The entry as declared."""
+    parameter: int
+    """The parameter's position in the C signature."""
+    names: tuple[str, ...]
+
+
+def fields_of(kernels: Sequence[Kernel]) -> tuple[StructFields, ...]:
+    """Every field of every struct that kernels declare."""
+    keywords = _KEYWORDS.split()
+    return tuple(
+        StructFields(kernel.entry, parameter.index, names)
+        for kernel in kernels
+        for parameter in kernel.abi.parameters
+        if isinstance(parameter.operand, Struct)
+        if (names := tuple(f.name for f in parameter.operand.fields if f.name not in keywords))
+    )
+
+
+# Names end in `_`, so that no macro of a source is likely to hit them. NVRTC knows another word for
+# where a field lies.
+_FIELDS_HEAD = """
+#ifdef __CUDACC_RTC__
+#define {namespace}_offset_(Type_, name_) __INTADDR__(&((Type_*)0)->name_)
+#else
+#define {namespace}_offset_(Type_, name_) __builtin_offsetof(Type_, name_)
+#endif
+namespace {namespace} {{
+template <unsigned, class> struct at_ {{ typedef void type_; }};
+template <class Result_, class Type_, class... Types_>
+struct at_<0, Result_ (*)(Type_, Types_...)> {{ typedef Type_ type_; }};
+template <unsigned index_, class Result_, class Type_, class... Types_>
+struct at_<index_, Result_ (*)(Type_, Types_...)> : at_<index_ - 1, Result_ (*)(Types_...)> {{}};
+template <class Type_> struct element_ : plain_<Type_> {{}};
+template <class Type_, decltype(sizeof(0)) count_>
+struct element_<Type_[count_]> : element_<Type_> {{}};
+template <class...> struct void_ {{ typedef void type_; }};
+template <class Type_, unsigned offset_, unsigned bytes_> struct found_ {{
+  typedef typename element_<Type_>::type_ type_;
+  __device__ static constexpr parameter_ get_() {{
+    return {{{{1, offset_, code_of_<type_>::value_, bytes_,
+             __is_class(type_) || __is_union(type_)}}}};
+  }}
+}};
+struct none_ {{ __device__ static constexpr parameter_ get_() {{ return {{{{}}}}; }} }};
+{fields}
+}}
+"""
+_FIELD = """\
+template <class Type_, class = void> struct field_{index}_ : none_ {{}};
+template <class Type_>
+struct field_{index}_<Type_, typename void_<number_<{namespace}_offset_(Type_, {name})>>::type_>
+    : found_<decltype(Type_::{name}), {namespace}_offset_(Type_, {name}),
+             sizeof(Type_::{name})> {{}};
+"""
+_FIELDS_OF = """\
+extern "C" __device__ const {namespace}::parameter_ {variable}{index}[] = {{{parts}}};
+"""
+
+
+def _write_questions(asked: Sequence[StructFields]) -> str:
+    """C++ to stand behind `_HEAD`."""
+    if not asked:
+        return ""
+    names = list(dict.fromkeys(name for item in asked for name in item.names))
+    fields = "".join(
+        _FIELD.format(namespace=_NAMESPACE, index=index, name=name)
+        for index, name in enumerate(names)
+    )
+    text = _FIELDS_HEAD.format(namespace=_NAMESPACE, fields=fields)
+    for index, item in enumerate(asked):
+        function = f"decltype({cpp_name(item.entry).address})"
+        struct = f"{_NAMESPACE}::at_<{item.parameter}, {function}>::type_"
+        parts = (
+            f"{_NAMESPACE}::field_{names.index(name)}_<{struct}>::get_()" for name in item.names
+        )
+        text += _FIELDS_OF.format(
+            namespace=_NAMESPACE, variable=_FIELDS, index=index, parts=", ".join(parts)
+        )
+    return text
+
+
+def _read_fields(asked: StructFields, words: Sequence[int]) -> tuple[CField, ...]:
+    """The fields that the struct has, by a constant's words; zeros at its end may be missing."""
+    whole = [*words, *[0] * (_WORDS * len(asked.names) - len(words))]
+    found = []
+    for index, name in enumerate(asked.names):
+        is_there, offset, code, size, is_class = whole[index * _WORDS :][:_WORDS]
+        if is_there:
+            found.append(CField(name, offset, _CODES[code], size, bool(is_class)))
+    return tuple(found)
+
 
 # C++ types by the element type that they hold. Classes are declared first: a header may define
 # them, or none does.
@@ -48,7 +164,8 @@ _CLASSES = {
 _FORMS = ("value", "pointer", "reference")
 _CODES = ("", *dict.fromkeys((*_BUILTIN_TYPES, *_CLASSES)))
 _WORDS = 5
-"""32-bit words that describe a parameter: form, const, code, bytes, class."""
+"""32-bit words that describe a parameter: form, const, code, bytes, class; or a field: found,
+offset, code, bytes, class."""
 
 TRAILER_NAME = "custom_dispatch_entries"
 """What compilers call the trailer in their messages."""
@@ -153,8 +270,7 @@ def write_trailer(
             index=index,
             address=cpp_name(entry).address,
         )
-    addresses = {entry: cpp_name(entry).address for entry in described}
-    text += write_questions(fields, addresses, _NAMESPACE, _FIELDS)
+    text += _write_questions(fields)
     for index, entry in enumerate(addressed):
         address = cpp_name(entry).address
         text += _ADDRESS_OF.format(variable=_ADDRESS, index=index, address=address)
@@ -211,7 +327,7 @@ def read_answer(
     places: dict[str, dict[int, tuple[CField, ...]]] = {}
     for index, asked in enumerate(fields):
         words = _words(found.get((_FIELDS, index), b"{}"))
-        places.setdefault(asked.entry, {})[asked.parameter] = read_fields(asked, words, _CODES)
+        places.setdefault(asked.entry, {})[asked.parameter] = _read_fields(asked, words)
     signatures = tuple(
         _signature(
             found.get((_SIGNATURE, index)),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custom_dispatch.store import Closure, Snapshot
-from custom_dispatch.store.tree import spelled_names
+from custom_dispatch.store.closure import spelled_names
 
 MAX_FILES = 20_000
 _MAX_SPELLINGS = 64

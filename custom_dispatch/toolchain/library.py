@@ -2,23 +2,185 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from custom_dispatch.errors import OutputError
-from custom_dispatch.files import check_output
+from custom_dispatch.errors import DeclarationError, OutputError, PtxError
+from custom_dispatch.files import check_output, exists, is_directory, write_atomically
 from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
-from custom_dispatch.kernel.choice import Choice, files_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.kernel.names import is_one_of, shown
+from custom_dispatch.kernel.target import Arch, Target
+from custom_dispatch.store import Closure
+from custom_dispatch.toolchain.entry_point import EntryPoint, write_notes
 
-if TYPE_CHECKING:
-    from custom_dispatch.toolchain.stored_build import SourceFiles
+IMAGES = ("ptx", "cubin", "fatbin")
+
+_VERSION = re.compile(r"([1-9][0-9]?)\.([0-9])", re.ASCII)
+_VERSION_LINE = re.compile(rb"^([ \t]*\.version[ \t]+)(\d+)\.(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What PTX becomes before it is linked."""
+
+    image: str = "ptx"
+    """"ptx", "cubin", or "fatbin": one object with PTX and machine code for every CUDA target."""
+    ptx_version: tuple[int, int] | None = None
+    """The PTX ISA version that it is to say it needs; None for the compiler's own."""
+    lowers: bool = False
+    """Whether PTX of a later release than ptxas may become PTX of that: what was compiled here, by
+    a compiler that pip mixed with another ptxas."""
+
+
+def check_form(image: str, ptx_version: str | None) -> Form:
+    """The form that is asked for.
+
+    Raises
+    ------
+    DeclarationError
+        There is no such image or version.
+    """
+    if not is_one_of(image, IMAGES):
+        raise DeclarationError(
+            f"image is given as {shown(image)}.",
+            expected=" or ".join(IMAGES),
+            next_step="leave it out for PTX, which also runs on later GPUs.",
+        )
+    if ptx_version is None:
+        return Form(image)
+    match = _VERSION.fullmatch(ptx_version) if isinstance(ptx_version, str) else None
+    if match is None:
+        raise DeclarationError(
+            f"ptx_version is given as {shown(ptx_version)}.",
+            expected='a version of the PTX ISA, as text: "8.0"',
+            next_step="give the version that the oldest driver reads, or leave it out.",
+        )
+    return Form(image, (int(match[1]), int(match[2])))
+
+
+def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
+    """PTX that says it needs an older version; whether it does, ptxas finds out.
+
+    Raises
+    ------
+    PtxError
+        The PTX states an older version itself.
+    """
+    match = _VERSION_LINE.search(ptx)
+    found = (int(match[2]), int(match[3])) if match is not None else version
+    if match is None or found == version:
+        return ptx
+    if found < version:
+        raise PtxError(
+            f"The PTX is of version {found[0]}.{found[1]}, below ptx_version="
+            f'"{version[0]}.{version[1]}".',
+            expected="a version that is lower: drivers read PTX of every version up to their own",
+            next_step="lower ptx_version, or leave it out.",
+        )
+    line = match[1] + f"{version[0]}.{version[1]}".encode()
+    return ptx[: match.start()] + line + ptx[match.end() :]
+
+
+KINDS = ("ptx", "cubin", "fatbin")
+
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """The device code of one kernel for one target.
+
+    Raises
+    ------
+    DeclarationError
+        The name could not be part of a file name, or the kind is unknown.
+    """
+
+    name: str
+    """The kernel's name."""
+    target: Target
+    kind: str
+    """"ptx", "cubin" or "fatbin"."""
+    data: bytes = field(repr=False)
+    origin: str
+    """The compiler with its version, or the path of a prebuilt image."""
+    log: str = ""
+    """The compiler's warnings."""
+    resources: tuple[KernelResources, ...] = ()
+    entries: tuple[EntryPoint, ...] = ()
+    """Declared entries with their symbols; any other is its own symbol."""
+    parts: tuple[Object, ...] = ()
+    """What it was made of: a cubin of one PTX, a fatbin of such cubins. Empty for an object that
+    came as it is."""
+
+    def __post_init__(self) -> None:
+        if _NAME.fullmatch(self.name) is None:
+            raise DeclarationError(
+                f"{self.name!r} cannot name an object, which becomes a file.",
+                expected="letters, digits and `_`",
+                next_step="rename the kernel.",
+            )
+        if self.kind not in KINDS:
+            raise DeclarationError(
+                f"{self.kind!r} is not a kind of object.",
+                expected=" or ".join(KINDS),
+                next_step="correct the kind.",
+            )
+
+    @property
+    def ptx(self) -> Object | None:
+        """The PTX that it is or was made of; None for machine code that came as it is."""
+        if self.kind == "ptx":
+            return self
+        return self.parts[0].ptx if self.kind == "cubin" and self.parts else None
+
+    @property
+    def archs(self) -> tuple[Arch, ...]:
+        """The architectures that it was built for."""
+        if self.kind == "fatbin" and self.parts:
+            return tuple(part.target.cuda_arch for part in self.parts)
+        return (self.target.cuda_arch,)
+
+    @property
+    def file_name(self) -> str:
+        """`NAME_sm_90.ptx`."""
+        return f"{self.name}_{self.target.symbol}.{self.kind}"
+
+    def symbol(self, entry: str) -> str:
+        """The name that a declared entry has in this object."""
+        return self.entry_point(entry).symbol
+
+    def entry_point(self, entry: str) -> EntryPoint:
+        """What a declared entry is in this object."""
+        known = (found for found in self.entries if found.name == entry)
+        return next(known, EntryPoint(entry, entry))
+
+    def write(self, directory: Path) -> Path:
+        """Write the object as `directory / file_name`, whole or not at all; return that path.
+
+        Raises
+        ------
+        OutputError
+            The directory is a file, may not be written or made, or the disk is full.
+        """
+        path = directory / self.file_name
+        if exists(directory) and not is_directory(directory):
+            raise OutputError(
+                f"`{directory}` is a file.",
+                expected="a directory for the objects",
+                next_step="choose another directory.",
+            )
+        is_ptx = self.kind == "ptx"
+        notes = write_notes(self.entries, is_ptx=is_ptx)
+        ends = notes and not (is_ptx and self.data.endswith(b"\n"))
+        write_atomically(path, self.data + b"\n" * bool(ends) + notes)
+        return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +225,18 @@ class KernelReport:
     block: Block
     occupancy: Occupancy | None
     """None for architectures whose limits are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """What a compilation read: where all of it is the same, the PTX is."""
+
+    source: bytes
+    """SHA-256 of the source, without a byte order mark."""
+    closure: Closure
+    """The other files."""
+    state: bytes
+    """What they were; see `Snapshot.state_of`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,20 +17,30 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.files import check_room, temporary_directory
 from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.process import run
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
+    Outcome,
+    Question,
     check_include_dirs,
+    compile_entries,
     read_source,
     source_name,
     unsupported_arch,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import find_tool
+from custom_dispatch.toolchain.locations import (
+    NO_CCCL_CHECK,
+    find_tool,
+    headers_beside,
+    headers_release,
+    nvvm_version,
+    release,
+)
 from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 from custom_dispatch.toolchain.options import (
     DEBUG_INFORMATION,
@@ -40,14 +50,6 @@ from custom_dispatch.toolchain.options import (
     option_directories,
     option_macros,
     option_values,
-)
-from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
-from custom_dispatch.toolchain.releases import (
-    NO_CCCL_CHECK,
-    headers_beside,
-    headers_release,
-    nvvm_version,
-    release,
 )
 
 STANDARD = Option("--std", "c++17")

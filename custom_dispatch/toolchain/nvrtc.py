@@ -13,13 +13,16 @@ from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, ToolNotFoundError
 from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.entry import cpp_name
+from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain import nvrtc_program
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
+    Outcome,
+    Question,
     check_include_dirs,
+    compile_entries,
     read_source,
     source_name,
     unsupported_arch,
@@ -49,7 +52,6 @@ from custom_dispatch.toolchain.options import (
     option_macros,
     option_values,
 )
-from custom_dispatch.toolchain.question import Outcome, Question, compile_entries
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
 C_HEADERS = Path(__file__).parent / "nvrtc_include"

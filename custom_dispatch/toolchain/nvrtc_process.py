@@ -12,9 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import struct
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -177,17 +176,9 @@ class NvrtcProcess:
 
 
 def _ask(started: Started, words: Sequence[bytes], seconds: float) -> list[bytes] | Completed:
-    message = b"".join(struct.pack("<I", len(word)) + word for word in words)
+    message = b"".join(map(nvrtc_program.sized, words))
     answer = started.ask(message, timeout_seconds=seconds)
-    return answer if isinstance(answer, Completed) else list(_words(answer))
-
-
-def _words(data: bytes) -> Iterator[bytes]:
-    position = 0
-    while position < len(data):
-        (size,) = struct.unpack_from("<I", data, position)
-        position += 4 + size
-        yield data[position - size : position]
+    return answer if isinstance(answer, Completed) else nvrtc_program.words_in(answer)
 
 
 def _how(returncode: int) -> str:

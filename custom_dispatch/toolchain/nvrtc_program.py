@@ -27,9 +27,9 @@ def main() -> int:
     system.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
     while (message := _message()) is not None:
-        words = _words(message)
+        words = words_in(message)
         found = compile_source(nvrtc, words) if words else about(nvrtc)
-        answer = b"".join(map(_sized, found))
+        answer = b"".join(map(sized, found))
         sys.stdout.buffer.write(struct.pack("<Q", len(answer)) + answer)
         sys.stdout.buffer.flush()
     os._exit(0)  # nobody needs NVRTC to give its memory back piece by piece
@@ -91,7 +91,8 @@ def _message() -> bytes | None:
     return message if len(message) == size else None
 
 
-def _words(data: bytes) -> list[bytes]:
+def words_in(data: bytes) -> list[bytes]:
+    """The words of a message."""
     found, position = [], 0
     while position < len(data):
         (size,) = struct.unpack_from("<I", data, position)
@@ -101,7 +102,8 @@ def _words(data: bytes) -> list[bytes]:
     return found
 
 
-def _sized(data: bytes) -> bytes:
+def sized(data: bytes) -> bytes:
+    """A word of a message, behind its length."""
     return struct.pack("<I", len(data)) + data
 
 

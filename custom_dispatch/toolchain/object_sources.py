@@ -2,28 +2,126 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from custom_dispatch.errors import DeclarationError, SourceError
-from custom_dispatch.files import read_bytes
+from custom_dispatch.errors import DeclarationError, PtxError, SourceError
+from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target, naming
 from custom_dispatch.toolchain.choose_compiler import find_compiler
-from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
-from custom_dispatch.toolchain.demangle import find_entries
-from custom_dispatch.toolchain.entry_point import EntryPoint
-from custom_dispatch.toolchain.form import Form
-from custom_dispatch.toolchain.library import UnitSource
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, make_visible
+from custom_dispatch.toolchain.descriptor import fields_of
+from custom_dispatch.toolchain.entry_point import EntryPoint, find_entries, read_notes, split_notes
+from custom_dispatch.toolchain.images import describe_image, read_cubin
+from custom_dispatch.toolchain.library import Form, Object, UnitSource
 from custom_dispatch.toolchain.plan import Plan
-from custom_dispatch.toolchain.prebuilt import entry_names, is_ptx, read_object
-from custom_dispatch.toolchain.question import make_visible
 from custom_dispatch.toolchain.stored_build import StoredBuild
-from custom_dispatch.toolchain.struct_fields import fields_of
+
+SUFFIXES = (".ptx", ".cubin", ".fatbin")
+"""In order of preference: PTX also runs on later GPUs."""
+
+
+def read_object(name: str, target: Target, path: Path) -> Object:
+    """Read an object file and find out by its bytes what it is; its entries are those of remarks.
+
+    Raises
+    ------
+    PtxError
+        It is missing, unreadable, no GPU code, or has no code for the target's architecture.
+    """
+    data = read_bytes(path, "The object", PtxError)
+    notes = data
+    try:
+        image = describe_image(data)
+    except PtxError as error:
+        raise PtxError(
+            f"`{path}`: {error.found}", expected=error.expected, next_step=error.next_step
+        ) from error
+    if image.kind == "ptx":
+        data = data.rstrip(b"\0")  # nvcc and NVRTC may leave C's terminator in the file
+    else:
+        data, notes = split_notes(data)
+    entries = read_notes(notes)
+    return Object(name, target, image.kind, data, str(path), entries=entries)
+
+
+def is_ptx(path: Path) -> bool:
+    """Whether an object file is PTX, by its bytes.
+
+    Raises
+    ------
+    PtxError
+        The file cannot be read as an object; see `read_object`.
+    """
+    return read_object("object", _ANY_TARGET, path).kind == "ptx"
+
+
+def entry_names(item: Object) -> tuple[str, ...]:
+    """The entries of an object; none of a fatbin, whose parts may be compressed.
+
+    Raises
+    ------
+    PtxError
+        It is a damaged cubin.
+    """
+    if item.kind == "ptx":
+        found = _ENTRY.findall(item.data.decode("utf-8", "replace"))
+        return tuple(dict.fromkeys(found))
+    return tuple(read_cubin(item.data)) if item.kind == "cubin" else ()
+
+
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)", re.ASCII)
+_ANY_TARGET = Target("cuda", Arch(80))
+
+
+def find_in_directory(
+    directory: Path, names: Sequence[str], image: str = "ptx"
+) -> dict[Target, Path]:
+    """Look a source's objects up by their names, NAME_sm_XX.ptx; a fatbin serves all that it holds.
+
+    Parameters
+    ----------
+    names
+        The names that the objects may have; the first is preferred.
+    image
+        The kind that is preferred where there are several of one name.
+
+    Raises
+    ------
+    DeclarationError
+        The directory does not exist.
+    """
+    if not is_directory(directory):
+        raise DeclarationError(
+            f"The objects' directory `{directory}` "
+            f"{'is a file' if exists(directory) else 'does not exist'}.",
+            expected="a directory of NAME_sm_XX.ptx files",
+            next_step="build them first: cmake --build build --target ptx, or custom-dispatch "
+            "build --out DIR.",
+        )
+    found: dict[Target, Path] = {}
+    for name in reversed(names):
+        for suffix in (*reversed(SUFFIXES), f".{image}"):
+            for path in sorted(directory.glob(f"*{suffix}")):
+                stem, separator, arch = path.stem.rpartition("_sm_")
+                if not separator or stem != name:
+                    continue
+                try:
+                    found[Target("cuda", Arch.parse(f"sm_{arch}"))] = path
+                except DeclarationError:
+                    continue  # another file that happens to be named so
+    for path in [path for path in found.values() if path.suffix == ".fatbin"]:
+        with suppress(PtxError):  # one that is damaged is refused when it is read
+            for held in describe_image(read_bytes(path, "The object", PtxError)).archs:
+                found.setdefault(Target("cuda", held), path)
+    return found
+
 
 CPU_PTX_ARCH = Arch(80)
 """The architecture whose PTX the CPU runs when no CUDA target is asked for: the oldest one whose
@@ -48,24 +146,16 @@ class ObjectSource(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class FromSources:
     """Objects come from compiling each plan's source."""
 
-    def __init__(
-        self,
-        stored: StoredBuild,
-        form: Form,
-        compiler: str,
-        include_dirs: tuple[Path, ...],
-        *,
-        with_lines: bool,
-    ) -> None:
-        self._stored = stored
-        self._form = replace(form, lowers=True)
-        self._name = compiler
-        self._with_lines = with_lines
-        self._compiler: Compiler | None = None
-        self._include_dirs = include_dirs
+    stored: StoredBuild
+    form: Form
+    compiler_name: str
+    include_dirs: tuple[Path, ...]
+    with_lines: bool
+    _compiler: Compiler | None = None
 
     def cpu_target(self, needed: Sequence[Target]) -> Target | None:
         """See `ObjectSource.cpu_target`."""
@@ -77,14 +167,14 @@ class FromSources:
         if kernel.source is None:  # pragma: no cover - such plans have another source
             raise TypeError(f"plan {plan.name} has no source")
         if self._compiler is None:
-            self._compiler = find_compiler(self._name)
-        compiled = self._stored.compile(
+            self._compiler = find_compiler(self.compiler_name)
+        compiled = self.stored.compile(
             self._compiler,
             CompileRequest(
                 kernel.source,
                 target.cuda_arch,
                 self._options(kernel),
-                (*kernel.include_dirs, *self._include_dirs),
+                (*kernel.include_dirs, *self.include_dirs),
                 tuple(kernel.entry for kernel in plan.kernels),
                 fields_of(plan.kernels),
             ),
@@ -99,8 +189,12 @@ class FromSources:
             log=compiled.log,
             entries=compiled.entries,
         )
-        return self._stored.validate(
-            item, plan.kernels, kernel.source.name, for_cpu=for_cpu, form=self._form
+        return self.stored.validate(
+            item,
+            plan.kernels,
+            kernel.source.name,
+            for_cpu=for_cpu,
+            form=replace(self.form, lowers=True),
         )
 
     def describe(self, plan: Plan, /) -> UnitSource | None:
@@ -112,32 +206,25 @@ class FromSources:
         return UnitSource(kernel.source.name, sha256(content).hexdigest(), self._options(kernel))
 
     def _options(self, kernel: Kernel) -> tuple[str, ...]:
-        if self._with_lines and not _LINE_INFO.intersection(kernel.options):
+        if self.with_lines and not _LINE_INFO.intersection(kernel.options):
             return (*kernel.options, "-lineinfo")
         return kernel.options
 
 
+@dataclass(frozen=True, eq=False)
 class FromFiles:
     """Objects come from files: those that a kernel declares, or those of a directory."""
 
-    def __init__(
-        self,
-        stored: StoredBuild,
-        form: Form,
-        plan: Plan,
-        files: dict[Target, Path],
-        directory: Path | None,
-    ) -> None:
-        self._stored = stored
-        self._form = form
-        self._plan = plan
-        self._files = files
-        self._directory = directory
+    stored: StoredBuild
+    form: Form
+    plan: Plan
+    files: dict[Target, Path]
+    directory: Path | None
 
     def cpu_target(self, needed: Sequence[Target]) -> Target | None:
         """See `ObjectSource.cpu_target`."""
-        plain = sorted(filter(is_plain, self._files), key=_arch)
-        ptx = [target for target in plain if is_ptx(self._files[target])]
+        plain = sorted(filter(is_plain, self.files), key=lambda each: each.cuda_arch)
+        ptx = [target for target in plain if is_ptx(self.files[target])]
         if any(target in needed for target in ptx):
             return None
         if ptx:
@@ -146,20 +233,20 @@ class FromFiles:
             f"{self._there_is_no('PTX')} for the target cpu.",
             expected=f"PTX of a plain architecture, {self._wanted('sm_80')}: the CPU runs a "
             "kernel's PTX",
-            next_step=f"add it{self._or_name(self._files)}.",
+            next_step=f"add it{self._or_name(self.files)}.",
         )
 
     def _or_name(self, targets: Iterable[Target | str]) -> str:
         """The other way out: to name the targets that there is an object for."""
-        return f", or name the targets that there are: {naming(targets)}" if self._files else ""
+        return f", or name the targets that there are: {naming(targets)}" if self.files else ""
 
     def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
         """See `ObjectSource.build`."""
-        path = self._files.get(target)
+        path = self.files.get(target)
         if path is None:
-            has_ptx = any(is_plain(each) and is_ptx(self._files[each]) for each in self._files)
-            there_are: list[Target | str] = [*self._files, *(["cpu"] if has_ptx else [])]
-            there = ", ".join(f"{path.name} for {given}" for given, path in self._files.items())
+            has_ptx = any(is_plain(each) and is_ptx(self.files[each]) for each in self.files)
+            there_are: list[Target | str] = [*self.files, *(["cpu"] if has_ptx else [])]
+            there = ", ".join(f"{path.name} for {given}" for given, path in self.files.items())
             raise DeclarationError(
                 f"{self._there_is_no('object')} for target {target}.",
                 expected=f"{self._wanted(target.symbol)}; there is {there or 'none of this name'}",
@@ -170,24 +257,22 @@ class FromFiles:
         entries = find_entries(names, entry_names(item), item.entries)
         data = make_visible(item.data, entries) if item.kind == "ptx" else item.data
         item = replace(item, data=data, entries=entries)
-        return self._stored.validate(
-            item, plan.kernels, path.name, for_cpu=for_cpu, form=self._form
-        )
+        return self.stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu, form=self.form)
 
     def describe(self, _: Plan, /) -> UnitSource | None:
         """See `ObjectSource.describe`."""
         return None
 
     def _there_is_no(self, what: str) -> str:
-        kernel = f"Kernel `{self._plan.kernels[0].name}`"
-        if self._directory is None:
+        kernel = f"Kernel `{self.plan.kernels[0].name}`"
+        if self.directory is None:
             return f"{kernel} declares no {what}"
-        return f"{kernel}: `{self._directory}` holds no {what} of `{self._plan.object_names[0]}`"
+        return f"{kernel}: `{self.directory}` holds no {what} of `{self.plan.object_names[0]}`"
 
     def _wanted(self, arch: str) -> str:
-        if self._directory is None:
+        if self.directory is None:
             return f'objects={{"cuda:{arch}": ...}}'
-        return f"`{self._plan.object_names[0]}_{arch}.ptx`"
+        return f"`{self.plan.object_names[0]}_{arch}.ptx`"
 
 
 def _check_distinct(plan: Plan, entries: Sequence[EntryPoint]) -> None:
@@ -210,7 +295,3 @@ def _check_distinct(plan: Plan, entries: Sequence[EntryPoint]) -> None:
 def is_plain(target: Target) -> bool:
     """Whether the target's PTX is plain: `a` and `f` code uses instructions of single chips."""
     return target.arch is not None and not target.arch.suffix
-
-
-def _arch(target: Target) -> Arch:
-    return target.cuda_arch

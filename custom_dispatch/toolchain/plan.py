@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError, TargetWarning
-from custom_dispatch.kernel.choice import Choice, kernels_of
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import Names, is_same_code, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
     MAX_NAME_LENGTH,
@@ -23,7 +23,6 @@ from custom_dispatch.kernel.names import (
     several,
     shown,
 )
-from custom_dispatch.kernel.sameness import is_same_code
 from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target, naming
 
 

@@ -33,11 +33,10 @@ from custom_dispatch.store import (
     package_identity,
 )
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
-from custom_dispatch.toolchain.form import Form
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
+from custom_dispatch.toolchain.library import Form, Object, SourceFiles
 from custom_dispatch.toolchain.locations import find_tool
 from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
-from custom_dispatch.toolchain.object import Object
 
 # Lists of files that one source may have: with each list its headers led to other headers.
 _MAX_CLOSURES = 8
@@ -54,18 +53,6 @@ class _Closures:
     """The lists of files that compiling a source read, the latest first."""
 
     latest: tuple[Closure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFiles:
-    """What a compilation read: where all of it is the same, the PTX is."""
-
-    source: bytes
-    """SHA-256 of the source, without a byte order mark."""
-    closure: Closure
-    """The other files."""
-    state: bytes
-    """What they were; see `Snapshot.state_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +180,7 @@ class StoredBuild:
 
     def join(self, items: Sequence[Object]) -> Object:
         """As `fatbin.join`."""
-        from custom_dispatch.toolchain.fatbin import join
+        from custom_dispatch.toolchain.ptxas import join
 
         if self._store is None:
             return join(items)

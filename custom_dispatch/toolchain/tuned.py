@@ -197,11 +197,6 @@ def read_file(path: Path, choice: str) -> TuningTable:
     return read_table(content.decode("utf-8", "replace"), path.name, choice)
 
 
-def _state(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
-
-
 def digest_of(kernel: Kernel, target: Target) -> str:
     """What a kernel's time follows from: its source, the compiler's options, and its launch.
 
@@ -246,6 +241,7 @@ def _is_there(path: Path) -> bool:
 
 def _state_of(path: Path) -> tuple[int, int]:
     try:
-        return _state(path)
+        found = path.stat()
     except OSError:
         return 0, 0  # reading it says what is wrong
+    return found.st_mtime_ns, found.st_size

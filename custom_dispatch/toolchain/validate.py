@@ -22,11 +22,9 @@ from custom_dispatch.ptx.edits import apply_edits, limit_registers
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import check_rewritten, rewrite_entry, rewritten_parameters
-from custom_dispatch.toolchain.c_types import check_types
-from custom_dispatch.toolchain.cubin import read_cubin
-from custom_dispatch.toolchain.form import Form, with_version
-from custom_dispatch.toolchain.image import describe_image, fatbin_parts
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.entry_point import check_types
+from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
+from custom_dispatch.toolchain.library import Form, Object, with_version
 from custom_dispatch.toolchain.ptxas import Assembly, assemble
 
 _AS_IT_IS = Form()

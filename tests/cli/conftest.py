@@ -10,7 +10,7 @@ from cli_harness import CommandLine, Outcome
 
 import cuda_kernels
 from custom_dispatch.cli import main
-from custom_dispatch.resources import resource
+from custom_dispatch.installation import resource
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def test_unknown_function(cli: CommandLine, vmfb: Path) -> None:
 
 
 def test_cuda_without_a_driver(cli: CommandLine, vmfb: Path) -> None:
-    from custom_dispatch.runtime import why_not
+    from custom_dispatch.runtime.device_choice import why_not
 
     if why_not("cuda") is None:
         pytest.skip("there is a GPU, so CUDA is not refused")

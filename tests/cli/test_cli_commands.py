@@ -158,8 +158,7 @@ def test_inspect_a_model(cli: CommandLine) -> None:
 
 def test_inspect_ptx_cubin_and_fatbin(cli: CommandLine, work: Path) -> None:
     from custom_dispatch.kernel.target import Arch
-    from custom_dispatch.toolchain.fatbin import make_fatbin
-    from custom_dispatch.toolchain.ptxas import assemble
+    from custom_dispatch.toolchain.ptxas import assemble, make_fatbin
 
     cli("build", "simple_mul.py", "-t", "cuda:sm_80,cuda:sm_90", "--out", "o")
     outcome = cli("inspect", "o/simple_mul_sm_90.ptx")

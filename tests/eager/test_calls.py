@@ -19,8 +19,9 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.eager import call as eager
 from custom_dispatch.eager import placing
 from custom_dispatch.errors import CallError, DeviceError
-from custom_dispatch.runtime import DeviceArray, device
+from custom_dispatch.runtime import device
 from custom_dispatch.runtime.device import hal_device
+from custom_dispatch.runtime.device_array import DeviceArray
 
 ONES = np.ones(8, np.float32)
 

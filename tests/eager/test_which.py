@@ -14,11 +14,10 @@ from cuda_kernels import gemm
 from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.host_cpu import host_cpu
-from custom_dispatch.ir.choice import candidates
-from custom_dispatch.ir.order import orders_of
-from custom_dispatch.ir.signature import Signature
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.ir.orders import candidates, orders_of
+from custom_dispatch.ir.tensor_types import Signature
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable

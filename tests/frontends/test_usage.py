@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.format.usage import FunctionUse, KernelUse, function_use
+from custom_dispatch.format.manifest import FunctionUse, KernelUse, Manifest, parse_manifest
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.link.declarations import kernel_uses
@@ -91,5 +91,7 @@ def test_the_linked_module_says_it_in_its_manifest() -> None:
     model = MODEL[: MODEL.index("func.func @loop")]
     text = link(model, library, embedded).text
     assert "\\22function\\22:\\22direct\\22" in text
-    for use in _uses().values():
-        assert function_use(use.as_data()) == use
+    uses = tuple(_uses().values())
+    read = parse_manifest(Manifest((), (), (), functions=uses).as_text())
+    assert read is not None
+    assert read.functions == uses

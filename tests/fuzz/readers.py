@@ -21,13 +21,12 @@ with atheris.instrument_imports(include=["custom_dispatch"]):
     from custom_dispatch.errors import CustomDispatchError
     from custom_dispatch.ptx.reader import read_module
     from custom_dispatch.store import Snapshot, Store
-    from custom_dispatch.store.codec import from_bytes
-    from custom_dispatch.store.entry import read_entry
-    from custom_dispatch.toolchain.cubin import read_cubin
+    from custom_dispatch.store.key import from_bytes
+    from custom_dispatch.store.store import read_entry
     from custom_dispatch.toolchain.entry_point import read_notes, split_notes
-    from custom_dispatch.toolchain.image import describe_image, fatbin_parts
+    from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
     from custom_dispatch.toolchain.includes import SearchPath, find_includes
-    from custom_dispatch.toolchain.object import Object
+    from custom_dispatch.toolchain.library import Object
     from custom_dispatch.toolchain.ptxas import parse_resources
 
 _DIRECTORY = tempfile.TemporaryDirectory()

@@ -7,7 +7,7 @@ import platform
 import pytest
 
 from custom_dispatch.cpu.cpu_kernel import Processor
-from custom_dispatch.ir.cpu_target import cpu_executable_target, cpu_flags, processor_of
+from custom_dispatch.ir.compiler_tool import cpu_executable_target, cpu_flags, processor_of
 from custom_dispatch.kernel.target import Target, host_architecture
 
 

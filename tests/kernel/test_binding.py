@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError
-from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
-from custom_dispatch.kernel.leading import leading_dims, unfolded
+from custom_dispatch.kernel.binding import (
+    bind_dims,
+    grid_for,
+    leading_dims,
+    output_shapes,
+    unfolded,
+)
 
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")

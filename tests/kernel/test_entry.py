@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.entry import check_entry, cpp_name
+from custom_dispatch.kernel.sources import check_entry, cpp_name
 
 GOOD = {
     "scale": "&scale",

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.arithmetic import MAX_VALUE
-from custom_dispatch.kernel.evaluation import evaluate, holds
-from custom_dispatch.kernel.expr import MAX_NODES, dims_of
+from custom_dispatch.kernel.evaluation import dims_of, evaluate, holds
+from custom_dispatch.kernel.expr import MAX_NODES
+from custom_dispatch.kernel.size_arithmetic import MAX_VALUE
 
 n, m = cd.dim("n"), cd.dim("m")
 

@@ -12,8 +12,8 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.binding import grids_for
+from custom_dispatch.kernel.declared import are_same
 from custom_dispatch.kernel.description import describe, read_description
-from custom_dispatch.kernel.sameness import are_same
 from custom_dispatch.kernel.target import Target
 
 Declare = Callable[..., cd.Kernel]

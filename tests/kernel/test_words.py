@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.kernel.words import constants_of
+from custom_dispatch.kernel.abi import constants_of
 
 n = cd.dim("n")
 
@@ -21,7 +21,7 @@ def _words(operand: Any, numbers: Any, size: int = 5) -> tuple[int, ...]:
         block=1,
         grid=n,
     )
-    return constants_of(kernel, {"n": size}, {operand.name: numbers})
+    return constants_of(kernel.abi, {"n": size}, {operand.name: numbers})
 
 
 @pytest.mark.parametrize(

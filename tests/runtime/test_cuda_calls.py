@@ -12,11 +12,11 @@ from foreign_arrays import Elsewhere, aligned
 
 from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
-from custom_dispatch.runtime import cuda_order, primary_context
+from custom_dispatch.runtime import driver
 from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.incoming import place
-from custom_dispatch.runtime.open_device import OpenDevice
 
 GPU = OpenDevice("cuda", None, Access("cuda"), None, True, itertools.count())
 
@@ -73,18 +73,18 @@ class Driver:
 
 
 def test_a_failure_of_another_librarys_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(primary_context, "driver", Driver)
+    monkeypatch.setattr(driver, "cuda_library", Driver)
     said = "The GPU's work for another library has failed: CUDA_ERROR_ILLEGAL_ADDRESS."
     with pytest.raises(DeviceError, match=said) as caught:
-        cuda_order.wait_for_stream(1)
+        driver.wait_for_stream(1)
     assert "start a new process" in str(caught.value)
     for stream in (None, 12345):  # the default one, and one that may be destroyed
-        monkeypatch.setattr(cuda_order, "_given_to", {})
-        cuda_order.wait_for_users(1)  # nothing was given away
-        cuda_order.note_export(1, stream)
-        cuda_order.wait_for_users(0)  # of another GPU
+        monkeypatch.setattr(driver, "_given_to", {})
+        driver.wait_for_users(1)  # nothing was given away
+        driver.note_export(1, stream)
+        driver.wait_for_users(0)  # of another GPU
         with pytest.raises(DeviceError, match=said):
-            cuda_order.wait_for_users(1)
+            driver.wait_for_users(1)
 
 
 def test_a_tensor_is_taken_from_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custom_dispatch.runtime.declaration import parse_declaration
+from custom_dispatch.runtime.module_file import parse_declaration
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch import host_cpu
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
-from custom_dispatch.runtime import device, device_choice, driver, hardware
+from custom_dispatch.runtime import device, device_choice, driver
 from custom_dispatch.runtime.device_choice import newest_ptx
-from custom_dispatch.runtime.driver import DriverState, Gpu, driver_state
-from custom_dispatch.runtime.hardware import Hardware
+from custom_dispatch.runtime.driver import DriverState, Gpu, Hardware, driver_state
 
 NOTHING = Hardware("", ())
 ONE_H200 = Hardware("580.159.04", ("NVIDIA H200",))
@@ -160,9 +159,9 @@ def test_the_kernel_module_tells_version_and_gpus(tmp_path: Path, line: str, ver
     information = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n"
     (tmp_path / "gpus" / "0000:01:00.0" / "information").write_text(information)
     (tmp_path / "gpus" / "0000:02:00.0" / "information").write_text("\xff\n", encoding="latin-1")
-    found = hardware._from_kernel_module(tmp_path)
+    found = driver._from_kernel_module(tmp_path)
     assert found == Hardware(version, ("NVIDIA H200", "a GPU"))
-    assert hardware._from_kernel_module(tmp_path / "nothing") == NOTHING
+    assert driver._from_kernel_module(tmp_path / "nothing") == NOTHING
 
 
 def test_a_runtime_without_irees_cuda_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

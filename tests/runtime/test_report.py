@@ -12,7 +12,7 @@ from sample_kernels.rows import row_norm
 import custom_dispatch as cd
 from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
-from custom_dispatch.format.usage import KernelUse
+from custom_dispatch.format.manifest import KernelUse
 from custom_dispatch.runtime.device import Device
 from custom_dispatch.runtime.module_file import ModuleFile
 from custom_dispatch.runtime.report import report_functions, report_kernels

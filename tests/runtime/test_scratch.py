@@ -13,7 +13,7 @@ from sample_kernels import scratch
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, PtxError
-from custom_dispatch.ir.installed_compiler import find_compiler_tool
+from custom_dispatch.ir.stored import find_compiler_tool
 from custom_dispatch.kernel.description import describe, read_description
 from custom_dispatch.measure.check import check_kernel
 from custom_dispatch.measure.inputs import bytes_moved

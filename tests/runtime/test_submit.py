@@ -16,8 +16,7 @@ from foreign_arrays import Foreign, aligned
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, KernelError
-from custom_dispatch.runtime.flight import Flight
-from custom_dispatch.runtime.submission import Submission
+from custom_dispatch.runtime.flight import Flight, Submission
 
 KERNEL = "func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>"
 COUNTER = f"""

@@ -15,7 +15,7 @@ from cuda_kernels import attention
 from cuda_kernels.patterns import jax as jax_patterns
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.match.replace import replace_places
 

@@ -14,7 +14,7 @@ from cuda_kernels.patterns import mlir_forms
 from custom_dispatch import compilation
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
-from custom_dispatch.ir.cpu_target import cpu_flags
+from custom_dispatch.ir.compiler_tool import cpu_flags
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.dialects.torch_dialect import convert_torch, tidy_converted
 from custom_dispatch.link.model import parse_content, parse_model

@@ -18,9 +18,8 @@ import pytest
 
 from custom_dispatch.store import Store, StoreWarning, open_store
 from custom_dispatch.store.directory import make_private
-from custom_dispatch.store.eviction import items, remove_oldest
 from custom_dispatch.store.key import key_of
-from custom_dispatch.store.store import HITS, MISSES
+from custom_dispatch.store.store import HITS, MISSES, items, remove_oldest
 
 KEY = key_of("test", "key")
 AS_ROOT = os.geteuid() == 0

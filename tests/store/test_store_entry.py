@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custom_dispatch.kernel.target import Arch, Target
-from custom_dispatch.store.codec import from_bytes, to_bytes
-from custom_dispatch.store.entry import read_entry, write_entry
-from custom_dispatch.store.key import key_of
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.store.key import from_bytes, key_of, to_bytes
+from custom_dispatch.store.store import read_entry, write_entry
+from custom_dispatch.toolchain.library import Object
 from custom_dispatch.toolchain.ptxas import KernelResources
 
 KEY = key_of("test", 1)

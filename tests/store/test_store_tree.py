@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from custom_dispatch.store import Closure, Snapshot, Store, tree
-from custom_dispatch.store.tree import TreeView
+from custom_dispatch.store import Closure, Snapshot, Store
+from custom_dispatch.store import closure as tree
+from custom_dispatch.store.closure import TreeView
 
 TICK_SECONDS = 0.03
 """More than what the times of files may be behind."""

@@ -15,8 +15,7 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.choose_compiler import find_compiler
 from custom_dispatch.toolchain.compiler import CompileRequest
-from custom_dispatch.toolchain.fatbin import make_fatbin
-from custom_dispatch.toolchain.ptxas import assemble
+from custom_dispatch.toolchain.ptxas import assemble, make_fatbin
 
 Declare = Callable[..., cd.Kernel]
 n = cd.dim("n")

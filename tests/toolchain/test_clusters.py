@@ -20,7 +20,7 @@ from custom_dispatch.errors import (
 )
 from custom_dispatch.kernel.description import describe, read_description
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.images import read_cubin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -17,9 +17,8 @@ import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
-from custom_dispatch.toolchain.demangle import find_entries
 from custom_dispatch.toolchain.descriptor import read_answer
-from custom_dispatch.toolchain.entry_point import EntryPoint
+from custom_dispatch.toolchain.entry_point import EntryPoint, find_entries
 
 Declare = Callable[..., cd.Kernel]
 

@@ -15,7 +15,7 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.choose_compiler import find_compiler
 from custom_dispatch.toolchain.compiler import CompileRequest
-from custom_dispatch.toolchain.cubin import read_cubin
+from custom_dispatch.toolchain.images import read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
 SOURCE = """\

@@ -10,8 +10,8 @@ from cuda_sources import SM_90, Write, skip_without_gcc
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.toolchain.choose_compiler import find_compiler
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
+from custom_dispatch.toolchain.descriptor import StructFields
 from custom_dispatch.toolchain.entry_point import CParameter, CSignature
-from custom_dispatch.toolchain.struct_fields import StructFields
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from custom_dispatch.errors import DeclarationError, PtxError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
-from custom_dispatch.toolchain.fatbin import make_fatbin
-from custom_dispatch.toolchain.image import ImageInfo, describe_image
+from custom_dispatch.toolchain.images import ImageInfo, describe_image
 from custom_dispatch.toolchain.locations import find_tool
-from custom_dispatch.toolchain.ptxas import assemble
+from custom_dispatch.toolchain.ptxas import assemble, make_fatbin
 
 Ptx = Callable[[str], bytes]
 

@@ -15,7 +15,7 @@ from custom_dispatch.errors import DeclarationError, PtxError
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain.image import describe_image, fatbin_parts
+from custom_dispatch.toolchain.images import describe_image, fatbin_parts
 from custom_dispatch.toolchain.ptxas import assemble
 
 Declare = Callable[..., cd.Kernel]

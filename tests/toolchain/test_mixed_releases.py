@@ -15,7 +15,7 @@ from cuda_sources import SCALE, skip_without_gcc
 
 from custom_dispatch.errors import PtxError, ToolNotFoundError
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.toolchain import releases
+from custom_dispatch.toolchain import locations as releases
 from custom_dispatch.toolchain.locations import wheel_roots
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.ptxas import assemble

@@ -13,7 +13,7 @@ from cuda_sources import Write
 from custom_dispatch.errors import DeclarationError, OutputError, SourceError
 from custom_dispatch.files import read_bytes, write_atomically
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.toolchain.object import Object
+from custom_dispatch.toolchain.library import Object
 
 PTX = Object("scale", Target.parse("cuda:sm_90a"), "ptx", b"text", "NVRTC 13.0.88")
 

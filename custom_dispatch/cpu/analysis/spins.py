@@ -2,7 +2,7 @@
 
 On the CPU, warps and blocks run one after another, so such a loop may never end. A loop that asks
 memory and changes none is therefore left after so many turns, and the kernel fails
-(`custom_dispatch.format.failure`). On a GPU a thread in such a loop goes on when another one has
+(`custom_dispatch.format.keys`). On a GPU a thread in such a loop goes on when another one has
 written; here, only if that one belongs to an earlier warp or block, to the same warp, or to a block
 that another worker runs.
 """
@@ -15,7 +15,7 @@ from typing import Final
 from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.divergence import loop_through
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, FunctionBuilder
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import Instruction, Integer
 
 MOST_TURNS = 1 << 33

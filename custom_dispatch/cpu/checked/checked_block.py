@@ -33,7 +33,7 @@ from custom_dispatch.cpu.text.c_library import call_c, declarations
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import LENGTHS, PLACE, ThreadCode
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import Variable
 
 _ALIGN = 64

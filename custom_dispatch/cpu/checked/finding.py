@@ -30,7 +30,7 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import fold, when
-from custom_dispatch.format.failure import NOTE
+from custom_dispatch.format.keys import NOTE
 
 REPORT_BYTES: Final = 8192
 """Room for the findings' texts."""

@@ -32,7 +32,7 @@ from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.threads.dispatch_function import BINDING_POINTERS, declare_entry
-from custom_dispatch.format.failure import EXPECTED, MARK, NEXT_STEP
+from custom_dispatch.format.keys import EXPECTED, MARK, NEXT_STEP
 
 _MOST_TOLD, _MOST_NOTES = 24, 8
 _PART = re.compile(r"\{([a-z ]+)\}")

@@ -20,7 +20,7 @@ from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.errors import PtxError
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import (
     TYPE_BITS,
     Address,

@@ -9,7 +9,7 @@ from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.unsupported import shown
 from custom_dispatch.cpu.threads.block_memory import MEMORY
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import (
     TYPE_BITS,
     Address,

@@ -4,7 +4,7 @@ A block runs on one CPU core. Where none of its threads ever waits, they run one
 fastest, as a GPU might schedule them. Else they take turns: each runs until it waits; when all do,
 barriers and warp operations whose threads have all come are released (`threads/block_memory.py`,
 `_release_lanes`). Where none can be, the threads wait for ones that will never come: on a GPU the
-kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.format.failure`).
+kernel would hang, here the block ends and the dispatch fails (`custom_dispatch.format.keys`).
 
 Threads that only wait for each other at one barrier run in lockstep: all up to the barrier, then
 all on from it.
@@ -25,7 +25,7 @@ from custom_dispatch.cpu.threads.block_memory import (
     turn_over,
 )
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 
 
 def block_function(thread: ThreadCode) -> list[str]:

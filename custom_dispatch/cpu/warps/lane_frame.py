@@ -31,7 +31,7 @@ from custom_dispatch.cpu.warps.lane_values import (
     stand_in,
 )
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import TYPE_BITS, Register
 
 CARRY = "%carry"

@@ -17,7 +17,7 @@ from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import each_lane, either
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
-from custom_dispatch.format.failure import Failure
+from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import Operand
 
 WARP_NUMBER = "%warp"

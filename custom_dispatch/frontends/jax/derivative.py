@@ -9,7 +9,8 @@ import jax
 
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
 from custom_dispatch.frontends.jax.primitive import no_derivative
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.link.arguments import argument_names, call_arguments

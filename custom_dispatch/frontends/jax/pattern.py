@@ -17,13 +17,11 @@ import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError
-from custom_dispatch.kernel.binding import bind_dims
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.binding import bind_dims, leading_dims
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import leading_dims
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.axes import as_the_kernels
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.matching import Matcher

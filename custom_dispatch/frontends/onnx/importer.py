@@ -28,7 +28,7 @@ from custom_dispatch.frontends.onnx.node import (
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.operations import functions_of, name_of, operations_of
 from custom_dispatch.parameters import Parameters

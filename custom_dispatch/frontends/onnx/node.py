@@ -11,16 +11,14 @@ import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.frontends.onnx.dtypes import onnx_type, type_name
-from custom_dispatch.kernel.arithmetic import compared, computed
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.binding import declared_shapes
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.evaluation import for_values
-from custom_dispatch.kernel.expr import Binary, Where
-from custom_dispatch.kernel.fitting import first_fitting
+from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.size_arithmetic import compared, computed
 from custom_dispatch.link.arguments import argument_names
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 

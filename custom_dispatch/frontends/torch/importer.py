@@ -31,7 +31,7 @@ from custom_dispatch.frontends.torch.states import RESET
 from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import Weights
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments

@@ -18,13 +18,11 @@ from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.shapes import TracedShapes
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
-from custom_dispatch.kernel.fitting import first_fitting
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import are_same, check_declared, first_fitting, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
-from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.kernel.sameness import are_same
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import argument_names, call_arguments
 
 _DEVICES = ("cpu", "cuda")

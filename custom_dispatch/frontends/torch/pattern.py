@@ -19,11 +19,12 @@ from iree.compiler import ir
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.importer import import_pattern
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.held import Held

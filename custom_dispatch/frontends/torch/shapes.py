@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from custom_dispatch.kernel.arithmetic import DIVISIONS, OPERATORS, compared
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.expr import Binary, Where
+from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.size_arithmetic import DIVISIONS, OPERATORS, compared
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _LEAST_CERTAIN = 2

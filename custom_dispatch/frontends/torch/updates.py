@@ -33,9 +33,10 @@ from custom_dispatch.frontends.torch.graph import (
     may_be_a_view,
     may_be_identity,
 )
-from custom_dispatch.kernel.buffer import InOut
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import InOut
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import OPERATOR, kernel_name
 from custom_dispatch.link.operations import functions_of, kind_of, name_of

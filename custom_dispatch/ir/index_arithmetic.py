@@ -12,17 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter
-from custom_dispatch.kernel.condition import Condition
-from custom_dispatch.kernel.evaluation import evaluate, holds
-from custom_dispatch.kernel.expr import (
-    Binary,
-    ComputeCapability,
-    Dim,
-    Expr,
-    Where,
-    dims_of,
-    uses_device,
-)
+from custom_dispatch.kernel.evaluation import dims_of, evaluate, holds, uses_device
+from custom_dispatch.kernel.expr import Binary, ComputeCapability, Condition, Dim, Expr, Where
 
 _OPERATIONS = {
     "+": "arith.addi",
@@ -191,11 +182,9 @@ def any_filled(body: Emitter, tensors: Sequence[Sequence[str]]) -> str:
         The sizes of each. Those that are known to be above 0 may be left out.
     """
     zero = body.index(0)
-    found = ""
-    for sizes in tensors:
-        filled = "" if sizes else body.pure("arith.constant true", "true")
-        for size in sizes:
-            positive = body.pure(f"arith.cmpi ne, {size}, {zero} : index")
-            filled = body.pure(f"arith.andi {filled}, {positive} : i1") if filled else positive
-        found = body.pure(f"arith.ori {found}, {filled} : i1") if found else filled
-    return found
+
+    def is_filled(sizes: Sequence[str]) -> str:
+        positive = (body.pure(f"arith.cmpi ne, {size}, {zero} : index") for size in sizes)
+        return body.joined("arith.andi", positive, "i1") or body.pure("arith.constant true", "true")
+
+    return body.joined("arith.ori", map(is_filled, tensors), "i1")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import exists, is_directory, is_file
-from custom_dispatch.format.keys import PARAMETERS_KEY
 from custom_dispatch.kernel.names import as_path, shown
 from custom_dispatch.parameters import SCOPE, SUFFIX, Parameters, identity_of
 from custom_dispatch.runtime.access import IREE_ERRORS
@@ -44,10 +43,8 @@ def described(count: int, size_bytes: int) -> str:
     return f"{count} weight{'' if count == 1 else 's'} of {size_bytes} bytes"
 
 
-def needed_parameters(reflections: Sequence[Mapping[str, str]]) -> NeededParameters | None:
+def needed_parameters(text: str | None) -> NeededParameters | None:
     """What a module needs; None where it says nothing of it, or nothing that can be read."""
-    texts = (reflection.get(PARAMETERS_KEY) for reflection in reflections)
-    text = next((text for text in texts if text is not None), None)
     if text is None:
         return None
     try:

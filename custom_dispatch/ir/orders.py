@@ -19,18 +19,82 @@ want it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.ir.arithmetic import Check
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import EntryPoints, entry_list
-from custom_dispatch.ir.order import Order, joined, kernels_in
-from custom_dispatch.ir.signature import Signature
+from custom_dispatch.ir.index_arithmetic import Check
+from custom_dispatch.ir.tensor_types import Signature
 from custom_dispatch.ir.wrapper_body import Where, WrapperBody
-from custom_dispatch.kernel.buffer import Scratch
-from custom_dispatch.kernel.fitting import fits_none
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import fits_none, is_same_on
+from custom_dispatch.kernel.evaluation import dims_of
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Scratch
+from custom_dispatch.kernel.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Kernels, the preferred one first, and the targets that prefer them so."""
+
+    targets: frozenset[int]
+    """Their ordinals in the library."""
+    kernels: tuple[Kernel, ...]
+
+    @classmethod
+    def of(cls, kernel: Kernel, targets: Sequence[Target]) -> Order:
+        """One kernel, on every target."""
+        return cls(frozenset(range(len(targets))), (kernel,))
+
+
+def orders_of(
+    choice: Choice, dims: Mapping[str, int], targets: Sequence[Target]
+) -> tuple[Order, ...]:
+    """The orders of a choice for calls of which these sizes are known: one, where targets agree."""
+    return joined(
+        Order(frozenset({ordinal}), _without_repeats(choice.ordered(dims, target), dims, target))
+        for ordinal, target in enumerate(targets)
+    )
+
+
+def _without_repeats(
+    kernels: Sequence[Kernel], dims: Mapping[str, int], target: Target
+) -> tuple[Kernel, ...]:
+    """Without a kernel before one that is the same code on a target, and takes all that it does.
+
+    So one implementation for every CPU is one dispatch, whatever GPUs have to choose from. Where
+    all sizes that decide are known there is one in any case.
+    """
+    asked = [side for item in kernels for c in item.requires for side in (c.left, c.right)]
+    if all(dim.name in dims for dim in dims_of(*asked)):
+        return tuple(kernels)
+    kept = [kernels[-1]]
+    for kernel in reversed(kernels[:-1]):
+        after = {*map(str, kept[-1].requires)}
+        if not (after <= {*map(str, kernel.requires)} and is_same_on(target, kernel, kept[-1])):
+            kept.append(kernel)
+    return tuple(reversed(kept))
+
+
+def joined(orders: Iterable[Order]) -> tuple[Order, ...]:
+    """The same with one order for all targets that agree."""
+    found: dict[tuple[object, ...], Order] = {}
+    for order in orders:
+        key = tuple((item.name, *map(str, item.requires)) for item in order.kernels)
+        same = found.get(key)
+        targets = order.targets if same is None else order.targets | same.targets
+        found[key] = Order(targets, order.kernels if same is None else same.kernels)
+    return tuple(found.values())
+
+
+def kernels_in(orders: Sequence[Order]) -> tuple[Kernel, ...]:
+    """Every kernel once, by its name."""
+    return tuple({item.name: item for order in orders for item in order.kernels}.values())
+
 
 _Possible = list[tuple[WrapperBody, list[str]]]
 """Kernels that a call may fit, and i1 values that say whether it does; none: it certainly does."""
@@ -76,7 +140,7 @@ def write_choice(
     wanted: list[Tensor] = []
     for body, flags in bodies.items():
         if all(flags):
-            body.run_if(_any_of(body.body, flags))
+            body.run_if(body.body.joined("arith.ori", dict.fromkeys(flags), "i1"))
         found = body.prepare()
         if wanted and any(a.sizes != b.sizes for a, b in zip(wanted, found, strict=True)):
             raise LinkError(
@@ -176,9 +240,7 @@ def _decide(name: str, possible: _Possible) -> list[str]:
     taken = ""
     chosen = []
     for _, conditions in possible:
-        fits = true
-        for condition in conditions:
-            fits = condition if fits == true else block.pure(f"arith.andi {fits}, {condition} : i1")
+        fits = block.joined("arith.andi", conditions, "i1") or true
         if not taken:
             chosen.append(fits)
             taken = fits
@@ -235,9 +297,8 @@ def _where(shared: _Shared, targets: Sequence[frozenset[int]]) -> Where:
             continue
         select = f"arith.select {flag}, {block.index(bits)}, {block.index(0)} : index"
         values.append(block.pure(select, "runs"))
-    runs, *more = [*([block.index(certain)] if certain else []), *values]
-    for value in more:
-        runs = block.pure(f"arith.ori {runs}, {value} : index", "runs")
+    certainly = [block.index(certain)] if certain else []
+    runs = block.joined("arith.ori", [*certainly, *values], "index", "runs")
     bodies = {target: body for order, (body, _) in shared.items() for target in targets[order]}
     points = [bodies.get(item.target, lead).entry_points for item in lead.entry_points.variants]
     taken = [item.symbols[place] for place, item in enumerate(points)]
@@ -246,13 +307,6 @@ def _where(shared: _Shared, targets: Sequence[frozenset[int]]) -> Where:
     every = [symbol for body in bodies.values() for symbol in body.entry_points.symbols]
     on_cpu = bodies.get(max(map(max, targets)), lead)
     return Where(entry_list(dict.fromkeys([*taken, *every])), runs, on_cpu.grid_x)
-
-
-def _any_of(block: Emitter, flags: Sequence[str]) -> str:
-    found, *more = dict.fromkeys(flags)
-    for flag in more:
-        found = block.pure(f"arith.ori {found}, {flag} : i1")
-    return found
 
 
 def _said(possible: Sequence[tuple[WrapperBody, list[str]]]) -> str:

@@ -1,4 +1,8 @@
-"""What a cubin says of its kernels: parameters, limits and resources, from its ELF tables.
+"""What images of device code say, by their bytes: kinds, architectures, and a cubin's kernels.
+
+Sources: PTX ISA, ".version" and ".target"; for cubins LLVM's `BinaryFormat/ELF.h` (`EF_CUDA_*`);
+the fatbin container has no public description, so the layout below is the one that `fatbinary`
+13.0 writes, as read from its output for known inputs (`tests/toolchain/test_image.py` repeats it).
 
 A cubin is a 64-bit little-endian ELF file. For each kernel a section `.nv.info.NAME` lists
 attributes: a format byte, an attribute byte, a 16-bit size or value, and for format 4
@@ -15,6 +19,173 @@ from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.kernel.target import Arch
+
+
+@dataclass(frozen=True, slots=True)
+class ImageInfo:
+    """What an image of device code holds."""
+
+    kind: str
+    """"ptx", "cubin" or "fatbin"."""
+    members: tuple[tuple[str, Arch], ...]
+    """(kind, arch) of each image inside; a PTX or a cubin holds one: itself."""
+
+    @property
+    def archs(self) -> tuple[Arch, ...]:
+        """The architectures, each once, in order of preference: the best first."""
+        return tuple(sorted({arch for _, arch in self.members}, reverse=True))
+
+
+def describe_image(data: bytes) -> ImageInfo:
+    """Tell what an image is, by its bytes and not by any file name.
+
+    Raises
+    ------
+    PtxError
+        The bytes are not PTX, a cubin or a fatbin, or are truncated.
+    """
+    if data.startswith(_ELF_MAGIC):
+        return ImageInfo("cubin", (("cubin", _cubin_arch(data)),))
+    if data.startswith(_FATBIN_MAGIC):
+        return ImageInfo("fatbin", tuple((kind, arch) for kind, arch, _ in _members(data)))
+    return ImageInfo("ptx", (("ptx", _ptx_arch(data)),))
+
+
+# Each on a line of its own, `.version` first of all but comments.
+_VERSION_LINE = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
+_TARGET_LINE = re.compile(rb"^[ \t]*\.target[ \t]+(\w+)", re.MULTILINE)
+_TARGET = re.compile(r"sm_(\d{2,3})([af]?)", re.ASCII)
+
+
+def _ptx_arch(data: bytes) -> Arch:
+    version = _VERSION_LINE.search(data)
+    line = _TARGET_LINE.search(data, version.end()) if version is not None else None
+    if line is None:
+        found = f"its first bytes are {data[:8]!r}" if data else "it is empty"
+        raise PtxError(
+            f"The image is not device code: {found}.",
+            expected="PTX (text with `.version` and `.target`), a cubin (ELF) or a fatbin",
+            next_step="build it from the .cu source with `custom-dispatch build`.",
+        )
+    target = line[1].decode("ascii", "replace")
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise PtxError(
+            f"The PTX's `.target` is `{target}`.",
+            expected="an architecture such as sm_90",
+            next_step="build the PTX again for a target such as cuda:sm_90.",
+        )
+    return Arch(int(match[1]), match[2])
+
+
+_ELF_MAGIC = b"\x7fELF"
+_ELF_HEADER_BYTES = 64
+_EM_CUDA = 190
+# The ABI version (e_ident[8]) says where e_flags holds the SM number: 7 up to CUDA 12, 8 since.
+_ABI_SM_SHIFT = {7: 0, 8: 8}
+_ABI_ACCELERATED = {7: 0x800, 8: 0x8}
+# ptxas 13.0 leaves the flag clear for sm_90a; but the note `.note.nv.tkinfo`, which it and NVRTC
+# put into every cubin, holds the command line. A suffix cannot be had from anywhere else.
+_COMMAND_ARCH = re.compile(rb"-arch[ =]sm_(\d+)([af])[ \0]")
+
+
+def _cubin_arch(data: bytes) -> Arch:
+    if len(data) < _ELF_HEADER_BYTES:
+        raise _cut_short("cubin")
+    (machine,) = struct.unpack_from("<H", data, 18)
+    (flags,) = struct.unpack_from("<I", data, 48)
+    shift = _ABI_SM_SHIFT.get(data[8])
+    if machine != _EM_CUDA:
+        raise PtxError(
+            f"The image is an ELF file of machine {machine}, not device code.",
+            expected=f"a cubin (machine {_EM_CUDA})",
+            next_step="name the cubin, not a program or library of this computer.",
+        )
+    if shift is None:
+        raise PtxError(
+            f"The cubin is of ABI version {data[8]}, which is unknown.",
+            expected="7 (up to CUDA 12) or 8 (CUDA 13)",
+            next_step="give PTX in its place, or build it with CUDA 13.0.",
+        )
+    capability = flags >> shift & 0xFF
+    if flags & _ABI_ACCELERATED[data[8]]:
+        return Arch(capability, "a")
+    for match in _COMMAND_ARCH.finditer(data):
+        if int(match[1]) == capability:
+            return Arch(capability, match[2].decode())
+    return Arch(capability)
+
+
+_FATBIN_MAGIC = bytes.fromhex("50ed55ba")
+# u32 magic, u16 version, u16 bytes of this header, u64 bytes of all members.
+_FATBIN_HEADER = struct.Struct("<IHHQ")
+# u16 kind, u16 version, u32 bytes of this header, u64 bytes of the member (a multiple of 8),
+# u32 its bytes compressed, ..., u32 SM number at 28, ..., u64 flags at 40, ...
+_MEMBER_HEADER = struct.Struct("<HHIQ12xI8xQ")
+_MEMBER_KINDS = {1: "ptx", 2: "cubin"}
+_SUFFIX_FLAGS = {0x100000: "a", 0x200000: "f"}
+
+
+def fatbin_parts(data: bytes) -> list[tuple[str, Arch, bytes]]:
+    """(kind, arch, content) of the parts of a fatbin that can be read: those not compressed.
+
+    Raises
+    ------
+    PtxError
+        The bytes are no fatbin, or it is cut short.
+    """
+    found = []
+    for kind, arch, content in _members(data):
+        if kind == "cubin" and content.startswith(_ELF_MAGIC):
+            found.append((kind, arch, content))
+        elif kind == "ptx" and _VERSION_LINE.search(content):
+            found.append((kind, arch, content.rstrip(b"\0")))
+    return found
+
+
+def _members(data: bytes) -> list[tuple[str, Arch, bytes]]:
+    if len(data) < _FATBIN_HEADER.size:
+        raise _cut_short("fatbin")
+    _, version, header_bytes, size = _FATBIN_HEADER.unpack_from(data)
+    if version != 1 or header_bytes < _FATBIN_HEADER.size:
+        raise PtxError(
+            f"The fatbin is of container version {version}, which is unknown.",
+            expected="version 1",
+            next_step="give PTX in its place, or build it with CUDA 13.0.",
+        )
+    offset, end = header_bytes, header_bytes + size
+    if end > len(data):
+        raise _cut_short("fatbin")
+    members = []
+    while offset < end:
+        if offset + _MEMBER_HEADER.size > end:
+            raise _cut_short("fatbin")
+        kind, _, member_header, payload, sm, flags = _MEMBER_HEADER.unpack_from(data, offset)
+        start = offset + member_header
+        offset = start + payload
+        if member_header < _MEMBER_HEADER.size or offset > end:
+            raise _cut_short("fatbin")
+        suffix = next((text for flag, text in _SUFFIX_FLAGS.items() if flags & flag), "")
+        # Other kinds (LTO IR) are nothing that a driver loads by itself.
+        if kind in _MEMBER_KINDS:
+            members.append((_MEMBER_KINDS[kind], Arch(sm, suffix), data[start:offset]))
+    if not members:
+        raise PtxError(
+            "The fatbin holds neither PTX nor a cubin.",
+            expected="at least one of them",
+            next_step="build it again with PTX inside.",
+        )
+    return members
+
+
+def _cut_short(kind: str) -> PtxError:
+    return PtxError(
+        f"The {kind} is damaged or cut short.",
+        expected="a whole file, as the compiler wrote it",
+        next_step="build or copy it again.",
+    )
+
 
 _SHT_NOBITS = 8
 _SYMBOL_BYTES = 24
