@@ -38,7 +38,7 @@ from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
 from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, LAST_COUNT, BlockMemory
-from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, Operand, Vector
+from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, elements_of
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
 """Modifiers of accesses that do not race with each other (PTX ISA, "Memory Consistency Model":
@@ -91,7 +91,7 @@ def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:
         return MemoryAccess(count * bits // 8, base != "st", base == "st", strong)
     if base in ("atom", "red"):
         value = instruction.operands[-1 if base == "red" else 2]
-        size = _count(value) * bits // 8
+        size = len(elements_of(value)) * bits // 8
         return MemoryAccess(size, True, True, strong=True, swap="cas" in modifiers)
     if instruction.parts[:2] == ("cp", "async") and len(instruction.operands) >= 3:
         copied = instruction.operands[2]
@@ -105,10 +105,6 @@ def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:
     if base == "wmma" and modifiers[0] in ("load", "store"):
         return MemoryAccess(0, modifiers[0] == "load", modifiers[0] == "store")
     return None
-
-
-def _count(operand: Operand) -> int:
-    return len(operand.elements) if isinstance(operand, Vector) else 1
 
 
 _MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")

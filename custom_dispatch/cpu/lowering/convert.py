@@ -217,7 +217,7 @@ def _odd_f64(c: _Conversion, value: str) -> str:
     bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
     wide = b.resize(value, bits, 64, signed=signed)
     if bits == 64:
-        magnitude = b.call_intrinsic("llvm.smax", [wide, _minus(c, wide)], "i64")
+        magnitude = b.call_intrinsic("llvm.smax", [wide, b.binary("sub", 0, wide, "i64")], "i64")
         size = b.binary("lshr", magnitude if signed else wide, 53, "i64")
         is_long = b.icmp("ne", size, 0, "i64")
         lost = b.binary("and", wide, 0x7FF, "i64")
@@ -226,10 +226,6 @@ def _odd_f64(c: _Conversion, value: str) -> str:
         odd = b.binary("or", b.binary("sub", wide, lost, "i64"), odd, "i64")
         wide = b.select(is_long, odd, wide, "i64")
     return b.cast("sitofp" if signed else "uitofp", wide, "i64", "f64")
-
-
-def _minus(c: _Conversion, value: str) -> str:
-    return c.frame.b.binary("sub", 0, value, "i64")
 
 
 def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:

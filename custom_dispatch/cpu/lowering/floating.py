@@ -88,7 +88,7 @@ def compute(
         name = f"llvm.{base}imum" + ("" if propagate_nan else "num")
         return b.call_intrinsic(name, values, type_name)
     if base == "neg":
-        return flip_sign(frame, values[0], type_name)
+        return b.unary("fneg", values[0], type_name)
     if base == "abs":
         return b.call_intrinsic("llvm.fabs", values, type_name)
     if base == "copysign":  # the sign of the first, the magnitude of the second
@@ -104,11 +104,6 @@ def compute(
         wide = b.cast("fpext", values[0], "f32", "f64")
         return b.cast("fptrunc", MATH[base](b, wide), "f64", "f32")
     raise frame.unsupported(instruction)
-
-
-def flip_sign(frame: Frame, value: str, type_name: str) -> str:
-    """Negate, NaN and zero included."""
-    return frame.b.unary("fneg", value, type_name)
 
 
 def saturate(frame: Frame, value: str, type_name: str) -> str:

@@ -213,7 +213,10 @@ class Frame:
         if isinstance(operand, SpecialRegister):
             special = special_register(b, self.thread, self.place_in_block, operand)
             if special is None:
-                raise self._no_special(operand)
+                reason = f"the CPU target has no special register `{operand.name}`"
+                if self.current is None:
+                    raise self.malformed(reason)
+                raise self.unsupported(self.current, reason)
             return b.resize(special[0], special[1], bits)
         if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
@@ -310,11 +313,3 @@ class Frame:
         if bits == 32 and abs(value) > _LARGEST_F32:
             value = math.copysign(math.inf, value)
         return int.from_bytes(struct.pack(target, value), "little")
-
-    def _no_special(self, register: SpecialRegister) -> Exception:
-        reason = f"the CPU target has no special register `{register.name}`"
-        return (
-            self.malformed(reason)
-            if self.current is None
-            else self.unsupported(self.current, reason)
-        )

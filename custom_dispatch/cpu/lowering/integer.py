@@ -65,7 +65,7 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     x, y = (frame.integer(source, bits) for source in sources[:2])
     if base.endswith("24"):
-        x, y = (_low_24(frame, value, signed=signed) for value in (x, y))
+        x, y = (b.resize(b.resize(value, 32, 24), 24, 32, signed=signed) for value in (x, y))
     if "lo" in modifiers and not base.endswith("24"):
         value, width = b.binary("mul", x, y, int_type(bits)), bits
     else:
@@ -95,11 +95,6 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
         else:
             value = b.binary("add", value, addend, int_type(width))
     frame.set_integer(d, value, width, signed=signed)
-
-
-def _low_24(frame: Frame, value: str, *, signed: bool) -> str:
-    narrow = frame.b.resize(value, 32, 24)
-    return frame.b.resize(narrow, 24, 32, signed=signed)
 
 
 def lower_divide(frame: Frame, instruction: Instruction) -> None:

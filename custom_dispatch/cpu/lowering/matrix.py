@@ -248,7 +248,7 @@ def _place(frame: Frame, matrix: int, row: str, column: str) -> str:
     lane = b.binary("add", row, 8 * matrix)
     start = b.resize(frame.waits().seen(lane, 0), 32, 64)
     offset = b.binary("shl", b.resize(column, 32, 64), 1, "i64")
-    return frame.memory.shared_pointer(b, b.binary("add", start, offset, "i64"))
+    return b.offset(MEMORY, b.binary("add", start, offset, "i64"))
 
 
 def lower_transpose_matrix(frame: Frame, instruction: Instruction) -> None:

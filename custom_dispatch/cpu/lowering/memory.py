@@ -26,7 +26,24 @@ _SPACES = ("global", "local", "const", "param", "shared")
 _OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
 # Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
 _HINTS = frozenset(
-    {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "cta", "gpu", "sys", "cluster"}
+    {
+        "v2",
+        "v4",
+        "v8",
+        "nc",
+        "ca",
+        "cg",
+        "cs",
+        "cv",
+        "lu",
+        "wb",
+        "wt",
+        "weak",
+        "cta",
+        "gpu",
+        "sys",
+        "cluster",
+    }
 )
 _HINT_PREFIXES = ("L1::", "L2::")
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
@@ -83,62 +100,47 @@ def lower_cvta(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, frame.integer(a, bits), bits)
 
 
-class Access:
-    """What the modifiers of a load or store say.
-
-    Attributes
-    ----------
-    space
-        State space, ``"generic"`` when none is named.
-    count
-        Elements of a vector, 1 for a scalar.
-    how
-        ``"volatile"``, an atomic ordering, or empty.
+def _place_and_order(frame: Frame, instruction: Instruction) -> tuple[str, str]:
+    """The state space of a load or store, ``"generic"`` where none is named; and ``"volatile"``, an
+    atomic ordering, or nothing.
     """
-
-    def __init__(self, frame: Frame, instruction: Instruction) -> None:
-        self.space, self.count, self.how = "generic", 1, ""
-        for modifier in instruction.parts[1:-1]:
-            if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
-                self.space = modifier.partition("::")[0]
-            elif modifier in ("v2", "v4", "v8"):
-                self.count = int(modifier[1:])
-            elif modifier == "volatile":
-                self.how = "volatile"
-            elif modifier in _ORDERS:
-                self.how = _ORDERS[modifier]
-            elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
-                raise frame.unsupported(instruction)
-        self.type_name = instruction.parts[-1]
-        if self.type_name == "b128":
+    space, how = "generic", ""
+    for modifier in instruction.parts[1:-1]:
+        if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
+            space = modifier.partition("::")[0]
+        elif modifier == "volatile" or modifier in _ORDERS:
+            how = _ORDERS.get(modifier, modifier)
+        elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
             raise frame.unsupported(instruction)
-        self.bits = TYPE_BITS[self.type_name]
-        self.signed = self.type_name.startswith("s")
+    if instruction.parts[-1] == "b128":
+        raise frame.unsupported(instruction)
+    return space, how
+
+
+def _two_operands(frame: Frame, instruction: Instruction) -> tuple[Operand, Operand]:
+    """Those of a load or store; a cache-policy operand, third, is a hint like the others."""
+    if len(instruction.operands) != 3:
+        frame.operands(instruction, 2)
+    return instruction.operands[0], instruction.operands[1]
 
 
 def lower_load(frame: Frame, instruction: Instruction) -> None:
     """`ld` and `ldu`."""
-    b = frame.b
-    access = Access(frame, instruction)
-    # a cache-policy operand, third, is a hint like the others
-    d, source = (
-        instruction.operands[:2]
-        if len(instruction.operands) == 3
-        else frame.operands(instruction, 2)
-    )
-    bits = access.bits
-    targets = elements_of(d)
-    is_parameter = access.space == "param" and not frame.is_variable(source)
-    base = "" if is_parameter else frame.address(source, access.space)
-    for index, target in enumerate(targets):
+    b, type_name = frame.b, instruction.parts[-1]
+    space, how = _place_and_order(frame, instruction)
+    d, source = _two_operands(frame, instruction)
+    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    is_parameter = space == "param" and not frame.is_variable(source)
+    base = "" if is_parameter else frame.address(source, space)
+    for index, target in enumerate(elements_of(d)):
         if isinstance(target, Symbol) and target.name == "_":
             continue
         place = index * bits // 8
         if is_parameter:
             value = _parameter(frame, source, bits, place)
         else:
-            value = b.load(b.offset(base, place), int_type(bits), bits // 8, access.how)
-        frame.set_integer(target, value, bits, signed=access.signed)
+            value = b.load(b.offset(base, place), int_type(bits), how=how)
+        frame.set_integer(target, value, bits, signed=signed)
 
 
 def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
@@ -171,21 +173,15 @@ def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
 
 def lower_store(frame: Frame, instruction: Instruction) -> None:
     """`st`."""
-    b = frame.b
-    access = Access(frame, instruction)
-    target, source = (
-        instruction.operands[:2]
-        if len(instruction.operands) == 3
-        else frame.operands(instruction, 2)
-    )
-    if access.space == "const" or (access.space == "param" and not frame.is_variable(target)):
+    b, bits = frame.b, TYPE_BITS[instruction.parts[-1]]
+    space, how = _place_and_order(frame, instruction)
+    target, source = _two_operands(frame, instruction)
+    if space == "const" or (space == "param" and not frame.is_variable(target)):
         raise frame.unsupported(instruction)
-    sources = elements_of(source)
-    base = frame.address(target, access.space)
-    for index, element in enumerate(sources):
-        place = index * access.bits // 8
-        value = frame.integer(element, access.bits)
-        b.store(value, b.offset(base, place), int_type(access.bits), access.bits // 8, access.how)
+    base = frame.address(target, space)
+    for index, element in enumerate(elements_of(source)):
+        value = frame.integer(element, bits)
+        b.store(value, b.offset(base, index * bits // 8), int_type(bits), how=how)
 
 
 def lower_fence(frame: Frame, instruction: Instruction) -> None:

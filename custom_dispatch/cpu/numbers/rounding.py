@@ -129,11 +129,6 @@ def _to_f16(b: Builder, bits: str) -> str:
     return b.resize(b.binary("or", value, sign), 32, 16)
 
 
-def _farther_from_zero(b: Builder, left: str, right: str, type_name: str) -> str:
-    magnitudes = [b.call_intrinsic("llvm.fabs", [value], type_name) for value in (left, right)]
-    return b.fcmp("ogt", magnitudes[0], magnitudes[1], type_name)
-
-
 def round_odd(b: Builder, value: str) -> str:
     """An f64 as an f32 whose last bit is one when digits were lost.
 
@@ -141,7 +136,8 @@ def round_odd(b: Builder, value: str) -> str:
     """
     near = b.cast("fptrunc", value, "f64", "f32")
     back = b.cast("fpext", near, "f32", "f64")
-    beyond = _farther_from_zero(b, back, value, "f64")
+    left, right = (b.call_intrinsic("llvm.fabs", [number], "f64") for number in (back, value))
+    beyond = b.fcmp("ogt", left, right, "f64")
     bits = b.cast("bitcast", near, "f32", "i32")
     bits = b.binary("sub", bits, b.resize(beyond, 1, 32))
     inexact = b.fcmp("one", back, value, "f64")

@@ -177,10 +177,6 @@ class BlockMemory:
 
     # ---- pointers; `thread` is an i32
 
-    def shared_pointer(self, b: Builder, offset: str) -> str:
-        """A place in shared memory, from an i64."""
-        return b.offset(MEMORY, offset)
-
     def barrier(self, b: Builder, number: str, field: int) -> str:
         """A field of a barrier (`threads/block_memory.py`)."""
         return b.element(MEMORY, number, BARRIER_BYTES, self._barriers + 4 * field)
