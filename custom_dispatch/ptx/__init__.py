@@ -12,8 +12,6 @@ from custom_dispatch.ptx.module import (
     Label,
     Location,
     Module,
-    Parameter,
-    Span,
     Statement,
     Variable,
 )
@@ -53,9 +51,7 @@ __all__ = [
     "Module",
     "Operand",
     "Pair",
-    "Parameter",
     "Register",
-    "Span",
     "SpecialRegister",
     "Statement",
     "Symbol",

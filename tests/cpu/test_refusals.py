@@ -61,6 +61,8 @@ def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
         "isspacep.local %p1, %rd1;",
         "add.sat.u32 %r1, %r2, %r3;",
         "cvt.rna.satfinite.tf32.f32 %r1, %f2;",
+        "ld.global.tf32 %r1, [%rd1];",
+        "mov.e4m3x2 %r1, %r2;",
         "szext.s32 %r1, %r2, %r3;",
         "set.eq.f16x2.f16 %r1, %r2, %r3;",
         "atom.global.max.f32 %f1, [%rd1], %f2;",

@@ -106,16 +106,12 @@ class SpinCounter:
         self._spins = spins
         self._turns = self._start = ""
         if spins.asking:
-            self._declare()
-
-    def _declare(self) -> None:
-        """Put the count where it begins; where a thread has failed already, others fail at once."""
-        b = self._b
-        nothing, none, most = b.const(0, 32), b.const(0, 64), b.const(MOST_TURNS, 64)
-        failure = b.at_entry(f"llvm.load {FAILURE} : {POINTER} -> i32")
-        failed = b.at_entry(f'llvm.icmp "ne" {failure}, {nothing} : i32')
-        self._start = b.at_entry(f"llvm.select {failed}, {most}, {none} : i1, i64")
-        self._turns = b.variable("i64", self._start)
+            # Put the count where it begins; where a thread has failed already, others fail at once.
+            b, most = builder, builder.const(MOST_TURNS, 64)
+            failure = b.at_entry(f"llvm.load {FAILURE} : {POINTER} -> i32")
+            failed = b.at_entry(f'llvm.icmp "ne" {failure}, {b.const(0, 32)} : i32')
+            self._start = b.at_entry(f"llvm.select {failed}, {most}, {b.const(0, 64)} : i1, i64")
+            self._turns = b.variable("i64", self._start)
 
     def begin(self, index: int) -> None:
         """A block begins. It is written for one thread, or for a warp as a whole."""

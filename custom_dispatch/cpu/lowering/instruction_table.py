@@ -89,7 +89,8 @@ _TYPELESS: Final = frozenset(
     {"membar", "fence", "trap", ASSERTION, PRINT, *_NOTHING}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
-_KNOWN_TYPES: Final = TYPE_BITS.keys() | {"e4m3x2", "e5m2x2", "tf32"}
+_OTHER_TYPES: Final = {"cvt": {"e4m3x2", "e5m2x2", "tf32"}, "wmma": {"tf32"}}
+"""What some instructions take besides the fundamental types."""
 _MIN_PARTS: Final = {"setp": 3, "set": 4, "slct": 3, "cvt": 3, "dp2a": 4, "dp4a": 3}
 _TYPES: Final = {"slct": 2, "cvt": 2, "set": 2}
 
@@ -101,7 +102,7 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
         return True
     if len(parts) < _MIN_PARTS.get(base, 2):
         return False
-    return set(parts[-_TYPES.get(base, 1) :]) <= _KNOWN_TYPES
+    return set(parts[-_TYPES.get(base, 1) :]) <= TYPE_BITS.keys() | _OTHER_TYPES.get(base, set())
 
 
 def lowering_of(instruction: Instruction) -> Lowering | None:

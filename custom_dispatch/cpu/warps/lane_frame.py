@@ -13,7 +13,7 @@ from dataclasses import replace
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
-from custom_dispatch.cpu.warps.lane_memory import LaneMemory
+from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import (
     DISTANT,
@@ -238,25 +238,21 @@ class LaneFrame(Frame):
         """Write a value that stays distant as long as no lane keeps another."""
         b, scalar = self.lanes, self.type_of(name)
         _, _, valid, shadow = self._places[name]
-        whole, some, after = (b.fresh_label(n) for n in ("everyone", "someone", "merged"))
-        with b.raw():
-            alive = b.load(self.alive)
-            b.cond_branch(b.icmp("eq", alive, self.access.mask), whole, some)
-            b.block(whole)
-        with b.scope():
+
+        def whole() -> str:
             self._store(name, value, form)
-        with b.raw():
-            b.branch(after)
-            b.block(some)
-        with b.scope():
+            return ""
+
+        def some() -> str:
             lanes = b.vector(self._merged(name, value), scalar)
-        with b.raw():
-            b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
-        with b.scope():
+            with b.raw():
+                b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
             self._put(b.number(0, 1), valid, "i1")
+            return ""
+
         with b.raw():
-            b.branch(after)
-            b.block(after)
+            everyone = b.icmp("eq", b.load(self.alive), self.access.mask)
+        either(b, everyone, whole, some)
 
     def _merged(self, name: str, value: str) -> str:
         """A value for active lanes, and for the others what they hold."""
