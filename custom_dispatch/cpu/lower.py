@@ -79,7 +79,8 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
                 expected="letters, digits and `_`, and another symbol for each kernel",
                 next_step="rename the kernel's symbol.",
             )
-        thread, lines = _run_block(_thread_code(module, entry, kernel, symbols, sites))
+        thread = _thread_code(module, entry, kernel, symbols, sites)
+        thread, lines = _by_warps(thread) or (thread, _by_threads(thread))
         functions += lines
         if thread.checks is not None:
             functions += thread.checks.globals()
@@ -128,7 +129,7 @@ def _checked_block(module: Module, thread: ThreadCode, checks: Checks) -> list[s
     return checked_block_function(thread, [variables[name] for name in names], symbols)
 
 
-def _run_by_threads(thread: ThreadCode) -> list[str]:
+def _by_threads(thread: ThreadCode) -> list[str]:
     """What runs a block thread by thread: the function ``@symbol.block`` and those it calls."""
     lines = step_function(thread) if thread.memory.suspends else []
     if thread.checks is None:
@@ -136,8 +137,12 @@ def _run_by_threads(thread: ThreadCode) -> list[str]:
     return (lines or thread_function(thread)) + block_function(thread)
 
 
-def _by_warps(thread: ThreadCode) -> ThreadCode:
-    """The kernel, to be run warp by warp."""
+def _by_warps(thread: ThreadCode) -> tuple[ThreadCode, list[str]] | None:
+    """The same for a kernel that can be run warp by warp, and the kernel with the memory that it
+    needs then; None for any other.
+    """
+    if thread.checks is not None:
+        return None
     instructions = thread.instructions
     memory = BlockMemory(
         thread.kernel,
@@ -146,21 +151,13 @@ def _by_warps(thread: ThreadCode) -> ThreadCode:
         lockstep=is_lockstep([i for i in instructions if not is_warp_operation(i)]),
         by_warps=True,
     )
-    return replace(thread, memory=memory)
-
-
-def _run_block(thread: ThreadCode) -> tuple[ThreadCode, list[str]]:
-    """The kernel with the memory that it needs, and the functions that run a block of it."""
-    if thread.checks is None:
-        warps = _by_warps(thread)
-        try:
-            lines = warp_function(warps) + block_function(warps)
-            warps.memory.check_size(thread.entry)
-        except NoWarpFormError:
-            pass
-        else:
-            return warps, lines
-    return thread, _run_by_threads(thread)
+    thread = replace(thread, memory=memory)
+    try:
+        lines = warp_function(thread) + block_function(thread)
+    except NoWarpFormError:
+        return None
+    memory.check_size(thread.entry)
+    return thread, lines
 
 
 def _entry(module: Module, kernel: CpuKernel) -> Entry:

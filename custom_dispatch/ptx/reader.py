@@ -6,7 +6,6 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from custom_dispatch.ptx.body_reader import BodyReader
 from custom_dispatch.ptx.declaration_reader import at_variable, read_parameters, read_variables
@@ -54,25 +53,20 @@ def _without_collections() -> Iterator[None]:
         gc.enable()
 
 
-@dataclass(frozen=True, slots=True)
-class _Directives:
-    """What stands between a function's parameters and its body."""
+_Directives = dict[str, tuple[int, ...]]
+"""What stands between a function's parameters and its body: numbers by name."""
 
-    numbers: dict[str, tuple[int, ...]]
 
-    def threads(self, name: str) -> tuple[int, int, int] | None:
-        values = self.numbers.get(name)
-        if not values:
-            return None
-        x, y, z = (*values, 1, 1)[:3]
-        return x, y, z
+def _threads(values: tuple[int, ...] | None) -> tuple[int, int, int] | None:
+    """A directive's x, y and z, of which the last may be left out."""
+    if not values:
+        return None
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
 
-    def has(self, name: str) -> bool:
-        return name in self.numbers
 
-    def number(self, name: str) -> int | None:
-        values = self.numbers.get(name)
-        return values[0] if values else None
+def _number(values: tuple[int, ...] | None) -> int | None:
+    return values[0] if values else None
 
 
 class _ModuleReader:
@@ -175,12 +169,12 @@ class _ModuleReader:
                 parameters=parameters,
                 body=body,
                 variables=variables,
-                max_threads=directives.threads(".maxntid"),
-                required_threads=directives.threads(".reqntid"),
-                min_blocks=directives.number(".minnctapersm"),
-                max_registers=directives.number(".maxnreg"),
-                cluster=directives.threads(".reqnctapercluster"),
-                is_clustered=directives.has(".explicitcluster"),
+                max_threads=_threads(directives.get(".maxntid")),
+                required_threads=_threads(directives.get(".reqntid")),
+                min_blocks=_number(directives.get(".minnctapersm")),
+                max_registers=_number(directives.get(".maxnreg")),
+                cluster=_threads(directives.get(".reqnctapercluster")),
+                is_clustered=".explicitcluster" in directives,
                 line=line,
                 span=Span(start, stream.previous_end()),
                 parameters_span=parameters_span,
@@ -209,7 +203,7 @@ class _ModuleReader:
 
     def _directives(self) -> _Directives:
         stream = self._stream
-        numbers: dict[str, tuple[int, ...]] = {}
+        numbers: _Directives = {}
         while not stream.at("{") and not stream.at(";"):
             token = stream.peek()
             if token.kind is not Kind.WORD or not token.text.startswith("."):
@@ -225,7 +219,7 @@ class _ModuleReader:
             if stream.peek().kind is Kind.WORD and stream.peek().text[0].isdigit():
                 values = stream.separated(lambda: stream.integer("a number"))
             numbers[token.text] = tuple(values)
-        return _Directives(numbers)
+        return numbers
 
 
 def _files(tokens: list[Token]) -> dict[int, str]:

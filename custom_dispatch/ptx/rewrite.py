@@ -23,7 +23,6 @@ from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Sp
 from custom_dispatch.ptx.operands import (
     TYPE_BITS,
     Address,
-    Operand,
     Register,
     Symbol,
     elements_of,
@@ -264,7 +263,11 @@ class _EntryRewriter:
                     next(iter(self._named(instruction))),
                     "aligned loads of at most 64 bits each, inside the parameter",
                 )
-            register = self._register(instruction, element)
+            if not isinstance(element, Register):
+                raise self._refusal(
+                    instruction, self._named(instruction)[0], "a load into a register"
+                )
+            register = _as_written(element)
             if size <= CONSTANT_BYTES:
                 loads.append(f"{guard}{opcode} {register}, [{self._place(parameter, place)}];")
                 continue
@@ -346,11 +349,6 @@ class _EntryRewriter:
     def _renamed(self, instruction: Instruction, name: str, new: str) -> str:
         text = self._text[instruction.span.start : instruction.span.end]
         return re.sub(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", lambda _: new, text)
-
-    def _register(self, instruction: Instruction, operand: Operand) -> str:
-        if isinstance(operand, Register):
-            return _as_written(operand)
-        raise self._refusal(instruction, self._named(instruction)[0], "a load into a register")
 
 
 def _guard(instruction: Instruction) -> str:
