@@ -9,6 +9,7 @@ compared with the ends of its type, and the result says whether it is valid.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from custom_dispatch.cpu.analysis.bounds import bounds_of, resized
@@ -230,14 +231,13 @@ class DistantBuilder(LaneNames):
                 return vector
             return self.emit(f"llvm.trunc {vector} : {vector_of(source)} to {vector_of(target)}")
 
-        return Value(
-            self.emit(f"llvm.{operation} {scalar} : {source} to {target}"),
-            distances,
-            stride,
-            x.factors,
-            multiple=x.multiple,
+        return replace(
+            x,
+            base=self.emit(f"llvm.{operation} {scalar} : {source} to {target}"),
+            distances=distances,
+            stride=stride,
+            known=None,
             bounds=resized(operation, x.scalar_bounds(), source, target),
-            valid=x.valid,
             lanes=self.later((a,), lanes) if x.valid else None,
         )
 
@@ -246,10 +246,8 @@ class DistantBuilder(LaneNames):
         bits = int(source[1:])
         scalar = self.base(x, source)
         wide = self._scalar_cast(operation, scalar, source, target)
-        lane_bounds, bounds = (
-            x.lane_bounds(bits),
-            resized(operation, x.scalar_bounds(), source, target),
-        )
+        lane_bounds = x.lane_bounds(bits)
+        bounds = resized(operation, x.scalar_bounds(), source, target)
         if lane_bounds is not None and (operation == "sext" or lane_bounds[0] >= 0):
             return Value(wide, x.distances, multiple=x.multiple, bounds=bounds)
         low, high = min(x.distances), max(x.distances)
@@ -264,15 +262,9 @@ class DistantBuilder(LaneNames):
             kinds = f"{vector_of(source)} to {vector_of(target)}"
             return self.emit(f"llvm.{operation} {vector} : {kinds}")
 
-        return Value(
-            wide,
-            x.distances,
-            stride,
-            x.factors,
-            multiple=x.multiple,
-            bounds=bounds,
-            valid=valid,
-            lanes=self.later((a,), lanes) if valid else None,
+        lanes_later = self.later((a,), lanes) if valid else None
+        return replace(
+            x, base=wide, stride=stride, known=None, bounds=bounds, valid=valid, lanes=lanes_later
         )
 
     def of_scalar(self, operation: str, x: Value, source: str, target: str) -> Value:
