@@ -27,7 +27,7 @@ from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx import read_module
 from custom_dispatch.runtime.module_file import ModuleFile
-from custom_dispatch.runtime.report import (
+from custom_dispatch.runtime.program_report import (
     FUNCTION_COLUMNS,
     PART_COLUMNS,
     function_rows,

@@ -27,7 +27,7 @@ from custom_dispatch.measure.plot import check_plot, landscape, picture
 from custom_dispatch.measure.tune import tune
 from custom_dispatch.measure.tune_candidates import write_objects
 from custom_dispatch.measure.tune_child import Effort
-from custom_dispatch.runtime.arguments import number_for
+from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.toolchain.tuned import read_file
 
 _MOST_TABLES = 8

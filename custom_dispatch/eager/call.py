@@ -27,7 +27,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import CHECKED, gpu_index, gpu_name, read_device
-from custom_dispatch.runtime.arguments import number_for
+from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results

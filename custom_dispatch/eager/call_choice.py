@@ -19,7 +19,7 @@ from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.kernel.target import CHECKED, Target, gpu_index
 from custom_dispatch.kernel.tuning import EQUAL, Measured
 from custom_dispatch.kernel.tuning_table import sizes_said
-from custom_dispatch.runtime.arguments import number_for
+from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.toolchain.tuned import tuned
 

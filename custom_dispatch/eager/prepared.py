@@ -17,7 +17,7 @@ from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.arguments import number_for, push_scalar
+from custom_dispatch.runtime.call_arguments import number_for, push_scalar
 from custom_dispatch.runtime.device_array import DeviceArray, HostArray, copier
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.function import Function

@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import prod
 
 from custom_dispatch.cpu.checked.finding import REPORT_BYTES
 from custom_dispatch.cpu.checked.finding_report import FINDINGS_ENTRY
@@ -327,7 +328,7 @@ def _workgroups(out: Emitter, kernel: Kernel, blocks: str) -> str:
     Small blocks are run several to a workgroup, because starting one costs more than they do; but
     a row keeps at least `_MIN_WORKGROUPS`, so that no core goes without.
     """
-    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    threads = prod(kernel.block)
     most = max(1, _THREADS_PER_WORKGROUP // threads)
     if most == 1:
         return blocks

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.ir.choice_dispatch import Order, kernels_in, orders_of
 from custom_dispatch.ir.executable import (
     EntryPoints,
     Executable,
@@ -23,7 +24,6 @@ from custom_dispatch.ir.library_ir import (
     manifest_entry,
     workloads_of_choices,
 )
-from custom_dispatch.ir.orders import Order, kernels_in, orders_of
 from custom_dispatch.ir.tensor_types import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel

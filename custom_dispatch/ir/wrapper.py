@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from custom_dispatch.ir.choice_dispatch import Order, write_choice
 from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.executable import EntryPoints, Workloads, workload_of
-from custom_dispatch.ir.orders import Order, write_choice
 from custom_dispatch.ir.tensor_types import Signature, input_types
 from custom_dispatch.ir.wrapper_body import WrapperBody
 from custom_dispatch.kernel.kernel import Kernel

@@ -70,17 +70,15 @@ class WrapperBody:
         workload: Sequence[str] = (),
         everywhere: int = 0,
         alone: bool = False,
-        body: Emitter | None = None,
-        arguments: dict[str, str] | None = None,
+        body: Emitter,
+        arguments: dict[str, str],
     ) -> None:
         self.kernel = kernel
         self.signature = signature
         self.entry_points = entry_points
         self.cpu = cpu
-        self.body = body or Emitter(1)
-        self.arguments = arguments or {
-            operand.name: self.body.fresh(operand.name) for operand in self.kernel.arguments
-        }
+        self.body = body
+        self.arguments = arguments
         self.dims: dict[str, str | int] = {}
         self.dim_sources: dict[str, str] = {}
         self.given: dict[str, Tensor] = {}

@@ -8,7 +8,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.evaluation import dims_of, refuse_device
 from custom_dispatch.kernel.expr import Condition, Dim, Expr
 from custom_dispatch.kernel.names import is_list, shown
-from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
+from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Struct
 
 
 def check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
@@ -60,22 +60,6 @@ def inputs_of(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
         or (isinstance(operand, Scalar) and operand.is_argument)
         or isinstance(operand, In | InOut)
     )
-
-
-def arguments_of(operands: tuple[Operand, ...]) -> tuple[Buffer | Scalar, ...]:
-    """What a model's function takes: the inputs, with every number of a struct by itself."""
-    found: list[Buffer | Scalar] = []
-    for operand in inputs_of(operands):
-        if isinstance(operand, Struct):
-            found += (leaf.scalar for leaf in operand.leaves)
-        else:
-            found.append(operand)
-    return tuple(found)
-
-
-def scratches_of(operands: tuple[Operand, ...]) -> tuple[Scratch, ...]:
-    """What IREE allocates for a call alone: every `Scratch`, in declaration order."""
-    return tuple(operand for operand in operands if isinstance(operand, Scratch))
 
 
 def outputs_of(operands: tuple[Operand, ...]) -> tuple[Buffer, ...]:

@@ -58,15 +58,13 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
     DeclarationError
         The block has another form, or exceeds CUDA's limits.
     """
-    sizes = _axes_of(block)
-    numbers = tuple(number for number in map(as_integer, sizes or ()) if number is not None)
-    if sizes is None or len(numbers) != len(sizes):
+    full = _whole_axes(block)
+    if full is None:
         raise DeclarationError(
             f"Kernel `{kernel}`: block is given as {shown(block)}.",
             expected="one to three integers, such as (256, 1, 1)",
             next_step="give the block's size in threads; it cannot depend on dims.",
         )
-    full = cast(Block, numbers + (1,) * (3 - len(numbers)))
     for axis, size, limit in zip(_AXES, full, MAX_BLOCK, strict=True):
         if not 1 <= size <= limit:
             raise DeclarationError(
@@ -74,7 +72,7 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
                 expected=f"1 to {limit}, CUDA's limits for {axis}",
                 next_step="choose a size within them.",
             )
-    threads = full[0] * full[1] * full[2]
+    threads = prod(full)
     if threads > MAX_BLOCK_THREADS:
         raise DeclarationError(
             f"Kernel `{kernel}`: block {full} has {threads} threads.",
@@ -122,10 +120,8 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
     """
     if cluster is None:
         return None
-    sizes = _axes_of(cluster)
-    numbers = tuple(number for number in map(as_integer, sizes or ()) if number is not None)
-    full = cast(Block, numbers + (1,) * (3 - len(numbers)))
-    if not sizes or len(numbers) != len(sizes) or min(full) < 1 or prod(full) > MAX_CLUSTER_BLOCKS:
+    full = _whole_axes(cluster)
+    if full is None or min(full) < 1 or prod(full) > MAX_CLUSTER_BLOCKS:
         raise DeclarationError(
             f"Kernel `{kernel}`: cluster is given as {shown(cluster)}.",
             expected=f"one to three integers, of at most {MAX_CLUSTER_BLOCKS} blocks together",
@@ -218,6 +214,14 @@ def _within(
         found = f"Kernel `{kernel}`: {part} is {shown(value)}."
         raise DeclarationError(found, expected=expected, next_step=next_step)
     return number
+
+
+def _whole_axes(size: Sequence[int] | int) -> Block | None:
+    """One to three integers, and 1 for the rest; else None."""
+    sizes = _axes_of(size) or ()
+    numbers = [number for number in map(as_integer, sizes) if number is not None]
+    fits = len(sizes) == len(numbers) > 0
+    return cast(Block, (*numbers, 1, 1)[:3]) if fits else None
 
 
 def _axes_of(size: Sequence[Expr | int] | Expr | int) -> tuple[Expr | int, ...] | None:

@@ -12,14 +12,12 @@ from typing import Any
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.abi import Abi, abi_of
 from custom_dispatch.kernel.consistency import (
-    arguments_of,
     check_dims,
     check_operands,
     check_requires,
     expressions_of,
     inputs_of,
     outputs_of,
-    scratches_of,
 )
 from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.expr import Condition, Dim, Expr
@@ -36,7 +34,7 @@ from custom_dispatch.kernel.geometry import (
 )
 from custom_dispatch.kernel.launch import Callee
 from custom_dispatch.kernel.names import check_name, is_one_of, shown
-from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch
+from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Struct
 from custom_dispatch.kernel.sources import (
     Implementation,
     Implementations,
@@ -201,7 +199,14 @@ class Kernel(Callee):
     @property
     def arguments(self) -> tuple[Buffer | Scalar, ...]:
         """What a model's function takes, in order: the inputs, a struct's numbers one by one."""
-        return arguments_of(self.operands)
+        found: list[Buffer | Scalar] = []
+        for operand in self.inputs:
+            match operand:
+                case Struct():
+                    found += (leaf.scalar for leaf in operand.leaves)
+                case _:
+                    found.append(operand)
+        return tuple(found)
 
     @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
@@ -211,7 +216,7 @@ class Kernel(Callee):
     @cached_property
     def scratches(self) -> tuple[Scratch, ...]:
         """What IREE allocates for a call alone, in order."""
-        return scratches_of(self.operands)
+        return tuple(operand for operand in self.operands if isinstance(operand, Scratch))
 
     @cached_property
     def has_leading_dims(self) -> bool:

@@ -14,7 +14,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.format.manifest import FunctionUse, KernelUse
-from custom_dispatch.ir.orders import Order, candidates, kernels_in, orders_of
+from custom_dispatch.ir.choice_dispatch import Order, candidates, kernels_in, orders_of
 from custom_dispatch.ir.tensor_types import (
     Signature,
     Sizes,

@@ -33,7 +33,7 @@ from custom_dispatch.measure.measurement import Measurement, Subject, time_in_tu
 from custom_dispatch.measure.native_launch import NativeContext, NativeCopy, NativeLaunch
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
-from custom_dispatch.runtime.arguments import push_scalar
+from custom_dispatch.runtime.call_arguments import push_scalar
 from custom_dispatch.runtime.device_array import to_device
 from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance

@@ -44,16 +44,11 @@ def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
     """Copy a numpy array into a new buffer on a device; return the `HalBufferView`."""
     if type(array) is not numpy.ndarray or not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array).reshape(array.shape)
-    return copy_to_device(device, array, kind)
-
-
-def copy_to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
-    """As `to_device`, for an array whose elements are in order and without gaps."""
     return copier(device, kind)(array)
 
 
 def copier(device: Any, kind: ElementType) -> Callable[[HostArray], Any]:
-    """`copy_to_device` for one device and one element type: what does not change is found once."""
+    """What copies arrays of one type, in order and without gaps, to one device, as `to_device`."""
     raw, code = _raw_dtype(kind), hal_element_type(kind)
 
     def copy(array: HostArray) -> Any:

@@ -12,7 +12,7 @@ from iree import runtime as rt
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.format.keys import Failure
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
-from custom_dispatch.runtime.arguments import Arguments
+from custom_dispatch.runtime.call_arguments import Arguments
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray, to_host
 from custom_dispatch.runtime.driver import wait_for_stream, wait_for_users

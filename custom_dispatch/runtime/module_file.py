@@ -37,7 +37,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.names import as_path
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
-from custom_dispatch.runtime.weights import NeededParameters, needed_parameters
+from custom_dispatch.runtime.weight_files import NeededParameters, needed_parameters
 
 _FUNCTION = re.compile(r"sync func @[^(]*\((?P<inputs>.*)\) -> \((?P<outputs>.*)\)", re.DOTALL)
 _VALUE = re.compile(r"%[\w$.-]+:\s*([^%]+?)\s*(?:\{[^}]*\})?\s*(?:,\s*(?=%)|$)")

@@ -28,10 +28,10 @@ from custom_dispatch.runtime.folding import LeadingFunction
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.weights import open_parameters
+from custom_dispatch.runtime.weight_files import open_parameters
 
 if TYPE_CHECKING:
-    from custom_dispatch.runtime.report import ProgramReport
+    from custom_dispatch.runtime.program_report import ProgramReport
 
 
 class Program:
@@ -104,7 +104,11 @@ class Program:
         For a module that another tool made it reports what is known, without an error.
         """
         # Loaded here: what is deployed rarely asks.
-        from custom_dispatch.runtime.report import ProgramReport, report_functions, report_kernels
+        from custom_dispatch.runtime.program_report import (
+            ProgramReport,
+            report_functions,
+            report_kernels,
+        )
 
         types = {name: function.type for name, function in self._functions.items()}
         return ProgramReport(

@@ -31,6 +31,15 @@ from custom_dispatch.toolchain.compiler import (
     source_name,
     unsupported_arch,
 )
+from custom_dispatch.toolchain.compiler_options import (
+    DEBUG_INFORMATION,
+    Option,
+    check_options,
+    for_nvcc,
+    option_directories,
+    option_macros,
+    option_values,
+)
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import (
@@ -42,15 +51,6 @@ from custom_dispatch.toolchain.locations import (
     release,
 )
 from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
-from custom_dispatch.toolchain.options import (
-    DEBUG_INFORMATION,
-    Option,
-    check_options,
-    for_nvcc,
-    option_directories,
-    option_macros,
-    option_values,
-)
 
 STANDARD = Option("--std", "c++17")
 """The C++ standard of both compilers unless a kernel's options name another."""

@@ -27,6 +27,14 @@ from custom_dispatch.toolchain.compiler import (
     source_name,
     unsupported_arch,
 )
+from custom_dispatch.toolchain.compiler_options import (
+    DEBUG_INFORMATION,
+    check_options,
+    for_nvrtc,
+    option_directories,
+    option_macros,
+    option_values,
+)
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import (
@@ -43,14 +51,6 @@ from custom_dispatch.toolchain.nvrtc_process import (
     read_answer,
     read_facts,
     write_question,
-)
-from custom_dispatch.toolchain.options import (
-    DEBUG_INFORMATION,
-    check_options,
-    for_nvrtc,
-    option_directories,
-    option_macros,
-    option_values,
 )
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).

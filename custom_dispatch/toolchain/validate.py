@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from math import prod
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.format.kernel_resources import KernelResources
@@ -283,7 +284,7 @@ def _check_registers(kernel: Kernel, arch: Arch, registers: int) -> None:
     Registers are given to whole warps, 8 for each thread at a time (CUDA C++ Best Practices Guide,
     "Calculating Occupancy"; 256 for each warp).
     """
-    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+    threads = prod(kernel.block)
     total = -(-threads // 32) * 32 * (-(-registers // 8) * 8)
     limit = max_block_registers(arch.compute_capability)
     if total > limit:

@@ -14,7 +14,7 @@ from cuda_kernels import gemm
 from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.host_cpu import host_cpu
-from custom_dispatch.ir.orders import candidates, orders_of
+from custom_dispatch.ir.choice_dispatch import candidates, orders_of
 from custom_dispatch.ir.tensor_types import Signature
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Buffer

@@ -15,7 +15,7 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.format.manifest import KernelUse
 from custom_dispatch.runtime.device import Device
 from custom_dispatch.runtime.module_file import ModuleFile
-from custom_dispatch.runtime.report import report_functions, report_kernels
+from custom_dispatch.runtime.program_report import report_functions, report_kernels
 
 H200 = Device("cuda", "H200", 90)
 

@@ -9,7 +9,7 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.gemm import forms
-from custom_dispatch.ir.orders import orders_of
+from custom_dispatch.ir.choice_dispatch import orders_of
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target

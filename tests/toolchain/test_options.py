@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.toolchain.compiler import Compiler, CompileRequest
-from custom_dispatch.toolchain.options import check_options, for_nvcc, for_nvrtc
+from custom_dispatch.toolchain.compiler_options import check_options, for_nvcc, for_nvrtc
 
 SOURCE = 'extern "C" __global__ void k(float *out) { out[0] = out[1] / VALUE; }\n'
 
