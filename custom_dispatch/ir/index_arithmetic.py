@@ -9,7 +9,7 @@ fail: there the wrapper has already checked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.kernel.evaluation import dims_of, evaluate, holds, uses_device
@@ -36,33 +36,25 @@ class Check:
     message: str
 
 
+@dataclass(slots=True, eq=False)
 class Arithmetic:
-    """Translates expressions into one block.
+    """Translates expressions into one block."""
 
-    Parameters
-    ----------
-    block
-        Where operations go.
-    dims
-        The value of every dim, by name: an integer where it is known, else an index value.
-    device
-        The `!hal.device` value that answers questions about the device; without it the function's
-        own device is asked.
-    """
-
-    def __init__(
-        self, block: Emitter, dims: Mapping[str, str | int], device: str | None = None
-    ) -> None:
-        self.block = block
-        self.checks: list[Check] = []
-        self._dims = dims
-        self._device = device
+    block: Emitter
+    """Where operations go."""
+    dims: Mapping[str, str | int]
+    """The value of every dim, by name: an integer where it is known, else an index value."""
+    device: str | None = None
+    """The `!hal.device` value that answers questions about the device; without it the function's
+    own device is asked."""
+    checks: list[Check] = field(default_factory=list)
+    """What has to hold for the values to mean the same."""
 
     def known(self, expr: Expr) -> int | None:
         """The value of an expression, where every dim in it is known."""
         if uses_device(expr):
             return None
-        dims = {dim.name: self._dims[dim.name] for dim in dims_of(expr)}
+        dims = {dim.name: self.dims[dim.name] for dim in dims_of(expr)}
         numbers = {name: value for name, value in dims.items() if isinstance(value, int)}
         return evaluate(expr, numbers) if len(numbers) == len(dims) else None
 
@@ -73,7 +65,7 @@ class Arithmetic:
             return self.block.index(known)
         match expr:
             case Dim(name):
-                return str(self._dims[name])
+                return str(self.dims[name])
             case ComputeCapability():
                 return self._capability()
             case Where(condition, if_true, if_false):
@@ -142,7 +134,7 @@ class Arithmetic:
             return None
         if self.known(condition.left) is None or self.known(condition.right) is None:
             return None
-        numbers = {name: value for name, value in self._dims.items() if isinstance(value, int)}
+        numbers = {name: value for name, value in self.dims.items() if isinstance(value, int)}
         return holds(condition, numbers)
 
     def holds(self, condition: Condition) -> str:
@@ -152,9 +144,9 @@ class Arithmetic:
         return self.block.pure(f"arith.cmpi {predicate}, {left}, {right} : index")
 
     def _capability(self) -> str:
-        if self._device is None:
-            self._device = self.block.pure("hal.device.resolve : !hal.device", "device")
-        number = capability(self.block, self._device)
+        if self.device is None:
+            self.device = self.block.pure("hal.device.resolve : !hal.device", "device")
+        number = capability(self.block, self.device)
         return self.block.pure(f"arith.index_castui {number} : i32 to index", "capability")
 
 

@@ -131,13 +131,13 @@ class SameSizes:
     """The second."""
 
 
+@dataclass(slots=True, eq=False)
 class Leading:
     """The leading dims of a call: those of the first operand that has some."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-        self._operand = ""
-        self.sizes: tuple[str | int, ...] = ()
+    kernel: Kernel
+    sizes: tuple[str | int, ...] = ()
+    _operand: str = ""
 
     def compare(self, operand: Buffer, sizes: Sequence[str | int | None]) -> list[SameSizes]:
         """What has to be the same as in the first operand; of those that have one leading dim,
@@ -160,9 +160,9 @@ class Leading:
             return []
         if len(found) != len(self.sizes):
             raise LinkError(
-                f"Kernel `{self._kernel.name}`: the model gives `{self._operand}` "
+                f"Kernel `{self.kernel.name}`: the model gives `{self._operand}` "
                 f"{_counted(len(self.sizes))}, and `{operand.name}` {_counted(len(found))}.",
-                expected=f"the same ones everywhere: {declared_shapes(self._kernel)}",
+                expected=f"the same ones everywhere: {declared_shapes(self.kernel)}",
                 next_step="correct the types in the model, or broadcast there.",
             )
         return [
