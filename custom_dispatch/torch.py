@@ -31,9 +31,8 @@ from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline
 from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
-from custom_dispatch.frontends.torch.refusals import compile_error
+from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_error
 from custom_dispatch.frontends.torch.replacing import put_kernels
-from custom_dispatch.frontends.torch.unsigned import check_unsigned
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.match.pattern import as_list, nothing_replaced
 from custom_dispatch.phases import say

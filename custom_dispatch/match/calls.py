@@ -13,16 +13,16 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects import torch_types
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import cast, create, empty_tensor
-from custom_dispatch.match.axes import (
+from custom_dispatch.match.known_sizes import fitting_of
+from custom_dispatch.match.pattern import fixed_numbers
+from custom_dispatch.match.state import Match
+from custom_dispatch.match.types import (
     as_numbers,
     as_the_kernels,
     dialect_of,
     inverse,
     transpose,
 )
-from custom_dispatch.match.fitting import fitting_of
-from custom_dispatch.match.pattern import fixed_numbers
-from custom_dispatch.match.state import Match
 
 NAMESPACE = "custom_dispatch"
 """Of the operators that stand for kernels in the torch dialect."""

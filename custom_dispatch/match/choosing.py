@@ -1,33 +1,36 @@
-"""Which places are taken, where patterns are found in several that overlap: for every front end."""
+"""Which places are taken, where patterns are found in several that overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
-Match = TypeVar("Match")
+from iree.compiler import ir
+
+from custom_dispatch.match.state import Match
+from custom_dispatch.replaced import Place
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[Match]):
+class Placed:
     """A place that computes a pattern."""
 
     match: Match
     kernel: str
+    """The pattern's."""
     order: int
     """The pattern's, in the order given."""
     position: float
     """The place's, in the model's order."""
-    root: Hashable
-    """The result that is looked for first."""
-    size: int
-    """How many operations it stands for."""
-    parts: Collection[Hashable]
-    """Those that no other kernel may stand for, too."""
+    operations: tuple[tuple[float, ir.Operation], ...]
+    """Those that the kernel stands for, in the model's order. Python's hash of an operation follows
+    from its operands, so that none is found in a set any more when the model is being changed."""
+    place: Place
+    point: ir.Operation
+    """Before this one the call is put: all operands are there, and nothing needs a result yet."""
 
 
-def chosen(found: Sequence[Found[Match]], note: Callable[[Match, str], None]) -> list[Found[Match]]:
+def chosen(found: Sequence[Placed], note: Callable[[Match, str], None]) -> list[Placed]:
     """Those that are taken.
 
     If several patterns match one result, the one covering most operations is taken; ties go to the
@@ -39,20 +42,22 @@ def chosen(found: Sequence[Found[Match]], note: Callable[[Match, str], None]) ->
     note
         Is told what is not taken, and why.
     """
-    by_root: dict[Hashable, list[Found[Match]]] = {}
+    by_root: dict[ir.Value, list[Placed]] = {}
     for item in found:
-        by_root.setdefault(item.root, []).append(item)
+        by_root.setdefault(item.match.root, []).append(item)
     pending = [
-        sorted(items, key=lambda item: (-item.size, item.order)) for items in by_root.values()
+        sorted(items, key=lambda item: (-len(item.operations), item.order))
+        for items in by_root.values()
     ]
-    taken: dict[Hashable, Found[Match]] = {}
+    taken: dict[ir.Operation, Placed] = {}
     kept = []
     while pending:
         items = min(pending, key=lambda items: (items[0].order, items[0].position))
         item = items.pop(0)
-        other = next((taken[part] for part in item.parts if part in taken), None)
+        own = item.match.own
+        other = next((taken[part] for part in own if part in taken), None)
         if other is None:
-            taken.update(dict.fromkeys(item.parts, item))
+            taken.update(dict.fromkeys(own, item))
             kept.append(item)
         else:
             note(item.match, f"the place overlaps one that `{other.kernel}` takes")

@@ -19,9 +19,8 @@ from custom_dispatch.link.operations import (
     kind_of,
 )
 from custom_dispatch.match.conditions import Condition, condition_of
-from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
-from custom_dispatch.match.positions import Positions
+from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import SHAPES, SYMBOL, extents_of
 from custom_dispatch.match.types import is_of_any_rank
 
@@ -69,14 +68,7 @@ class Example:
     @cached_property
     def operations(self) -> frozenset[ir.Operation]:
         """Every operation that the results are computed with, outside of regions."""
-        found: set[ir.Operation] = set()
-        pending = [op for value in self.results if (op := owner_of(value)) is not None]
-        while pending:
-            op = pending.pop()
-            if op in found:
-                continue
-            found.add(op)
-            pending += [up for value in values_of(op) if (up := owner_of(value)) is not None]
+        found = _below(*self.results)
         block = owner_of(self.results[0])
         return frozenset(item for item in found if block is not None and item.block == block.block)
 
@@ -139,7 +131,7 @@ class Example:
     def roots(self) -> tuple[int, ...]:
         """The results that no other one is computed from, by position; one an operation."""
         owners = [owner_of(value) for value in self.results]
-        below = [self._below(value) for value in self.results]
+        below = [_below(value) for value in self.results]
         return tuple(
             index
             for index, owner in enumerate(owners)
@@ -203,15 +195,17 @@ class Example:
         arguments = self.pattern.kernel.arguments
         return frozenset(item.name for item in arguments if isinstance(item, Scalar))
 
-    def _below(self, value: ir.Value) -> set[ir.Operation]:
-        found: set[ir.Operation] = set()
-        pending = [owner_of(value)]
-        while pending:
-            op = pending.pop()
-            if op is not None and op not in found:
-                found.add(op)
-                pending += [owner_of(item) for item in values_of(op)]
-        return found
+
+def _below(*values: ir.Value) -> set[ir.Operation]:
+    """Every operation that values are computed with."""
+    found: set[ir.Operation] = set()
+    pending = [owner_of(value) for value in values]
+    while pending:
+        op = pending.pop()
+        if op is not None and op not in found:
+            found.add(op)
+            pending += [owner_of(item) for item in values_of(op)]
+    return found
 
 
 def values_of(op: ir.Operation) -> list[ir.Value]:

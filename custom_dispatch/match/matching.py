@@ -29,17 +29,16 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.held import NOTHING, Held
 from custom_dispatch.match.operations import (
     SIZED,
     attribute_of,
     is_overwritten,
+    orders_of,
     other_form,
     regions_of,
     sized,
 )
-from custom_dispatch.match.orders import orders_of
-from custom_dispatch.match.positions import Positions
+from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
 from custom_dispatch.match.types import fits, fits_number, is_of_any_rank

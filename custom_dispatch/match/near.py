@@ -1,11 +1,13 @@
-"""Which places that are no match are told of: one rule for the patterns of every front end."""
+"""Which places that are no match are told of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from iree.compiler import ir
+
+from custom_dispatch.match.state import Miss, place_of
 from custom_dispatch.replaced import NearMiss, Place
 
 NEAR = 0.75
@@ -16,9 +18,9 @@ PARTLY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    at: Hashable
+    at: float
     rank: tuple[float, ...]
-    covers: frozenset[Hashable]
+    covers: frozenset[float]
     miss: NearMiss
 
 
@@ -26,43 +28,45 @@ class NearMisses:
     """The places that look like patterns: the best that was said of each."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Hashable], _Note] = {}
+        self._known: dict[tuple[str, float], _Note] = {}
         self._lacking: dict[str, list[str]] = {}
 
     def note(
         self,
-        key: tuple[str, Hashable],
-        at: Hashable,
+        name: str,
+        root: ir.Operation,
+        at: float,
         rank: tuple[float, ...],
-        said: Callable[[], NearMiss],
-        covers: frozenset[Hashable] = frozenset(),
+        miss: Miss,
+        covers: frozenset[float],
     ) -> None:
         """Note a place.
 
         Parameters
         ----------
-        key
-            The kernel's name, and what two notes of one place have in common.
+        name
+            The kernel's.
         at
-            What of the model it is.
+            Where its last operation stands in the model's order.
         rank
             How much it looks like the pattern, from 0 to 1, and what tells equal ones apart.
-        said
-            Says what differs; called for what may be told.
         covers
             What of the model looks like the pattern there: of places that have some of it in
             common, the best is told of.
         """
-        known = self._known.get(key)
+        known = self._known.get((name, at))
         if rank[0] > PARTLY and (known is None or rank > known.rank):
-            self._known[key] = _Note(at, rank, covers, said())
+            place, source = place_of(root), place_of(miss.operation).source
+            where = f" ({source})" if source not in ("", place.source) else ""
+            said = NearMiss(name, place, miss.reason + where)
+            self._known[name, at] = _Note(at, rank, covers, said)
 
     def compare(self, name: str, wanted: Collection[str], there: Collection[str]) -> None:
         """Note which operations a required pattern has, and which the model."""
         lacking = sorted(set(wanted) - set(there))
         self._lacking[name] = min(self._lacking.get(name, lacking), lacking, key=len)
 
-    def told(self, gone: Mapping[Any, str], found: Collection[str]) -> tuple[NearMiss, ...]:
+    def told(self, gone: Mapping[float, str], found: Collection[str]) -> tuple[NearMiss, ...]:
         """What is told.
 
         Parameters
@@ -95,7 +99,7 @@ class NearMisses:
         return [NearMiss(name, Place("", ""), reason)]
 
 
-def _is_part(note: _Note, others: Collection[_Note], gone: Mapping[Any, str]) -> bool:
+def _is_part(note: _Note, others: Collection[_Note], gone: Mapping[float, str]) -> bool:
     """Whether a place looks like a pattern only because of what it has in common with another."""
     return any(gone.get(item) == note.miss.kernel for item in note.covers) or any(
         note.rank < other.rank or (note.rank == other.rank and note.at in other.covers)

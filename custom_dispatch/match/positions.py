@@ -9,7 +9,7 @@ an element of which nothing is known, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -18,7 +18,6 @@ from iree.compiler import ir
 from custom_dispatch.link.constants import element_of, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import element_type
 from custom_dispatch.link.operations import kind_of
-from custom_dispatch.match.held import Array, Held
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.sizes import extents_of, size_of
 
@@ -322,3 +321,51 @@ def _is_integer(value: ir.Value) -> bool:
 
 def _is_bool(value: ir.Value) -> bool:
     return element_type(value) == BOOL
+
+
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
+_LITERAL = "torch.vtensor.literal"
+
+
+class Held:
+    """Constants by value.
+
+    Parameters
+    ----------
+    constants
+        What reads those that the module does not have as attributes.
+    """
+
+    def __init__(self, constants: Mapping[ir.Value, Callable[[], Array]] | None = None) -> None:
+        self._constants = constants or {}
+        self._known: dict[ir.Value, Array | None] = {}
+
+    def array(self, value: ir.Value) -> Array | None:
+        """A constant's elements; None for what is computed, or of a type that numpy lacks."""
+        if value not in self._known:
+            read = self._constants.get(value)
+            self._known[value] = _literal(value) if read is None else read()
+        return self._known[value]
+
+    def is_equal(self, value: ir.Value, wanted: Array) -> bool:
+        """Whether a value is a constant of the same type, sizes and elements."""
+        found = self.array(value)
+        return (
+            found is not None
+            and (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            and bool(numpy.array_equal(found, wanted))
+        )
+
+
+def _literal(value: ir.Value) -> Array | None:
+    op = owner_of(value)
+    if op is None or op.name != _LITERAL:
+        return None
+    try:
+        return numpy.array(ir.DenseElementsAttr(op.attributes["value"]))
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+NOTHING = Held()
+"""For what has all of its constants as attributes."""

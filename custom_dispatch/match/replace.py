@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
@@ -21,38 +21,26 @@ from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
-from custom_dispatch.match.choosing import Found, chosen
+from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
-from custom_dispatch.match.fitting import fitting_of
-from custom_dispatch.match.held import NOTHING, Held
+from custom_dispatch.match.known_sizes import fitting_of
 from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
-from custom_dispatch.match.place import place_of
+from custom_dispatch.match.positions import NOTHING, Held
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
-from custom_dispatch.match.state import Match, Miss
+from custom_dispatch.match.state import Match, Miss, place_of
 from custom_dispatch.match.text import Examples, Searched, Texts, text_examples
 from custom_dispatch.match.whole import is_inside, outwards
-from custom_dispatch.replaced import NearMiss, Place, Replaced, Replacement
+from custom_dispatch.replaced import Replaced, Replacement
 
 _LARGEST = 2**63 - 1
 """Of the torch dialect's integers."""
 ByName = Mapping[str, list[ir.Operation]]
 _ALL = Likeness(1.0, sys.maxsize)
 """Of a place that computes the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    match: Match
-    operations: tuple[tuple[float, ir.Operation], ...]
-    """Those that the kernel stands for, in the model's order. Python's hash of an operation follows
-    from its operands, so that none is found in a set any more when the model is being changed."""
-    place: Place
-    point: ir.Operation
-    """Before this one the call is put: all operands are there, and nothing needs a result yet."""
 
 
 def patterns_of(items: Any) -> list[Any]:
@@ -108,7 +96,7 @@ def replace_places(
     normalise(module)
     with module.context, ir.Location.unknown():
         work = _Work(module, callees, held or NOTHING)
-        found: list[Found[_Placed]] = []
+        found: list[Placed] = []
         for order, pattern in enumerate(patterns):
             for group in alike(pattern):
                 first = group[0]
@@ -119,8 +107,8 @@ def replace_places(
                     if isinstance(first, Pattern)
                     else first.examples(work.model),
                 )
-        taken = chosen(found, lambda placed, why: work.note(placed.match, why))
-        places = [item.match for item in sorted(taken, key=lambda item: item.position)]
+        taken = chosen(found, work.note)
+        places = sorted(taken, key=lambda item: item.position)
         work.settle(places)
         for placed in places:
             work.put(placed)
@@ -164,9 +152,7 @@ class _Work:
 
     # -- finding
 
-    def find(
-        self, order: int, group: Sequence[Replaceable], examples: Examples
-    ) -> list[Found[_Placed]]:
+    def find(self, order: int, group: Sequence[Replaceable], examples: Examples) -> list[Placed]:
         """Every place that computes a pattern.
 
         Parameters
@@ -212,19 +198,13 @@ class _Work:
                 if kind_of(op) != kind_of(example.root) and op.results:
                     self._notes.append((pattern.item.name, op, None, example))
 
-    def _found(self, order: int, root: ir.Operation, match: Match) -> Found[_Placed]:
+    def _found(self, order: int, root: ir.Operation, match: Match) -> Placed:
         operations = sorted(
             ((self._order[op], op) for op in match.operations), key=lambda item: item[0]
         )
-        return Found(
-            _Placed(match, tuple(operations), place_of(root), self._point(match)),
-            match.example.pattern.item.name,
-            order,
-            self._order[root],
-            match.results[match.example.roots[0]],
-            len(operations),
-            match.own,
-        )
+        name = match.example.pattern.item.name
+        where = (self._order[root], tuple(operations), place_of(root), self._point(match))
+        return Placed(match, name, order, *where)
 
     def _problem(self, match: Match) -> str:
         """Why the kernel cannot stand in a place that computes the same; empty where it can."""
@@ -265,16 +245,15 @@ class _Work:
 
         With the example, other places that have part of it in common are not told of.
         """
-        result = ir.OpResult(match.results[match.example.roots[0]])
+        result = ir.OpResult(match.root)
         op = result.owner.operation
         name = match.example.pattern.item.name
         self._notes.append((name, op, Miss(op, (reason,), 1.0), like))
 
-    def settle(self, places: Sequence[_Placed]) -> None:
+    def settle(self, places: Sequence[Placed]) -> None:
         """Say which places kernels take; how much others look like patterns takes long to say."""
         for placed in places:
-            name = placed.match.example.pattern.item.name
-            self._gone |= {position: name for position, _ in placed.operations}
+            self._gone |= {position: placed.kernel for position, _ in placed.operations}
         for name, root, said, like in self._notes:
             if self._order[root] in self._gone:
                 continue
@@ -283,30 +262,20 @@ class _Work:
                 alike = replace(alike, share=1.0)
             miss = self._matcher.match(like, root, self._by_name) if like and not said else said
             assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
-            self._note(name, root, miss, alike)
-
-    def _note(self, name: str, root: ir.Operation, miss: Miss, alike: Likeness) -> None:
-        position, place = self._order[root], place_of(root)
-
-        def said() -> NearMiss:
-            source = place_of(miss.operation).source
-            where = f" ({source})" if source not in ("", place.source) else ""
-            return NearMiss(name, place, miss.reason + where)
-
-        covers = frozenset(self._order[op] for op in alike.operations)
-        rank = (alike.share, alike.exactly, miss.share)
-        self._misses.note((name, position), position, rank, said, covers)
+            covers = frozenset(self._order[op] for op in alike.operations)
+            rank = (alike.share, alike.exactly, miss.share)
+            self._misses.note(name, root, self._order[root], rank, miss, covers)
 
     # -- replacing
 
-    def put(self, found: _Placed) -> None:
+    def put(self, found: Placed) -> None:
         """Put a call of the kernel in a place."""
         match = found.match
 
         def current(value: ir.Value) -> ir.Value:
             return self._new.get(value, value)
 
-        root = owner_of(match.results[match.example.roots[0]]) or found.point
+        root = owner_of(match.root) or found.point
         with root.location, ir.InsertionPoint(found.point):
             if self._callees is None:
                 results = call_operator(match, current)
@@ -320,8 +289,8 @@ class _Work:
             self._new[old] = new
         self._done |= dict(found.operations)  # places may share views
         names = tuple(kind_of(op) for op in inside)
-        kernel = match.example.pattern.item.name
-        self._replacements.append(Replacement(kernel, found.place, names, numbers_of(match)))
+        done = Replacement(found.kernel, found.place, names, numbers_of(match))
+        self._replacements.append(done)
 
     def finish(self) -> None:
         """Take away what nobody uses any more, and what was said for the matcher alone."""

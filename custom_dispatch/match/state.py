@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
@@ -13,6 +15,7 @@ from custom_dispatch.link.operations import NODE, kind_of, name_in_text
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.types import as_text
+from custom_dispatch.replaced import Place
 
 VIEWS = frozenset(
     [
@@ -40,6 +43,11 @@ class Match:
     """Values; what follows from a condition is a `Solved` until it is computed."""
     scalars: Mapping[str, Any]
     """Numbers, or values of the model."""
+
+    @property
+    def root(self) -> ir.Value:
+        """The result that is looked for first."""
+        return self.results[self.example.roots[0]]
 
     @property
     def own(self) -> frozenset[ir.Operation]:
@@ -121,3 +129,39 @@ def shown(value: Any) -> str:
     named = None if op is None else NODE.fullmatch(str(value.location))
     name = named[1] if named else name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"
+
+
+_FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+)":(\d+)')
+_NAMES = re.compile(r'^loc\("([^"]*)"\(')
+_WRAPPER = re.compile(r"^\w+\(.*\)$|^$")
+"""What JAX puts around functions that it transforms: "jit(model)"."""
+_OWN = str(Path(__file__).parents[1])
+
+
+def place_of(op: ir.Operation) -> Place:
+    """The innermost line of the user's own source, and the names that lead there.
+
+    JAX records the functions that were called, without its own, and the scopes that the user named
+    (`jax.named_scope`, modules of Flax): "jit(model)/block/norm/mul". Those are taken if there are
+    any, else the functions.
+    """
+    text = str(op.location)
+    plain = NODE.fullmatch(text)
+    if plain is not None:
+        return Place(plain[1], "")
+    names = _NAMES.search(text)
+    scopes = names[1].split("/")[:-1] if names else []
+    path = [scope for scope in scopes if not _WRAPPER.match(scope)]
+    frames = _FRAME.findall(text)
+    # What is further out has called this package.
+    own = next((i for i, frame in enumerate(frames) if frame[1].startswith(_OWN)), len(frames))
+    frames = frames[:own]
+    if not path:
+        names_of = (name.rpartition(".")[2] for name, _, _ in reversed(frames))
+        path = [name for name in names_of if name and not name.startswith("<")]
+    module = "/".join(path)
+    if not frames:
+        return Place(module, "")
+    _, file, line = frames[0]
+    # What is parsed without a file's name is "-".
+    return Place(module, f"line {line}" if file == "-" else f"{file}:{line}")

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.onnx.dtypes import element_type_of, onnx_type
+from custom_dispatch.frontends.onnx.node import element_type_of, onnx_type
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from tests.sample_kernels.rows import row_layer_norm
 

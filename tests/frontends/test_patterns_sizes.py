@@ -7,7 +7,7 @@ from iree.compiler import ir
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
-from custom_dispatch.match.fitting import KnownSizes
+from custom_dispatch.match.known_sizes import KnownSizes
 from custom_dispatch.match.sizes import extent_of, size_of
 
 # Each line gives a size; %n and %m are those of tensors.

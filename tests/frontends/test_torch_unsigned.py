@@ -9,7 +9,7 @@ import torch
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.importer import export_model, import_program
-from custom_dispatch.frontends.torch.unsigned import check_unsigned
+from custom_dispatch.frontends.torch.refusals import check_unsigned
 
 BYTES = torch.tensor([1, 200], dtype=torch.uint8)
 Function = Callable[[torch.Tensor], torch.Tensor]

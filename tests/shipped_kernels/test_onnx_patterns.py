@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import onnx as onnx_patterns
-from custom_dispatch.frontends.onnx.dtypes import onnx_type
+from custom_dispatch.frontends.onnx.node import onnx_type
 from custom_dispatch.frontends.onnx.pattern import Computed
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import Replaced

@@ -1,4 +1,4 @@
-"""What ONNX's own checker lets through of damaged models, found before anything trips over it."""
+"""What ONNX's own checker lets through: damaged models, and what IREE would compute wrongly."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ import numpy
 import onnx
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
-from custom_dispatch.frontends.onnx.node import graphs_of, label_of, nodes_of, tensor_type
+from custom_dispatch.frontends.onnx.node import (
+    graphs_of,
+    label_of,
+    nodes_of,
+    numpy_type,
+    tensor_type,
+    type_name,
+)
 
 _AXES = ("axis", "axes")
 _LARGEST_AXIS = 2**31
@@ -84,6 +90,9 @@ _TWO_OPERANDS = 2
 
 def check_unsigned(model: onnx.ModelProto) -> None:
     """Refuse nodes whose results would be wrong.
+
+    Found by running: 200 / 100 of uint8 gives 0, and 225.0 becomes 127 on CPUs of some kinds. Other
+    operators (Add, Max, Less, casts from unsigned integers, ...) give what ONNX says.
 
     Parameters
     ----------

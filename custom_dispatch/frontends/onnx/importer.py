@@ -10,7 +10,6 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
 from custom_dispatch.frontends.onnx.damage import check_unsigned
-from custom_dispatch.frontends.onnx.dtypes import element_type_of, type_name
 from custom_dispatch.frontends.onnx.importing import (
     bind_sizes,
     bring_into_one_form,
@@ -20,10 +19,12 @@ from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
     check_node,
+    element_type_of,
     graphs_of,
     label_of,
     nodes_of,
     tensor_type,
+    type_name,
 )
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe

@@ -15,8 +15,7 @@ from iree.compiler import ir
 from iree.compiler.extras import onnx_importer
 
 from custom_dispatch.frontends.onnx.damage import array_of
-from custom_dispatch.frontends.onnx.dtypes import numpy_type
-from custom_dispatch.frontends.onnx.node import graphs_of, nodes_of, tensor_type
+from custom_dispatch.frontends.onnx.node import graphs_of, nodes_of, numpy_type, tensor_type
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.model import end_searches
@@ -109,6 +108,9 @@ class _Definitions(onnx_importer.ModuleCache):  # type: ignore[misc] # IREE's ha
 
 def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
     """Say the sizes of values whose types leave some open.
+
+    `torch.symbolic_int` names a size, and `torch.bind_symbolic_shape` says which a value has. They
+    are for whoever looks for patterns, and compute nothing.
 
     Parameters
     ----------

@@ -22,8 +22,7 @@ from onnx import inliner, version_converter
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import check_ends
 from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
-from custom_dispatch.frontends.onnx.dtypes import numpy_type, type_name
-from custom_dispatch.frontends.onnx.node import nodes_of
+from custom_dispatch.frontends.onnx.node import nodes_of, numpy_type, type_name
 from custom_dispatch.frontends.outside_weights import Weight, bytes_of
 from custom_dispatch.kernel.names import shown
 

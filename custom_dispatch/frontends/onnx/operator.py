@@ -13,7 +13,6 @@ from onnx.defs import OpSchema
 from onnx.reference.op_run import OpRun
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.onnx.dtypes import type_string
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
     attribute_type,
@@ -22,6 +21,7 @@ from custom_dispatch.frontends.onnx.node import (
     label,
     scalars_of,
     tensor_type,
+    type_string,
 )
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of

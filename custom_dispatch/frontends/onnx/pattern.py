@@ -11,14 +11,13 @@ import onnx
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, excerpt
-from custom_dispatch.frontends.onnx.dtypes import onnx_type
 from custom_dispatch.frontends.onnx.importing import (
     MAIN_DOMAINS,
     attribute_of,
     bring_into_one_form,
     import_function,
 )
-from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, scalars_of
+from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, onnx_type, scalars_of
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown

@@ -112,7 +112,7 @@ def _from_the_front(value: Any, rank: int) -> Any:
     return value
 
 
-def place_of(node: torch.fx.Node) -> Place:
+def node_place(node: torch.fx.Node) -> Place:
     """Where a node comes from: the module's path, and the line of the user's source."""
     stack = node.meta.get("nn_module_stack") or {}
     path = next((str(item[0]) for item in reversed(list(stack.values()))), "")

@@ -17,7 +17,7 @@ from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
 from custom_dispatch.frontends.torch.dtypes import array_of, element_type_of
 from custom_dispatch.frontends.torch.exporting import export
-from custom_dispatch.frontends.torch.forms import in_one_form
+from custom_dispatch.frontends.torch.forms import in_one_form, inline_regions
 from custom_dispatch.frontends.torch.graph import changes_a_value
 from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arguments
 from custom_dispatch.frontends.torch.operator import registered_kernel
@@ -26,10 +26,8 @@ from custom_dispatch.frontends.torch.refusals import (
     export_error,
     quiet_tracing,
 )
-from custom_dispatch.frontends.torch.regions import inline_regions
-from custom_dispatch.frontends.torch.states import RESET
 from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
-from custom_dispatch.frontends.torch.weights import Weights
+from custom_dispatch.frontends.torch.weights import RESET, Weights
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
@@ -37,7 +35,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
 from custom_dispatch.link.operations import operations_of
-from custom_dispatch.match.held import Held
+from custom_dispatch.match.positions import Held
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
 

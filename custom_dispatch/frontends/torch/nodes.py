@@ -21,13 +21,13 @@ from iree.compiler.extras.fx_importer import (
 )
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
-from custom_dispatch.frontends.torch.graph import place_of
+from custom_dispatch.frontends.torch.graph import node_place
 from custom_dispatch.match.sizes import bind_shape, name_size
 
 
 class _Places(ContextCache):  # type: ignore[misc]
     def get_node_location(self, node: torch.fx.Node) -> ir.Location | None:
-        place = place_of(node)
+        place = node_place(node)
         file, _, line = place.source.rpartition(":")
         location = ir.Location.unknown(context=self._c)
         if file:

@@ -27,8 +27,8 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.held import Held
 from custom_dispatch.match.pattern import wrong
+from custom_dispatch.match.positions import Held
 from custom_dispatch.match.text import Searched
 from custom_dispatch.match.traced import (
     Computes,

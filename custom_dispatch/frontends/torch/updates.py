@@ -40,7 +40,7 @@ from custom_dispatch.kernel.operand import InOut
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import OPERATOR, kernel_name
 from custom_dispatch.link.operations import functions_of, kind_of, name_of
-from custom_dispatch.match.place import place_of
+from custom_dispatch.match.state import place_of
 
 aten = torch.ops.aten
 _VIEWS = {

@@ -1,9 +1,9 @@
-"""A PyTorch model's weights as IREE's parameters: outside of the module, and never as text."""
+"""A PyTorch model's weights as IREE's parameters, and the buffers that it changes as state."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import torch
@@ -12,9 +12,9 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 
 from custom_dispatch.frontends.outside_weights import OutsideWeights
 from custom_dispatch.frontends.torch.dtypes import bytes_of, weight_of
-from custom_dispatch.frontends.torch.states import States
+from custom_dispatch.ir.emitter import Emitter, quote
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import create
+from custom_dispatch.link.operations import PARAMETER, STATE, create, functions_of, name_of, type_of
 from custom_dispatch.parameters import Parameters
 
 _LEAST_SEVERAL = 2
@@ -73,7 +73,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         if literal.nbytes <= self._inline_bytes:
             if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
                 return None
-            return _literal(gni, literal, kind, tensor_type)
+            return _inline(gni, literal, kind, tensor_type)
         weight = weight_of(given or self._names.get(id(literal)), literal.detach())
         parameter = self._outside.parameter(weight, self._digest(literal))
         with ir.InsertionPoint(gni._b):
@@ -103,7 +103,7 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _literal(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type) -> Any:
+def _inline(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type) -> Any:
     """A constant whose bytes are in the operation itself.
 
     The importer makes resources, and IREE's CPU code generation gives those of bf16 the type f32
@@ -112,3 +112,209 @@ def _literal(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type
     value = ir.Attribute.parse(f'dense<"0x{bytes(bytes_of(tensor)).hex()}"> : {tensor_type}')
     with ir.InsertionPoint(gni._b):
         return create("torch.vtensor.literal", kind, value=value)
+
+
+# -- buffers that a model changes, as state of its module
+
+
+RESET = "reset"
+"""The function that gives every state its first value again."""
+_COPY = "custom_dispatch.copy."
+
+
+class States:
+    """The buffers of one model that it changes.
+
+    Each is a mutable global of the module:
+
+        util.global private mutable @"custom_dispatch.state.cache" : tensor<1x8x4096xf32>
+
+    A call loads it where it is first used and stores the new value when everything is computed, so
+    what a model reads is what was there before, whatever it changes in between. A kernel that
+    updates it in place (`cd.InOut`) writes into the global's own memory, and so does IREE's own
+    code for an `index_copy_`; else the new value is memory of its own, which the global holds from
+    then on. IREE keeps a timepoint beside each global: calls wait for the one before, with fences
+    too.
+
+    IREE 3.13 lets globals share memory, in which an update in place of one then shows in the other
+    (docs/iree-notes.md): equal constants that are stored are one buffer; a global all of whose
+    stores are loads of another one is made that one; and of a global that is updated in place the
+    store is forgotten, so that those with the same first value are made one. So first values, and
+    whatever else is not computed for one state alone, are stored as copies that IREE cannot see
+    through. And `@reset`, which stores the first values again, is a store that IREE does not
+    forget.
+
+    Parameters
+    ----------
+    tensors
+        Their first values, by name.
+    inline_bytes
+        Up to which size such a value is part of the module. One that is the same number all over,
+        as an empty cache is, always is.
+    outside
+        Takes the others.
+    """
+
+    def __init__(
+        self, tensors: Mapping[str, torch.Tensor], inline_bytes: int, outside: OutsideWeights
+    ) -> None:
+        # A model goes on changing its own, whenever it runs in PyTorch.
+        self._tensors = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+        self._inline_bytes = inline_bytes
+        self._outside = outside
+        self._types: dict[str, ir.Type] = {}
+        self._copies: dict[str, str] = {}
+        """By type, the function that copies a tensor."""
+
+    def load(self, name: str, kind: ir.Type) -> Any:
+        """What is there before the call, at the insertion point."""
+        self._types[name] = kind
+        loaded = ir.Operation.create(
+            "util.global.load",
+            results=[builtin_type(kind)],
+            attributes={"global": ir.FlatSymbolRefAttr.get(_symbol(name))},
+        ).result
+        return create("torch_c.from_builtin_tensor", kind, loaded)
+
+    def store_results(
+        self, module: ir.Module, function: str, results: Mapping[int, str], computed: Set[str]
+    ) -> None:
+        """Store those of a function's results that are states, instead of returning them.
+
+        Parameters
+        ----------
+        results
+            By position, the state that each is the new value of.
+        computed
+            Those whose new value is nobody else's.
+        """
+        with module.context, ir.Location.unknown():
+            for op in functions_of(module):
+                if name_of(op) == function:
+                    self._store(op, results, computed)
+            types = {name: builtin_type(kind) for name, kind in self._types.items()}
+            self._declare(module, types)
+
+    def _store(self, op: ir.Operation, results: Mapping[int, str], computed: Set[str]) -> None:
+        block = op.regions[0].blocks[0]
+        end = block.operations[len(block.operations) - 1].operation
+        values = list(end.operands)
+        with ir.InsertionPoint(end):
+            for index, name in results.items():
+                kind = self._types[name] = values[index].type
+                tensor = builtin_type(kind)
+                value = create("torch_c.to_builtin_tensor", tensor, values[index])
+                if name not in computed:
+                    callee = ir.FlatSymbolRefAttr.get(self._copy_of(tensor))
+                    value = create("func.call", tensor, value, callee=callee)
+                ir.Operation.create(
+                    "util.global.store",
+                    operands=[value],
+                    attributes={"global": ir.FlatSymbolRefAttr.get(_symbol(name))},
+                )
+            kept = [value for index, value in enumerate(values) if index not in results]
+            ir.Operation.create("func.return", operands=kept)
+        end.erase()
+        inputs = type_of(op).inputs
+        kinds = [value.type for value in kept]
+        op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kinds))
+
+    def _declare(self, module: ir.Module, types: Mapping[str, ir.Type]) -> None:
+        """Add the globals, what sets them when a module is loaded, and what does it again."""
+        globals_, body = [], Emitter(1)
+        for name, kind in types.items():
+            symbol = f"@{quote(_symbol(name))}"
+            globals_.append(f"util.global private mutable {symbol} : {kind}")
+            value = self._first_value(module, name, kind, body)
+            copy = quote(self._copy_of(kind))
+            value = body.result(f"func.call @{copy}({value}) : ({kind}) -> {kind}", "own")
+            body.line(f"util.global.store {value}, {symbol} : {kind}")
+        stores = "\n".join(body.lines)
+        copies = [_copy_function(symbol, kind) for kind, symbol in self._copies.items()]
+        text = "\n".join([*globals_, *copies])
+        text += f"\nutil.initializer {{\n{stores}\n  util.return\n}}\n"
+        text += f"func.func @{RESET}() {{\n{stores}\n  return\n}}\n"
+        # Parameters are declared in the model alone; what loads them is parsed beside them.
+        declared = [str(op) for op in module.body.operations if _is_parameter(op.operation)]
+        added = ir.Module.parse("\n".join([*declared, text]), module.context)
+        for op in list(added.body.operations)[len(declared) :]:
+            module.body.append(op)
+
+    def _copy_of(self, kind: ir.Type) -> str:
+        return self._copies.setdefault(str(kind), f"{_COPY}{len(self._copies)}")
+
+    def _first_value(self, module: ir.Module, name: str, kind: ir.Type, body: Emitter) -> str:
+        """Write what gives a state's first value; return its name."""
+        tensor = self._tensors[name]
+        literal = _literal(tensor, self._inline_bytes)
+        if literal is not None:
+            return body.result(f"arith.constant {literal} : {kind}", "first")
+        parameter = self._outside.parameter(weight_of(name, tensor))
+        symbol = self._outside.declare(module.operation, parameter, kind)
+        return body.result(f"util.global.load @{quote(symbol)} : {kind}", "first")
+
+
+def _symbol(name: str) -> str:
+    return f"{STATE}{name}"
+
+
+def _copy_function(symbol: str, kind: str) -> str:
+    """A function that returns a copy of a tensor which no compiler knows to be one.
+
+    Each element is itself or, if a number that is hidden from the compiler were another one, itself
+    with all bits turned over. So no constant of it folds either.
+    """
+    tensor = ir.RankedTensorType(ir.Type.parse(kind))
+    element = tensor.element_type
+    is_float = isinstance(element, ir.FloatType)
+    bits = f"i{element.width}"
+    axes = ", ".join(f"d{axis}" for axis in range(tensor.rank))
+    same = f"affine_map<({axes}) -> ({axes})>"
+    loops = ", ".join(['"parallel"'] * tensor.rank)
+    to_bits = f"%bits = arith.bitcast %item : {element} to {bits}" if is_float else ""
+    value, chosen = ("%bits", "%chosen") if is_float else ("%item", "%kept")
+    back = f"%kept = arith.bitcast %chosen : {bits} to {element}" if is_float else ""
+    return f"""func.func private @{quote(symbol)}(%from: {kind}) -> {kind} {{
+  %true = arith.constant true
+  %hidden = util.optimization_barrier %true : i1
+  %ones = arith.constant {"true" if bits == "i1" else f"-1 : {bits}"}
+  %empty = tensor.empty() : {kind}
+  %copy = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = [{loops}]}}
+      ins(%from : {kind}) outs(%empty : {kind}) {{
+  ^bb0(%item: {element}, %old: {element}):
+    {to_bits}
+    %turned = arith.xori {value}, %ones : {bits}
+    {chosen} = arith.select %hidden, {value}, %turned : {bits}
+    {back}
+    linalg.yield %kept : {element}
+  }} -> {kind}
+  return %copy : {kind}
+}}"""
+
+
+def _is_parameter(op: ir.Operation) -> bool:
+    return op.name == "util.global" and name_of(op).startswith(PARAMETER)
+
+
+def _literal(tensor: torch.Tensor, inline_bytes: int) -> str | None:
+    """A tensor as an attribute's text; None for what is too large to be one."""
+    if tensor.numel() == 0:
+        return "dense<>"
+    size = tensor.itemsize
+    content = bytes_of(tensor)
+    if _is_uniform(content, size):
+        content = content[:size]
+    elif tensor.nbytes > inline_bytes:
+        return None
+    if tensor.dtype == torch.bool:  # of these, MLIR's bytes are not PyTorch's
+        words = ["true" if value else "false" for value in content]
+        if len(words) == 1:
+            return f"dense<{words[0]}>"
+        nested = str(tensor.tolist()).lower()
+        return f"dense<{nested}>"
+    return f'dense<"0x{bytes(content).hex()}">'
+
+
+def _is_uniform(content: memoryview, size: int) -> bool:
+    """Whether all elements have the same bytes."""
+    return content[:-size] == content[size:]

@@ -137,7 +137,15 @@ _INTEGERS, _INTEGERS_OF_DOUBLES = (32, 2.0**24), (64, 2.0**53)
 
 
 def power(of: Arithmetic, base: Any, exponent: Any) -> Any | None:
-    """x^y of floats; None where IREE computes it rightly by itself."""
+    """x^y of floats; None where IREE computes it rightly by itself.
+
+    IREE expands powers with a few constant exponents into products, quotients and roots. All others
+    become exp(y * log(x)) there: NaN for every negative base, for x^0 where x is 0 or infinite, and
+    for 1 to an infinite power. What it expands x^-n into has the wrong sign where x is 0. Found by
+    running.
+
+    CUDA modules get the same operations: the compiler evaluates what is constant in them on a CPU.
+    """
     return None if as_written(exponent) in _EXPANDED else _power(of, base, exponent)
 
 
@@ -190,7 +198,11 @@ DIVISIONS = tuple(
 
 
 def divide_safely(op: ir.Operation) -> None:
-    """Divide by one where there is no quotient, and give the result that is promised."""
+    """Divide by one where there is no quotient, and give the result that is promised.
+
+    A quotient by zero is -1, all bits ones, and the remainder the dividend: what RISC-V and XLA
+    have. The smallest integer by -1 is itself, and the remainder 0.
+    """
     is_tensor = isinstance(op.result.type, ir.RankedTensorType)
     kind = op.result.type.element_type if is_tensor else op.result.type
     if not isinstance(kind, ir.IntegerType) or as_written(op.operands[1]) not in (None, 0, -1):

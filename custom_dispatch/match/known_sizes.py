@@ -13,10 +13,10 @@ from custom_dispatch.kernel.size_arithmetic import compared
 from custom_dispatch.link.call_site import CallSite, Fitting
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
-from custom_dispatch.match.axes import as_the_kernels, type_of_operand
 from custom_dispatch.match.polynomial import Polynomial
 from custom_dispatch.match.sizes import extents_of, extreme, quotient, remainder
 from custom_dispatch.match.state import Match
+from custom_dispatch.match.types import as_the_kernels, type_of_operand
 
 
 def fitting_of(match: Match) -> Fitting:
