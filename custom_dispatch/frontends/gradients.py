@@ -17,8 +17,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer
-from custom_dispatch.link.arguments import argument_names
+from custom_dispatch.link.arguments import argument_names, arguments_by_name
 
 GRADIENT = "grad_"
 
@@ -44,12 +43,9 @@ class Gradients:
     def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:
         kernel = kernels_of(item)[0]
         self.name = item.name
-        self.arguments = argument_names(kernel)
-        self.tensors = [
-            name
-            for name, operand in zip(argument_names(kernel), kernel.arguments, strict=True)
-            if isinstance(operand, Buffer)
-        ]
+        arguments = arguments_by_name(kernel)
+        self.arguments = list(arguments)
+        self.tensors = [name for name, item in arguments.items() if isinstance(item, Buffer)]
         self.results = [operand.name for operand in kernel.outputs]
         self.gives: list[str] | None = None
         """The tensors that it gives gradients of, in its results' order; None for a function."""

@@ -23,7 +23,8 @@ from custom_dispatch.kernel.declared import first_fitting
 from custom_dispatch.kernel.evaluation import dims_of, evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Condition, Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut
+from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.link.declarations import said_type, sizes_of
 from custom_dispatch.link.operations import NODE
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
@@ -167,31 +168,13 @@ class CallSite:
     def _sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
         if kind is None and operand.optional:
             return (0,) * operand.rank
-        return self.tensor_sizes(operand, kind)
-
-    def tensor_sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
-        """A tensor's sizes.
-
-        Raises
-        ------
-        LinkError
-            The type is not a tensor's, or its element type or rank differs from the operand's.
-        """
-        if (
-            not isinstance(kind, ir.RankedTensorType)
-            or not operand.has_rank(kind.rank)
-            or str(kind.element_type) != operand.dtype.mlir
-        ):
+        sizes = sizes_of(operand, kind)
+        if sizes is None:
             wanted = tensor_type(operand.dtype, (None,) * operand.rank)
-            rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
             raise self.refusal(
-                f"has {kind or 'nothing'} for `{operand.name}`",
-                f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
+                f"has {kind or 'nothing'} for `{operand.name}`", f"{said_type(operand)}: {wanted}"
             )
-        return tuple(
-            None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
-            for axis in range(kind.rank)
-        )
+        return sizes
 
     def check_sizes(self, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> int:
         """Compare all that is known of sizes; what is not, is compared when the kernel is called.

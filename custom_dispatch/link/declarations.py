@@ -258,22 +258,33 @@ def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
 
 
 def _sizes(kernel: Kernel, operand: Buffer, found: ir.Type, wanted: str) -> Sizes:
-    fits = (
-        isinstance(found, ir.RankedTensorType)
-        and found.encoding is None
-        and operand.has_rank(found.rank)
-        and str(found.element_type) == operand.dtype.mlir
-    )
-    if not fits:
-        rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+    kind = found if getattr(found, "encoding", None) is None else None
+    sizes = sizes_of(operand, kind)
+    if sizes is None:
         raise LinkError(
             f"The model declares `{kernel.name}` with {found} for `{operand.name}`.",
-            expected=f"a tensor of rank {rank} and type {operand.dtype.mlir}: {wanted}",
+            expected=f"{said_type(operand)}: {wanted}",
             next_step="correct the model's declaration of the kernel.",
         )
+    return sizes
+
+
+def said_type(operand: Buffer) -> str:
+    """The type that a tensor has to have, in words."""
+    rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+    return f"a tensor of rank {rank} and type {operand.dtype.mlir}"
+
+
+def sizes_of(operand: Buffer, kind: ir.Type | None) -> Sizes | None:
+    """A tensor's sizes; None of a type that is no tensor's, or of another rank or element type."""
+    if (
+        not isinstance(kind, ir.RankedTensorType)
+        or not operand.has_rank(kind.rank)
+        or str(kind.element_type) != operand.dtype.mlir
+    ):
+        return None
     return tuple(
-        None if found.is_dynamic_dim(axis) else found.get_dim_size(axis)
-        for axis in range(found.rank)
+        None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis) for axis in range(kind.rank)
     )
 
 

@@ -72,28 +72,30 @@ def _reached(
 ) -> set[int]:
     """The arguments in whose buffers a function's own updates in place may be."""
     everything = frozenset(range(len(function.regions[0].blocks[0].arguments)))
-    buffers = _Buffers(kernels, everything, outside)
-    calls = calls_of(function, set(kernels))
-    updated = [value for call in calls for value in _updated(call, kernels)]
-    updated += [value for op in operations_of(function) for value in _destinations(op)]
-    for value in updated:
-        buffers.add(value)
-    return buffers.arguments
+    waiting: list[Any] = []
+    for call in calls_of(function, set(kernels)):
+        arguments = kernels[callee_of(call)].arguments
+        for operand, value in zip(arguments, call.operands, strict=True):
+            if isinstance(operand, InOut):
+                waiting.append(value)
+    for op in operations_of(function):
+        waiting += [op.operands[index] for index in _destinations(op)]
+    seen: set[ir.Value] = set()
+    found: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            before = _before(one, kernels, everything, outside)
+            if isinstance(before, frozenset):
+                found |= before
+            else:
+                waiting += before
+    return found
 
 
-def _updated(call: ir.Operation, kernels: Mapping[str, Kernel]) -> list[ir.Value]:
-    """The operands that a kernel updates in place."""
-    arguments = kernels[callee_of(call)].arguments
-    pairs = zip(arguments, call.operands, strict=True)
-    return [value for operand, value in pairs if isinstance(operand, InOut)]
-
-
-def _destinations(op: ir.Operation) -> list[ir.Value]:
-    """The tensors in whose buffers IREE puts results of an operation of its own."""
-    return [op.operands[index] for index in _destination_numbers(op)]
-
-
-def _destination_numbers(op: ir.Operation) -> list[int]:
+def _destinations(op: ir.Operation) -> list[int]:
+    """The operands in whose buffers IREE puts results of an operation of its own."""
     if op.name in _DESTINATIONS:
         return [_DESTINATIONS[op.name]]
     is_filled = op.name == "linalg.fill"  # whatever was there
@@ -107,71 +109,36 @@ def _destination_numbers(op: ir.Operation) -> list[int]:
     ]
 
 
-def _loaded(op: ir.Operation) -> str:
-    return str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
-
-
-class _Buffers:
-    """Whose buffers values of one function may be in.
-
-    Parameters
-    ----------
-    everything
-        The numbers of its arguments, for values of which that is unclear.
-    outside
-        What nobody knows when the model is compiled.
-    """
-
-    def __init__(
-        self,
-        kernels: Mapping[str, Kernel],
-        everything: frozenset[int],
-        outside: Container[ir.Value],
-    ) -> None:
-        self._kernels = kernels
-        self._everything = everything
-        self._outside = outside
-        self._seen: set[ir.Value] = set()
-        self.arguments: set[int] = set()
-        """The arguments whose buffers they may be in."""
-
-    def add(self, value: Any) -> None:
-        """Add a value, and all that it may be."""
-        waiting = [value]
-        while waiting:
-            one = waiting.pop()
-            if one in self._seen:
-                continue
-            self._seen.add(one)
-            before = self._before(one)
-            if isinstance(before, frozenset):
-                self.arguments |= before
-            else:
-                waiting += before
-
-    def _before(self, value: Any) -> frozenset[int] | Sequence[ir.Value]:
-        """The arguments that a value may be; or the values in whose buffers it would be."""
-        computed = may_become(value, self._outside)
-        if computed is not None:
-            return computed
-        if isinstance(value.owner, ir.Block):
-            block = value.owner
-            function = block.owner.operation
-            # What other blocks are given, and what a loop carries, may be anything.
-            is_argument = is_function(function) and block == function.regions[0].blocks[0]
-            return frozenset([value.arg_number]) if is_argument else self._everything
-        op = value.owner.operation
-        if op.name.startswith(_OF_TENSORS):
-            return [item for item in op.operands if isinstance(item.type, ir.RankedTensorType)]
-        if op.name == "util.global.load" and _loaded(op).startswith(STATE):
-            return ()  # IREE copies an argument that a call before has stored there
-        if op.name in ("func.call", "util.call") and callee_of(op) in self._kernels:
-            kernel = self._kernels[callee_of(op)]
-            output = kernel.outputs[value.result_number]
-            if not isinstance(output, InOut):
-                return ()
-            return [op.operands[kernel.arguments.index(output)]]
-        return self._everything
+def _before(
+    value: Any,
+    kernels: Mapping[str, Kernel],
+    everything: frozenset[int],
+    outside: Container[ir.Value],
+) -> frozenset[int] | Sequence[ir.Value]:
+    """The arguments that a value may be, all if unclear; or the values in whose buffers it is."""
+    computed = may_become(value, outside)
+    if computed is not None:
+        return computed
+    if isinstance(value.owner, ir.Block):
+        block = value.owner
+        function = block.owner.operation
+        # What other blocks are given, and what a loop carries, may be anything.
+        is_argument = is_function(function) and block == function.regions[0].blocks[0]
+        return frozenset([value.arg_number]) if is_argument else everything
+    op = value.owner.operation
+    if op.name.startswith(_OF_TENSORS):
+        return [item for item in op.operands if isinstance(item.type, ir.RankedTensorType)]
+    if op.name == "util.global.load":
+        loaded = str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+        # IREE copies an argument that a call before has stored in a state
+        return () if loaded.startswith(STATE) else everything
+    if op.name in ("func.call", "util.call") and callee_of(op) in kernels:
+        kernel = kernels[callee_of(op)]
+        output = kernel.outputs[value.result_number]
+        if not isinstance(output, InOut):
+            return ()
+        return [op.operands[kernel.arguments.index(output)]]
+    return everything
 
 
 def separate_updates(module: ir.Module) -> None:
@@ -181,7 +148,7 @@ def separate_updates(module: ir.Module) -> None:
     `topk` of one shape in a model): the second one updates what the first one left.
     """
     for op in operations_of(module):
-        for index in _destination_numbers(op):
+        for index in _destinations(op):
             if not op.name.startswith(_LINALG) and _follows_from_nothing(op.operands[index]):
                 with ir.InsertionPoint(op), op.location:
                     op.operands[index] = hidden_copy(op.operands[index])

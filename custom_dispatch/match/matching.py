@@ -76,7 +76,8 @@ class Matcher:
         self._loose = loose
         self._example: Example
         self._root: ir.Operation
-        self._miss: Miss
+        self.miss: Miss
+        """Why the place that was compared last does not match."""
         self._steps = 0
 
     def match(
@@ -89,28 +90,27 @@ class Matcher:
         others
             The model's operations by name, for examples of several results.
         """
-        return next(self.matches(example, root, others), None) or self._miss
+        return next(self.matches(example, root, others), None) or self.miss
 
     def matches(
         self, example: Example, root: ir.Operation, others: Mapping[str, list[ir.Operation]]
     ) -> Iterator[Match]:
         """Every way in which it computes the example."""
         self._example, self._root, self._steps = example, root, 0
-        self._miss = Miss(root, (), -1.0)
+        self.miss = Miss(root, (), -1.0)
         for state in self._from_roots(example.roots, root, others, State()):
-            difference = None if self._loose else self._difference(state)
+            difference = None
+            if not self._loose:
+                difference = (
+                    other_size(example, state)
+                    or more_than_wanted(state)
+                    or used_elsewhere(example, state)
+                )
             solved = self._solved(state) if difference is None else difference
             if isinstance(solved, tuple):
                 self._differs(solved[0], state, *solved[1])
             else:
                 yield self._as_match(replace(state, operands=solved))
-
-    def _difference(self, state: State) -> Difference | None:
-        return (
-            other_size(self._example, state)
-            or more_than_wanted(state)
-            or used_elsewhere(self._example, state)
-        )
 
     def _solved(self, state: State) -> dict[str, Any] | Difference:
         """The operands, with those that follow from conditions; or why one does not hold."""
@@ -135,11 +135,6 @@ class Matcher:
                     words = [said([each.value]) for each in (known, value)]
                     return pair.at, (f"of `{name}` it would be known {' and '.join(words)}",)
         return found
-
-    @property
-    def miss(self) -> Miss:
-        """Why the place that was compared last does not match."""
-        return self._miss
 
     def _as_match(self, state: State) -> Match:
         example = self._example
@@ -197,8 +192,8 @@ class Matcher:
 
     def _differs(self, at: ir.Operation, state: State, *said: Any) -> _Ways:
         share = (len(state.operations.keys() - self._example.free)) / self._example.count
-        if share > self._miss.share:
-            self._miss = Miss(at, said, share)
+        if share > self.miss.share:
+            self.miss = Miss(at, said, share)
         return []
 
     # -- values

@@ -32,7 +32,7 @@ from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, 
 from custom_dispatch.match.positions import NOTHING, Held
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss, place_of
-from custom_dispatch.match.text import Examples, Searched, Texts, text_examples
+from custom_dispatch.match.text import Examples, Searched, text_examples
 from custom_dispatch.match.whole import is_inside, outwards
 from custom_dispatch.replaced import Replaced, Replacement
 
@@ -103,7 +103,7 @@ def replace_places(
                 found += work.find(
                     order,
                     group,
-                    text_examples(first, work.texts)
+                    text_examples(first, work.model)
                     if isinstance(first, Pattern)
                     else first.examples(work.model),
                 )
@@ -148,7 +148,6 @@ class _Work:
 
         module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
         self.model = Searched(module, self._by_name)
-        self.texts = Texts(self.model)
 
     # -- finding
 

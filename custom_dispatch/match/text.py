@@ -23,32 +23,7 @@ _TENSORS = re.compile(r"tensor<((?:[?0-9]+x)+)([a-z]+[0-9]+)>")
 """The sizes and element types of its tensors, but for those of one number."""
 
 
-class Texts:
-    """The texts that are looked for in a model, each parsed once, whatever kernels it is for."""
-
-    def __init__(self, model: Searched) -> None:
-        self._model = model
-        self._sizes = {str(size) for size in model.sizes}
-        self._parsed: dict[str, ir.Module] = {}
-
-    def parsed(self, pattern: Pattern, text: str) -> ir.Module:
-        """A text as a module, normalised; raises DeclarationError where it is not valid MLIR."""
-        if text not in self._parsed:
-            self._parsed[text] = parse_example(pattern, text, self._model.module.context)
-        return self._parsed[text]
-
-    def may_hold(self, text: str) -> bool:
-        """Whether the model has the operations that tell an example from others, and its types."""
-        if not self._model.names.issuperset(_TELLING.findall(text)):
-            return False
-        return all(
-            element in self._model.elements
-            and all(size == "?" or size in self._sizes for size in sizes.split("x")[:-1])
-            for sizes, element in set(_TENSORS.findall(text))
-        )
-
-
-def text_examples(pattern: Pattern, texts: Texts) -> Examples:
+def text_examples(pattern: Pattern, model: Searched) -> Examples:
     """The examples of a pattern over MLIR.
 
     One that need not be found is not looked at where the model lacks its operations.
@@ -59,9 +34,9 @@ def text_examples(pattern: Pattern, texts: Texts) -> Examples:
         A text is not valid MLIR, or no example of the kernel.
     """
     found = [
-        read_example(pattern, texts.parsed(pattern, text))
+        read_example(pattern, model.parsed(pattern, text))
         for text in pattern.computes
-        if pattern.required or texts.may_hold(text)
+        if pattern.required or model.may_hold_text(text)
     ]
     return Examples(pattern, found)
 
@@ -106,29 +81,6 @@ def is_of_linalg(pattern: object) -> bool:
     )
 
 
-def parse_example(pattern: Pattern, text: str, context: ir.Context) -> ir.Module:
-    """A text as a module, normalised.
-
-    Raises
-    ------
-    DeclarationError
-        The text is not valid MLIR.
-    """
-    with context, ir.Location.unknown():
-        try:
-            module = ir.Module.parse(text)
-        except (ir.MLIRError, ValueError) as error:
-            raise wrong(
-                pattern.kernel,
-                "is not valid MLIR",
-                "",
-                "correct it where the parser points:",
-                log=diagnostic(error),
-            ) from None
-        normalise(module)
-    return module
-
-
 _FLOATS = ("f16", "bf16", "f32", "f64")
 """Types that kernels and MLIR call the same."""
 
@@ -145,6 +97,7 @@ class Searched:
     def __init__(self, module: ir.Module, names: Collection[str]) -> None:
         self.module = module
         self.names = frozenset(names)
+        self._parsed: dict[str, ir.Module] = {}
 
     @cached_property
     def tensors(self) -> tuple[ir.RankedTensorType, ...]:
@@ -194,3 +147,37 @@ class Searched:
             )
             for kind in self.tensors
         )
+
+    def may_hold_text(self, text: str) -> bool:
+        """Whether it has the operations that tell an example from others, and its types."""
+        if not self.names.issuperset(_TELLING.findall(text)):
+            return False
+        return all(
+            element in self.elements
+            and all(size == "?" or int(size) in self.sizes for size in sizes.split("x")[:-1])
+            for sizes, element in set(_TENSORS.findall(text))
+        )
+
+    def parsed(self, pattern: Pattern, text: str) -> ir.Module:
+        """A text as a module, normalised: parsed once, whatever kernels it is for.
+
+        Raises
+        ------
+        DeclarationError
+            The text is not valid MLIR.
+        """
+        if text not in self._parsed:
+            with self.module.context, ir.Location.unknown():
+                try:
+                    module = ir.Module.parse(text)
+                except (ir.MLIRError, ValueError) as error:
+                    raise wrong(
+                        pattern.kernel,
+                        "is not valid MLIR",
+                        "",
+                        "correct it where the parser points:",
+                        log=diagnostic(error),
+                    ) from None
+                normalise(module)
+            self._parsed[text] = module
+        return self._parsed[text]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,11 +16,11 @@ from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
-from custom_dispatch.frontends.jax.dtypes import element_type_of
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.outside_weights import OutsideWeights, Weight, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import Names
+from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
@@ -81,20 +81,28 @@ def export_function(
     held = [_Held(item) for item in closed.consts]
     outside = [item for item in held if item.array.nbytes > inline_bytes]
 
+    def opened(weights: Sequence[Any], *leaves: Any) -> Any:
+        given = iter(weights)
+        values = [next(given) if item in outside else item.value for item in held]
+        return jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, values))(*leaves)
+
     names = {*called, *(kernel.name for kernel in kernels)}
-    exported = _export(closed.jaxpr, held, outside, specs, names)
+    checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
+    export = jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)
+    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
+    exported = _tried(lambda: export(weights, *specs))
     module = _parsed(exported)
     with module.context, ir.Location.unknown():
         main = next(op for op in functions_of(module) if is_public(op))
         _drop_assertions(module)
         _say_what_is_broadcast(module)
         main.attributes["sym_name"] = ir.StringAttr.get(name)
-        weights = OutsideWeights()
+        parameters = OutsideWeights()
         arrays = enumerate(item.array for item in outside)
-        weights.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
-    kinds = [element_type_of(item.dtype) for item in exported.out_avals]
-    describe(module, name, [kind.name if kind else "" for kind in kinds], weights.parameters)
-    return Exported(module, kernels, weights.parameters)
+        parameters.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
+    kinds = [_element_type_of(item.dtype) for item in exported.out_avals]
+    describe(module, name, [kind.name if kind else "" for kind in kinds], parameters.parameters)
+    return Exported(module, kernels, parameters.parameters)
 
 
 def _check_call(function: Any, arguments: Any) -> None:
@@ -108,39 +116,10 @@ def _check_call(function: Any, arguments: Any) -> None:
     check_arguments(arguments)
 
 
-def _export(
-    jaxpr: Jaxpr,
-    held: Sequence[_Held],
-    outside: Sequence[_Held],
-    specs: Sequence[Any],
-    names: Iterable[str],
-) -> jax.export.Exported:
-    """Export a traced function, some of whose arrays become its first arguments.
-
-    Parameters
-    ----------
-    held
-        The arrays that the function holds, in the order of its constants.
-    outside
-        Those of them that are to be arguments.
-    specs
-        The shapes and types of the function's own arguments.
-    names
-        The kernels that it calls.
-    """
-
-    def opened(weights: Sequence[Any], *leaves: Any) -> Any:
-        given = iter(weights)
-        values = [next(given) if item in outside else item.value for item in held]
-        return jaxpr_as_fun(ClosedJaxpr(jaxpr, values))(*leaves)
-
-    checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
-    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
-    return _tried(
-        lambda: jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)(
-            weights, *specs
-        )
-    )
+def _element_type_of(dtype: Any) -> ElementType | None:
+    """A dtype's element type; None for one that kernels do not take."""
+    name = numpy.dtype(dtype).name
+    return next((kind for kind in ELEMENT_TYPES.values() if kind.numpy_name == name), None)
 
 
 def _spec(item: Any) -> Any:
@@ -160,7 +139,7 @@ def _spec(item: Any) -> Any:
 def _check_types(what: str, items: Sequence[Any]) -> None:
     for index, item in enumerate(items):
         # JAX has types that are not numpy's, such as that of random keys.
-        if not isinstance(item.dtype, numpy.dtype) or element_type_of(item.dtype) is None:
+        if not isinstance(item.dtype, numpy.dtype) or _element_type_of(item.dtype) is None:
             raise ModelError(
                 f"The function's {what} {index} is {item.dtype}, which modules do not take.",
                 expected="real numbers or bools, each of whole bytes",

@@ -10,15 +10,15 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
-from custom_dispatch.frontends.jax.dtypes import check_is_there
-from custom_dispatch.frontends.jax.primitive import bound_primitive, buffers_of, no_derivative
+from custom_dispatch.frontends.jax.primitive import bound_primitive, no_derivative
 from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
+from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
 from custom_dispatch.kernel.passed import match_arguments, struct_numbers
-from custom_dispatch.link.arguments import argument_names, call_arguments
+from custom_dispatch.link.arguments import argument_names, buffers_of, call_arguments
 
 
 class Call:
@@ -100,7 +100,7 @@ def _split(
     for operand in kernel.inputs:
         value = values[operand.name]
         if isinstance(operand, Buffer):
-            check_is_there(kernel.name, operand.name, operand.dtype)
+            _check_is_there(kernel.name, operand.name, operand.dtype)
             if value is None and operand.optional:
                 rank = operand.least_rank + leading if operand.batched else operand.rank
                 value = numpy.zeros((0,) * rank, operand.dtype.to_numpy())
@@ -193,12 +193,7 @@ class Derivative(Gradients):
         self, kernel: Kernel | Choice, backward: Any, call: Callable[..., Sequence[Any]]
     ) -> None:
         super().__init__(kernel, backward, "JAX")
-        first = kernels_of(kernel)[0]
-        self._scalars = [
-            name
-            for name, item in zip(argument_names(first), first.arguments, strict=True)
-            if isinstance(item, Scalar)
-        ]
+        self._scalars = [name for name in self.arguments if name not in self.tensors]
         self._backward: Callable[..., Any] = backward
         if isinstance(backward, Kernel | Choice):
             self._backward = lambda **values: call(backward, **self._inputs(backward, values))
@@ -256,3 +251,15 @@ class Derivative(Gradients):
                 raise no_derivative(self.name) from error
 
         return made
+
+
+def _check_is_there(kernel: str, operand: str, kind: ElementType) -> None:
+    """Require that JAX is set up for arrays of a type: else it makes them ones of 32 bits."""
+    dtype = kind.to_numpy()
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise CallError(
+            f"Kernel `{kernel}`: operand `{operand}` has dtype {dtype}, which JAX makes 32 bits "
+            "of.",
+            expected="JAX with types of 64 bits",
+            next_step='call jax.config.update("jax_enable_x64", True) before everything else.',
+        )

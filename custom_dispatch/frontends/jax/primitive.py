@@ -16,13 +16,12 @@ from jax.extend.core import InconclusiveDimensionOperation, Primitive
 from jax.interpreters import ad, batching, mlir
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import first_fitting, kernels_of
+from custom_dispatch.kernel.arithmetic import OPERATORS
+from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.kernel.size_arithmetic import OPERATORS
-from custom_dispatch.link.arguments import call_arguments
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import buffers_of, call_arguments
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 primitive = Primitive("custom_dispatch")
@@ -39,11 +38,6 @@ def bound_primitive(
         return found
 
     return run
-
-
-def buffers_of(kernel: Kernel) -> list[Buffer]:
-    """The arrays that a call passes."""
-    return [item for item in kernel.inputs if isinstance(item, Buffer)]
 
 
 # -- running

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -46,10 +46,13 @@ def check_undamaged(graph: onnx.GraphProto) -> None:
                 next_step="export the model again.",
             )
     for node in nodes_of(graph):
-        for name, axis in _axes_of(node):
-            if not -_LARGEST_AXIS <= axis < _LARGEST_AXIS:
+        for attribute in node.attribute:
+            axes = (attribute.i, *attribute.ints) if attribute.name in _AXES else ()
+            for axis in axes:
+                if -_LARGEST_AXIS <= axis < _LARGEST_AXIS:
+                    continue
                 raise ModelError(
-                    f"{label_of(node)}: its attribute `{name}` is {axis}.",
+                    f"{label_of(node)}: its attribute `{attribute.name}` is {axis}.",
                     expected="one of the tensor's axes, counted from 0 on, or from -1 down",
                     next_step="correct the attribute.",
                 )
@@ -72,13 +75,6 @@ def array_of(tensor: onnx.TensorProto) -> numpy.ndarray[Any, Any]:
             expected=f"elements of {type_name(tensor.data_type)} for the shape {list(tensor.dims)}",
             next_step="export the model again.",
         ) from error
-
-
-def _axes_of(node: onnx.NodeProto) -> Iterator[tuple[str, int]]:
-    for attribute in node.attribute:
-        if attribute.name in _AXES:
-            for axis in (attribute.i, *attribute.ints):
-                yield attribute.name, axis
 
 
 _WRONG = (

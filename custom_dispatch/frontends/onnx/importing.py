@@ -5,6 +5,7 @@ Each node becomes one `torch.operator`, of a model as of a pattern's graph.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -106,6 +107,9 @@ class _Definitions(onnx_importer.ModuleCache):  # type: ignore[misc] # IREE's ha
             node.attribute.append(onnx.helper.make_attribute(DEFINITION, name))
 
 
+_OPEN = re.compile(r"!torch\.vtensor<\[[^]]*\?")
+
+
 def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
     """Say the sizes of values whose types leave some open.
 
@@ -129,7 +133,7 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
     start = ir.InsertionPoint.at_block_begin(some.owner if owner is None else owner.block)
     for of, kind in types.items():
         value = values.get(of)
-        if value is None or kind is None or not _is_open(value):
+        if value is None or kind is None or not _OPEN.match(str(value.type)):
             continue
         own: list[ir.Value] = []
         sizes = []
@@ -145,11 +149,6 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
             sizes.append(ir.AffineSymbolExpr.get(own.index(symbols[name])))
         owner = owner_of(value)
         bind_shape(value, own, sizes, start if owner is None else ir.InsertionPoint.after(owner))
-
-
-def _is_open(value: ir.Value) -> bool:
-    kind = str(value.type)
-    return kind.startswith("!torch.vtensor<[") and "?" in kind
 
 
 MAIN_DOMAINS = ("", "ai.onnx")

@@ -14,16 +14,15 @@ import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.arithmetic import compared, computed
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice, kernels_of
 from custom_dispatch.kernel.condition import Condition
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.evaluation import for_values
 from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.kernel.size_arithmetic import compared, computed
-from custom_dispatch.link.arguments import argument_names
+from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.link.arguments import arguments_by_name, buffers_of
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
@@ -53,19 +52,10 @@ def tensor_type(kind: onnx.TypeProto | None) -> TensorType | None:
     return TensorType(tensor.elem_type, tuple(sizes))
 
 
-def buffers_of(kernel: Kernel) -> list[Buffer]:
-    """The inputs of a kernel's node, in order."""
-    return [item for item in kernel.arguments if isinstance(item, Buffer)]
-
-
 def scalars_of(kernel: Kernel) -> dict[str, Scalar]:
     """The attributes of a kernel's node: its value-less scalars, by name."""
-    names = argument_names(kernel)
-    return {
-        name: item
-        for name, item in zip(names, kernel.arguments, strict=True)
-        if isinstance(item, Scalar)
-    }
+    arguments = arguments_by_name(kernel).items()
+    return {name: item for name, item in arguments if isinstance(item, Scalar)}
 
 
 def attribute_type(scalar: Scalar) -> int:

@@ -17,11 +17,11 @@ from custom_dispatch.frontends.onnx.importing import (
     bring_into_one_form,
     import_function,
 )
-from custom_dispatch.frontends.onnx.node import buffers_of, graphs_of, onnx_type, scalars_of
+from custom_dispatch.frontends.onnx.node import graphs_of, onnx_type, scalars_of
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
-from custom_dispatch.link.arguments import arguments_by_name
+from custom_dispatch.link.arguments import arguments_by_name, buffers_of
 from custom_dispatch.link.corrections.open_sizes import is_from_onnx
 from custom_dispatch.link.operations import functions_of
 from custom_dispatch.match.example import Example, read_example

@@ -17,6 +17,7 @@ import torch
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.graph import (
     ASSERTION,
+    CONVERSIONS,
     NO_END,
     arguments_of,
     is_identity,
@@ -42,14 +43,10 @@ PERMUTES: dict[Any, Callable[[dict[str, Any], int], list[int]]] = {
 }
 _WHERE = {"device", "layout", "pin_memory"}
 """They say where a tensor is, and not what it holds."""
-CASTS = (
-    aten.to.device,
-    aten.to.dtype,
-    aten.to.dtype_layout,
-    aten.to.other,
-    aten.type_as.default,
-    aten._to_copy.default,
-)
+VIEWS = {
+    *(*RESHAPES, *PERMUTES, aten.expand.default, aten.select.int, aten.slice.Tensor),
+    *(aten.squeeze.dim, aten.unsqueeze.default),
+}
 
 
 def in_one_form(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -94,7 +91,7 @@ def _bring(node: torch.fx.Node) -> None:
             dims = PERMUTES[node.target](given, source.dim())
             _call(node, aten.permute.default, given["self"], dims)
             return
-        is_cast = node.target in CASTS and source.device == tensor.device
+        is_cast = node.target in CONVERSIONS and source.device == tensor.device
         if is_cast and source.dtype != tensor.dtype:
             _call(node, aten.to.dtype, given["self"], tensor.dtype)
             return

@@ -15,6 +15,9 @@ from custom_dispatch.replaced import Place
 aten = torch.ops.aten
 ASSERTION = aten._assert_tensor_metadata.default
 """What an export notes of a tensor whose dtype is read. It computes nothing."""
+CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
+"""They give the very tensor that they take, where they convert nothing."""
+CONVERSIONS = (*CASTS, aten.type_as.default, aten._to_copy.default)
 # These give the value that they take, where dtype and shape show that nothing is converted.
 _IDENTITIES = {
     aten.alias.default,
@@ -22,12 +25,7 @@ _IDENTITIES = {
     aten.contiguous.default,
     aten.detach.default,
     aten.lift_fresh_copy.default,
-    aten.to.device,
-    aten.to.dtype,
-    aten.to.dtype_layout,
-    aten.to.other,
-    aten.type_as.default,
-    aten._to_copy.default,
+    *CONVERSIONS,
 }
 _DIMS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim"}
 # One more than its argument's rank is what they count dims in.
@@ -121,10 +119,6 @@ def node_place(node: torch.fx.Node) -> Place:
     own = [frame for frame in frames if not Path(frame[0]).is_relative_to(_TORCH)]
     chosen: Sequence[str] = own[-1] if own else ()
     return Place(path, f"{chosen[0]}:{chosen[1]}" if chosen else "")
-
-
-CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
-"""They give the very tensor that they take, where they convert nothing."""
 
 
 def changes_a_value(node: torch.fx.Node) -> bool:

@@ -16,8 +16,13 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from custom_dispatch.frontends.torch.forms import CASTS, PERMUTES, RESHAPES
-from custom_dispatch.frontends.torch.graph import arguments_of, may_be_identity, tensor_of
+from custom_dispatch.frontends.torch.forms import VIEWS
+from custom_dispatch.frontends.torch.graph import (
+    CONVERSIONS,
+    arguments_of,
+    may_be_identity,
+    tensor_of,
+)
 from custom_dispatch.frontends.torch.importer import Imported
 from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern, example_values, variants
 from custom_dispatch.kernel.choice import Choice
@@ -68,10 +73,7 @@ def put_kernels(
 aten = torch.ops.aten
 Form = tuple[Any, tuple[tuple[str, bool], ...]]
 """An operation, and the tensors that it is given but need not be: their names, whether of bools."""
-_VIEWS = {
-    *(*RESHAPES, *PERMUTES, *CASTS, aten.expand.default, aten.select.int, aten.slice.Tensor),
-    *(aten.squeeze.dim, aten.unsqueeze.default, aten.square.default, aten.pow.Tensor_Scalar),
-}
+_VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 """What models and patterns may write in several ways, or leave out."""
 
 

@@ -24,7 +24,7 @@ from torch.export.graph_signature import (
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.buffers import STATES
-from custom_dispatch.frontends.torch.forms import PERMUTES, RESHAPES
+from custom_dispatch.frontends.torch.forms import VIEWS
 from custom_dispatch.frontends.torch.graph import (
     CASTS,
     arguments_of,
@@ -43,10 +43,6 @@ from custom_dispatch.link.operations import functions_of, kind_of, name_of
 from custom_dispatch.match.state import place_of
 
 aten = torch.ops.aten
-_VIEWS = {
-    *(*RESHAPES, *PERMUTES, aten.expand.default, aten.select.int, aten.slice.Tensor),
-    *(aten.squeeze.dim, aten.unsqueeze.default),
-}
 _RESHAPES = ("torch.aten.reshape", "torch.aten.view", "torch.aten._unsafe_view")
 _MUTATIONS = {
     InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
@@ -257,7 +253,7 @@ def _computed(values: Mapping[str, torch.fx.Node]) -> frozenset[str]:
 def _root(node: torch.fx.Node) -> torch.fx.Node:
     """The value that one is a view or a copy of."""
     while node.op == "call_function" and (
-        node.target in _VIEWS or may_be_identity(node.target) or node.target == aten.copy.default
+        node.target in VIEWS or may_be_identity(node.target) or node.target == aten.copy.default
     ):
         before = node.args[1 if node.target == aten.copy.default else 0]
         if not isinstance(before, torch.fx.Node):

@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written
-from custom_dispatch.link.operations import create, operations_of
+from custom_dispatch.link.operations import create, kind_of, operations_of
 
 _WIDENED = re.compile(
     r"torch\.aten\.("
@@ -55,7 +55,7 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
         them, in 16 bits.
     """
     for op in operations_of(module):
-        name = _name_of(op)
+        name = kind_of(op)
         if name in WITH_TENSORS:
             with ir.InsertionPoint(op), op.location:
                 element = _element(op.result.type)
@@ -74,11 +74,6 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
             if root and _element(op.result.type) != "f16":
                 with ir.InsertionPoint(op), op.location:
                     _replaced(op, root, op.operands[0])
-
-
-def _name_of(op: ir.Operation) -> str:
-    is_operator = op.name == "torch.operator"
-    return str(ir.StringAttr(op.attributes["name"]).value) if is_operator else str(op.name)
 
 
 def _replaced(op: ir.Operation, name: str, *operands: Any) -> ir.Operation:

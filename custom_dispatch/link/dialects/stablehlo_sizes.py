@@ -118,8 +118,8 @@ def _grouped(value: Any, groups: Sequence[Sequence[int]]) -> Any:
     kept = [group for index, group in enumerate(groups) if group or index]
     static = [
         prod(shape[dim] for dim in group)
-        if all(shape[dim] != _unknown() for dim in group)
-        else _unknown()
+        if not any(map(ir.ShapedType.is_dynamic_size, (shape[dim] for dim in group)))
+        else ir.ShapedType.get_dynamic_size()
         for group in kept
     ]
     kind = ir.RankedTensorType.get(static, value.type.element_type)
@@ -136,7 +136,7 @@ def _reshaped(value: Any, kind: ir.RankedTensorType, sizes: Sequence[Any]) -> An
 
 def _size(value: Any, dim: int) -> Any:
     known = value.type.shape[dim]
-    return integer(known) if known != _unknown() else size_of(value, dim)
+    return size_of(value, dim) if ir.ShapedType.is_dynamic_size(known) else integer(known)
 
 
 def _times(sizes: Sequence[Any]) -> Any:
@@ -146,7 +146,3 @@ def _times(sizes: Sequence[Any]) -> Any:
     for size in sizes[1:]:
         found = create("arith.muli", ir.IndexType.get(), found, size)
     return found
-
-
-def _unknown() -> int:
-    return int(ir.ShapedType.get_dynamic_size())
