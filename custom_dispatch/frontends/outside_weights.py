@@ -16,7 +16,14 @@ from custom_dispatch.format.keys import PARAMETERS_KEY, RESULTS_KEY, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.kernel.names import as_integer, shown
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import PARAMETER, create, functions_of, name_of, type_of
+from custom_dispatch.link.operations import (
+    PARAMETER,
+    create,
+    functions_of,
+    name_of,
+    set_type,
+    type_of,
+)
 from custom_dispatch.parameters import SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096
@@ -118,8 +125,7 @@ class OutsideWeights:
         for index in sorted(weights, reverse=True):
             block.erase_argument(index)
         inputs = [argument.type for argument in block.arguments]
-        type_now = ir.FunctionType.get(inputs, type_of(function).results)
-        function.attributes["function_type"] = ir.TypeAttr.get(type_now)
+        set_type(function, inputs, type_of(function).results)
         if "arg_attrs" in function.attributes:
             said = enumerate(ir.ArrayAttr(function.attributes["arg_attrs"]))
             kept = [item for index, item in said if index not in weights]

@@ -84,7 +84,6 @@ def _reached_from(block: ir.Block) -> list[ir.Block]:
 
 
 def _hide(op: ir.Operation, index: int) -> None:
-    """Put what an operation takes behind a barrier."""
     value = op.operands[index]
     with ir.InsertionPoint(op):
         hidden = create("util.optimization_barrier", value.type, value)

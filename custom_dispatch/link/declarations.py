@@ -36,6 +36,7 @@ from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
     is_public,
+    known_sizes,
     name_of,
     type_of,
 )
@@ -283,9 +284,7 @@ def sizes_of(operand: Buffer, kind: ir.Type | None) -> Sizes | None:
         or str(kind.element_type) != operand.dtype.mlir
     ):
         return None
-    return tuple(
-        None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis) for axis in range(kind.rank)
-    )
+    return known_sizes(kind)
 
 
 def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -> Sizes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -151,6 +152,18 @@ def is_public(op: ir.Operation) -> bool:
 def type_of(op: ir.Operation) -> ir.FunctionType:
     """A function's type."""
     return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+
+
+def set_type(op: ir.Operation, inputs: Sequence[ir.Type], results: Sequence[ir.Type]) -> None:
+    """Give a function another type."""
+    kind = ir.FunctionType.get(list(inputs), list(results))
+    op.attributes["function_type"] = ir.TypeAttr.get(kind)
+
+
+def known_sizes(kind: ir.RankedTensorType) -> tuple[int | None, ...]:
+    """A tensor's sizes, as far as its type says them."""
+    axes = range(kind.rank)
+    return tuple(None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis) for axis in axes)
 
 
 def calls_of(module: ir.Module | ir.Operation, names: set[str]) -> list[ir.Operation]:

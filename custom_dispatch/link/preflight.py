@@ -30,6 +30,7 @@ from custom_dispatch.link.operations import (
     name_of,
     open_sizes,
     operations_of,
+    set_type,
     type_of,
 )
 from custom_dispatch.link.public_functions import updates_of
@@ -130,11 +131,9 @@ def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
             sizes += open_sizes(value)
         ir.Operation.create("func.return", operands=sizes)
     terminator.erase()
-    inputs = type_of(op).inputs
-    kind = ir.FunctionType.get(inputs, [ir.IndexType.get()] * len(sizes))
-    op.attributes["function_type"] = ir.TypeAttr.get(kind)
+    set_type(op, type_of(op).inputs, [ir.IndexType.get()] * len(sizes))
     op.attributes["sym_name"] = ir.StringAttr.get(name)
-    for extra in ("arg_attrs", "res_attrs", "iree.reflection"):
+    for extra in _OUTER:
         if extra in op.attributes:
             del op.attributes[extra]
 

@@ -11,6 +11,7 @@ from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
     is_public,
+    known_sizes,
     name_of,
     symbols_of,
     type_of,
@@ -98,11 +99,7 @@ def _values(types: list[ir.Type]) -> tuple[Value, ...] | None:
         if isinstance(kind, ir.RankedTensorType):
             if kind.encoding is not None:
                 return None
-            sizes = tuple(
-                None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
-                for axis in range(kind.rank)
-            )
-            found.append(Value(str(kind), sizes))
+            found.append(Value(str(kind), known_sizes(kind)))
         elif isinstance(kind, ir.IntegerType | ir.FloatType | ir.IndexType):
             found.append(Value(str(kind)))
         else:

@@ -153,7 +153,6 @@ class Example:
 
     @cached_property
     def _inner(self) -> frozenset[ir.Operation]:
-        """The operations of its regions."""
         return frozenset(
             item.operation
             for op in self.telling

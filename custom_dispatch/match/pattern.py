@@ -126,16 +126,6 @@ class Pattern(Replaceable):
         self._keep(computes=texts)
 
 
-def of_each(pattern: Anything) -> list[Anything]:
-    """The pattern for each kernel of a choice; itself for a kernel."""
-    found = []
-    for kernel in kernels_of(pattern.item):
-        one = copy.copy(pattern)
-        one._keep(kernel=kernel)
-        found.append(one)
-    return found
-
-
 def with_own_names(
     patterns: Sequence[Anything], called: Iterable[Kernel | Choice]
 ) -> list[Anything]:
@@ -162,9 +152,14 @@ def with_own_names(
 
 
 def alike(pattern: Anything) -> list[list[Anything]]:
-    """The same, together where the kernels' operands are the same: they compute the same."""
+    """The pattern for each kernel of a choice, together where their operands are the same.
+
+    These compute the same.
+    """
     groups: dict[tuple[str, ...], list[Anything]] = {}
-    for one in of_each(pattern):
+    for kernel in kernels_of(pattern.item):
+        one = copy.copy(pattern)
+        one._keep(kernel=kernel)
         groups.setdefault(tuple(map(str, one.kernel.operands)), []).append(one)
     return list(groups.values())
 

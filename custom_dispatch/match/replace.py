@@ -21,13 +21,12 @@ from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
-from custom_dispatch.match.choosing import Placed, chosen
+from custom_dispatch.match.choosing import NearMisses, Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.known_sizes import fitting_of
 from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
-from custom_dispatch.match.near import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.positions import NOTHING, Held
 from custom_dispatch.match.sizes import SHAPES, drop_sizes

@@ -106,7 +106,6 @@ def export_function(
 
 
 def _check_call(function: Any, arguments: Any) -> None:
-    """Require a function and a sequence of arguments."""
     if not callable(function):
         raise ModelError(
             f"The model is {shown(function)}.",

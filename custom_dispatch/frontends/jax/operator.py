@@ -18,7 +18,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Scalar, Struct
 from custom_dispatch.kernel.passed import match_arguments, struct_numbers
-from custom_dispatch.link.arguments import argument_names, buffers_of, call_arguments
+from custom_dispatch.link.arguments import buffers_of, call_arguments
 
 
 class Call:
@@ -26,7 +26,7 @@ class Call:
 
     def __init__(self, kernel: Kernel | Choice, backward: Any) -> None:
         self.kernel = kernel
-        self._derivative = None if backward is None else Derivative(kernel, backward, _call_all)
+        self._derivative = None if backward is None else Derivative(kernel, backward)
         self.__name__ = self.__qualname__ = kernel.name
         self.__doc__ = f"{kernel!r}, as a function of JAX."
 
@@ -76,12 +76,6 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     """
     check_declared(kernel, "cd.jax.call")
     return Call(kernel, backward)
-
-
-def _call_all(kernel: Kernel | Choice, **values: Any) -> Sequence[Any]:
-    """Call a kernel, and return all of its results."""
-    arrays, scalars = _split(kernel, (), values)
-    return bound_primitive(kernel, scalars)(*arrays)
 
 
 # -- arguments
@@ -172,16 +166,7 @@ def _number(kernel: Kernel, name: str, value: Any) -> float | int | bool:
 
 
 class Derivative(Gradients):
-    """What differentiates a kernel.
-
-    Parameters
-    ----------
-    kernel
-        The kernel that has the derivative.
-    backward
-        A function of JAX, or a kernel.
-    call
-        Calls a kernel with arguments by name, and returns all of its results.
+    """What differentiates a kernel: a function of JAX, or another kernel.
 
     Raises
     ------
@@ -189,20 +174,17 @@ class Derivative(Gradients):
         It takes or gives what there is not.
     """
 
-    def __init__(
-        self, kernel: Kernel | Choice, backward: Any, call: Callable[..., Sequence[Any]]
-    ) -> None:
+    def __init__(self, kernel: Kernel | Choice, backward: Any) -> None:
         super().__init__(kernel, backward, "JAX")
+        self._backward = backward
         self._scalars = [name for name in self.arguments if name not in self.tensors]
-        self._backward: Callable[..., Any] = backward
-        if isinstance(backward, Kernel | Choice):
-            self._backward = lambda **values: call(backward, **self._inputs(backward, values))
 
-    def _inputs(self, backward: Kernel | Choice, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a backward kernel's call takes, with the numbers of a struct together."""
-        kernel = kernels_of(backward)[0]
-        given = call_arguments(kernel, [values[name] for name in argument_names(kernel)])
-        return {item.name: value for item, value in zip(kernel.inputs, given, strict=True)}
+    def _computed(self, values: Mapping[str, Any]) -> Any:
+        if not isinstance(self._backward, Kernel | Choice):
+            return self._backward(**values)
+        numbers = call_arguments(kernels_of(self._backward)[0], list(values.values()))
+        arrays, scalars = _split(self._backward, numbers, {})
+        return bound_primitive(self._backward, scalars)(*arrays)
 
     def differentiable(
         self,
@@ -233,7 +215,7 @@ class Derivative(Gradients):
                     for name, value in zip(self.results, gradients, strict=True)
                 },
             }
-            found = self.by_tensor(self._backward(**{name: values[name] for name in self.takes}))
+            found = self.by_tensor(self._computed({name: values[name] for name in self.takes}))
             return tuple(
                 jax.numpy.zeros_like(array) if found.get(name) is None else found[name]
                 for name, array in zip(self.tensors, arrays, strict=True)

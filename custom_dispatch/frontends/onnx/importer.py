@@ -70,11 +70,10 @@ def find_kernels(graph: Graph, given: Mapping[str, Kernel | Choice] | None) -> N
     """
     found: dict[tuple[str, str], Kernel | Choice] = {}
     for node in nodes_of(graph.model.graph):
-        if node.domain in OWN_DOMAINS:
-            continue
         kernel = kernel_of(node.domain, node.op_type, given)
         if kernel is None:
-            _check_foreign(node, given)
+            if node.domain not in OWN_DOMAINS:
+                _check_foreign(node, given)
             continue
         check_node(kernel, node)
         found[node.domain, node.op_type] = kernel
@@ -178,7 +177,6 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
 
 
 def _inferred(model: onnx.ModelProto, nodes: Nodes) -> onnx.ModelProto:
-    """The model with the types of all that it computes."""
     with known_operators((domain, kernel) for (domain, _), kernel in nodes.items()):
         for item in model.graph.input:
             for axis, dim in enumerate(item.type.tensor_type.shape.dim):

@@ -173,11 +173,19 @@ def bring_into_one_form(graph: onnx.GraphProto) -> None:
         _give_value(node)
 
 
+def schema_of(node: onnx.NodeProto, *version: int) -> onnx.defs.OpSchema | None:
+    """What ONNX says of a node's operator, in its newest version or another; None for a foreign."""
+    try:
+        known = node.domain in MAIN_DOMAINS and onnx.defs.get_schema(node.op_type, *version)
+    except onnx.defs.SchemaError:
+        return None
+    return known or None
+
+
 def _is_optional(node: onnx.NodeProto) -> bool:
     """Whether a node's last output may be left out."""
-    if node.domain not in MAIN_DOMAINS or not onnx.defs.has(node.op_type):
-        return False
-    outputs = onnx.defs.get_schema(node.op_type).outputs
+    schema = schema_of(node)
+    outputs = schema.outputs if schema else ()
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     return len(node.output) <= len(outputs) and outputs[len(node.output) - 1].option == optional
 

@@ -109,7 +109,6 @@ def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
 
 
 def _check_places(label: str, kernel: Kernel, node: onnx.NodeProto) -> None:
-    """Compare how many inputs and outputs a node has with a kernel's."""
     buffers = buffers_of(kernel)
     needed = [item for item in buffers if not item.optional]
     present = [

@@ -16,6 +16,7 @@ from custom_dispatch.frontends.onnx.importing import (
     attribute_of,
     bring_into_one_form,
     import_function,
+    schema_of,
 )
 from custom_dispatch.frontends.onnx.node import graphs_of, onnx_type, scalars_of
 from custom_dispatch.kernel.choice import Choice
@@ -227,10 +228,9 @@ def _check(
 
 def _may_capture(node: onnx.NodeProto, name: str) -> bool:
     """Whether a node may have an attribute, and does not give it."""
-    if node.domain not in MAIN_DOMAINS or not onnx.defs.has(node.op_type):
-        return False
     gives = any(item.name == name for item in node.attribute)
-    return not gives and name in onnx.defs.get_schema(node.op_type).attributes
+    schema = schema_of(node)
+    return not gives and schema is not None and name in schema.attributes
 
 
 _ATTRIBUTE = "torch.onnx."
@@ -284,7 +284,7 @@ def _typed(kernel: Kernel, graph: onnx.GraphProto) -> onnx.GraphProto:
 
 
 def _check_version(kernel: Kernel, computed: Computed, version: int | None) -> None:
-    if computed.version in (None, version) or version is None:
+    if computed.version is None or version in (None, computed.version):
         return
     for node in computed.graph.node:
         if _form(node, version) != _form(node, computed.version):
@@ -308,28 +308,18 @@ def _version_of(module: ir.Module) -> int | None:
     return next((int(ir.IntegerAttr(item).value) for item in found if item is not None), None)
 
 
-def _schema(node: onnx.NodeProto, version: int | None) -> onnx.defs.OpSchema | None:
-    """An operator's schema in a version of ONNX; None where it has none."""
-    if node.domain not in MAIN_DOMAINS or version is None:
-        return None
-    try:
-        return onnx.defs.get_schema(node.op_type, version)
-    except onnx.defs.SchemaError:
-        return None
-
-
 def _defaults(node: onnx.NodeProto, version: int) -> dict[str, ir.Attribute | None]:
     """What an operator's attributes are where a node does not give them."""
-    schema = _schema(node, version)
+    schema = schema_of(node, version)
     return {
         f"{_ATTRIBUTE}{name}": attribute_of(item.default_value) if item.default_value.name else None
         for name, item in (schema.attributes.items() if schema else ())
     }
 
 
-def _form(node: onnx.NodeProto, version: int | None) -> Any:
+def _form(node: onnx.NodeProto, version: int) -> Any:
     """What a node of an operator may look like in a version; new ones often only add types."""
-    schema = _schema(node, version)
+    schema = schema_of(node, version)
     if schema is None:
         return None
     attributes = {

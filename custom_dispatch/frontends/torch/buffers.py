@@ -109,7 +109,6 @@ def _check_buffer(
 
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors have memory in common."""
     if one.is_meta or other.is_meta or one.device != other.device or not one.numel():
         return False
     spans = []

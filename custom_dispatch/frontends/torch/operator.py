@@ -106,18 +106,16 @@ def _register(kernel: Kernel | Choice, namespace: str) -> Any:
         entry = _Registered(kernel, None)
         entry.operator = torch.library.custom_op(
             name,
-            lambda *arguments: _run(entry.item, _whole(entry.item, arguments)),
+            lambda *arguments: _run(entry.item, arguments),
             mutates_args=(),
             schema=schema,
         )
-        entry.operator.register_fake(
-            lambda *arguments: _trace(entry.item, _whole(entry.item, arguments))
-        )
+        entry.operator.register_fake(lambda *arguments: _trace(entry.item, arguments))
         entry.operator.register_vmap(
             lambda info, dims, *arguments: map_calls(
                 entry.item,
                 entry.operator,
-                lambda *each: _trace(entry.item, _whole(entry.item, each)),
+                lambda *each: _trace(entry.item, each),
                 info.batch_size,
                 dims,
                 arguments,
@@ -182,7 +180,7 @@ def _whole(item: Kernel | Choice, arguments: Sequence[Any]) -> Sequence[Any]:
 
 
 def _run(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
-    """Run the kernel on tensors."""
+    arguments = _whole(item, arguments)
     kernel = kernels_of(item)[0]
     device = first_fitting(item, lambda one: _check(one, arguments), _NONE.format(item.name))
     values = [_passed(value) if isinstance(value, torch.Tensor) else value for value in arguments]
@@ -202,6 +200,7 @@ def _passed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _trace(item: Kernel | Choice, arguments: Sequence[Any]) -> Any:
     """The results' shapes, dtypes and device, from those of the arguments."""
+    arguments = _whole(item, arguments)
 
     def results(kernel: Kernel) -> Any:
         device = _check(kernel, arguments)

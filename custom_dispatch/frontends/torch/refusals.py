@@ -267,5 +267,4 @@ def _is_unsigned(element: str) -> bool:
 
 
 def _elements(values: Sequence[ir.Value]) -> list[str]:
-    """The element types of those values that are tensors."""
     return [element for value in values if (element := element_type(value))]

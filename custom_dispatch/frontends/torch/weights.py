@@ -14,7 +14,15 @@ from custom_dispatch.frontends.outside_weights import OutsideWeights
 from custom_dispatch.frontends.torch.dtypes import bytes_of, weight_of
 from custom_dispatch.ir.emitter import Emitter, quote
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import PARAMETER, STATE, create, functions_of, name_of, type_of
+from custom_dispatch.link.operations import (
+    PARAMETER,
+    STATE,
+    create,
+    functions_of,
+    name_of,
+    set_type,
+    type_of,
+)
 from custom_dispatch.parameters import Parameters
 
 _LEAST_SEVERAL = 2
@@ -215,9 +223,7 @@ class States:
             kept = [value for index, value in enumerate(values) if index not in results]
             ir.Operation.create("func.return", operands=kept)
         end.erase()
-        inputs = type_of(op).inputs
-        kinds = [value.type for value in kept]
-        op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kinds))
+        set_type(op, type_of(op).inputs, [value.type for value in kept])
 
     def _declare(self, module: ir.Module, types: Mapping[str, ir.Type]) -> None:
         """Add the globals, what sets them when a module is loaded, and what does it again."""
@@ -316,5 +322,4 @@ def _literal(tensor: torch.Tensor, inline_bytes: int) -> str | None:
 
 
 def _is_uniform(content: memoryview, size: int) -> bool:
-    """Whether all elements have the same bytes."""
     return content[:-size] == content[size:]

@@ -37,6 +37,7 @@ from custom_dispatch.link.operations import (
     is_public,
     name_of,
     operations_of,
+    set_type,
     symbols_of,
     type_of,
 )
@@ -187,7 +188,7 @@ def _pass_tensors(op: ir.Operation) -> None:
             end.operands[index] = ir.Operation.create(
                 _TO + which, results=[new], operands=[value]
             ).result
-    op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, outputs))
+    set_type(op, inputs, outputs)
     op.attributes[_KEEP] = ir.UnitAttr.get()
 
 
