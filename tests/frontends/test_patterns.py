@@ -16,6 +16,7 @@ from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.model import parse_model
 from custom_dispatch.match.replace import replace_places
+from custom_dispatch.replaced import Replaced
 from tests.sample_kernels.rows import row_norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -437,22 +438,27 @@ def test_several_results_are_those_of_one_call_and_a_place_may_take_anothers_res
 
 
 def test_where_places_overlap_the_larger_and_then_the_first_is_taken() -> None:
-    product = """
-func.func @example(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
-  %0 = stablehlo.multiply %x, %y : tensor<?xf32>
-  return %0 : tensor<?xf32>
-}"""
-    model = """
-func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
-  %0 = stablehlo.multiply %x, %y : tensor<8xf32>
-  %1 = stablehlo.multiply %0, %y : tensor<8xf32>
-  return %1 : tensor<8xf32>
-}"""
-    patterns = [cd.Pattern(simple_mul, product), cd.Pattern(simple_mul, product)]
-    module = cd.compile(model, [], ["cpu"], replace=patterns)
-    assert len(module.replaced) == 2
-    x = numpy.arange(8, dtype=numpy.float32)
-    numpy.testing.assert_array_equal(cd.load(module, device="cpu").main(x, x), x**3)
+    first = "%0 = stablehlo.multiply %x, %y : tensor<?xf32>"
+    then = "%1 = stablehlo.negate %0 : tensor<?xf32> return %1 : tensor<?xf32>"
+    other = """%0 = stablehlo.negate %x : tensor<?xf32>
+        %1 = stablehlo.multiply %0, %y : tensor<?xf32> return %1 : tensor<?xf32>"""
+    product = cd.Pattern(simple_mul, EXAMPLE.format(PRODUCT), required=False)
+    longer, opposite = (
+        cd.Pattern(simple_mul.with_launch(name=name), EXAMPLE.format(text), required=False)
+        for name, text in (("longer", first + then), ("opposite", other))
+    )
+
+    def report(model: str, *patterns: cd.Pattern) -> Replaced:
+        return replace_places(parse_model(EXAMPLE.format(model)), patterns, Callees([]))
+
+    found = report(first + then, product, longer)
+    assert [item.kernel for item in found] == ["simple_mul"]
+    assert [miss.reason for miss in found.near_misses] == [
+        "the place overlaps one that `simple_mul` takes"
+    ]
+    assert [item.kernel for item in report(first + then, longer, product)] == ["longer"]
+    # With one result, the larger one is taken, whoever is first.
+    assert [item.kernel for item in report(other, product, opposite)] == ["opposite"]
 
 
 def test_a_number_that_the_model_computes_reaches_a_scalar() -> None:

@@ -148,33 +148,6 @@ def test_what_was_replaced_is_data_and_a_table() -> None:
     assert "Near misses" in captured.get()
 
 
-def test_larger_places_and_earlier_patterns_come_first() -> None:
-    relu = cd.torch.Pattern(
-        squared_relu(2), lambda x: torch.relu(x).square(), fixed={"scale": 1.0}, required=False
-    )
-    halved = cd.torch.Pattern(
-        squared_relu(2).with_launch(name="halved"),
-        lambda x: torch.relu(x).square() / 2,
-        fixed={"scale": 0.5},
-        required=False,
-    )
-    block = Case(lambda x: torch.relu(x).square() / 2, "x")
-    given = ({"x": torch.ones(3, 8)},)
-    assert [item.kernel for item in replaced(block, given, [halved, relu])] == ["halved"]
-    report = replaced(block, given, [relu, halved])
-    assert [item.kernel for item in report] == ["squared_relu_2"]
-    assert report.near_misses[0].reason == "the place overlaps one that `squared_relu_2` takes"
-    # With one result, the larger one is taken, whoever is first.
-    square = cd.torch.Pattern(
-        squared_relu(2).with_launch(name="square"),
-        lambda x: x.square(),
-        fixed={"scale": 1.0},
-        required=False,
-    )
-    block = Case(lambda x: torch.relu(x).square(), "x")
-    assert [item.kernel for item in replaced(block, given, [square, relu])] == ["squared_relu_2"]
-
-
 def test_one_kernel_has_several_functions_and_operands_that_may_be_absent(tmp_path: Path) -> None:
     (tmp_path / "biased.cu").write_text(
         """extern "C" __global__ void biased(const float* x, const float* bias, float* y, int n) {
