@@ -29,8 +29,20 @@ from tests.frontends.onnx_cases import (
     value,
 )
 from tests.places import imported_from_onnx
+from tests.sample_kernels.patterns import squared_relu
 from tests.sample_kernels.rows import row_layer_norm
 from tests.sample_kernels.samples import scale, sum_and_difference
+
+
+def squared(given: str, gives: str) -> list[onnx.NodeProto]:
+    """What `squared_relu` computes: a kernel that LLVM is done with at once."""
+    inner = f"relu_{gives}"
+    return [node("Relu", given, inner), node("Mul", f"{inner} {inner}", gives)]
+
+
+def squared_pattern(sizes: list[Any]) -> cd.onnx.Pattern:
+    graph = graph_of(squared("x", "y"), {"x": sizes}, {"y": sizes})
+    return cd.onnx.Pattern(squared_relu(len(sizes)), graph, fixed={"scale": 1.0})
 
 
 def test_a_model_with_places_replaced_computes_the_same() -> None:
@@ -39,7 +51,7 @@ def test_a_model_with_places_replaced_computes_the_same() -> None:
             [
                 node("LayerNormalization", "x weight", "a", epsilon=0.25),
                 node("MatMul", "a matrix", "b"),
-                node("Gelu", "b", "c"),
+                *squared("b", "c"),
                 node("LayerNormalization", "c weight bias", "y"),
             ],
             {"x": SIZES},
@@ -56,14 +68,14 @@ def test_a_model_with_places_replaced_computes_the_same() -> None:
             row_layer_norm,
             ["LayerNormalization", node("LayerNormalization", "x weight", "y")],
         ),
-        cd.onnx.Pattern(gelu_erf_f32, "Gelu"),
+        squared_pattern(SIZES),
     ]
     module = cd.onnx.compile(model, ["cuda:sm_80", "cpu"], replace=patterns)
-    assert module.kernels == ("row_layer_norm", "gelu_erf_f32")
+    assert module.kernels == ("row_layer_norm", "squared_relu_3")
     assert module.replaced is not None
     assert [(item.kernel, item.place.module, item.scalars) for item in module.replaced] == [
         ("row_layer_norm", "a", {"epsilon": 0.25}),
-        ("gelu_erf_f32", "c", {}),
+        ("squared_relu_3", "c", {"scale": 1.0}),
         ("row_layer_norm", "y", {"epsilon": 1e-5}),
     ]
     x = RNG.standard_normal((2, 3, 8), "f4")
@@ -152,15 +164,15 @@ def test_several_inputs_may_be_in_any_order() -> None:
 
 def test_branches_are_searched_and_what_no_kernel_takes_is_written_out() -> None:
     """Of ONNX's functions that IREE does not know, a node that is left becomes what defines it."""
-    then = helper.make_graph([node("Gelu", "x", "p")], "then", [], [value("p", [2, 8])])
+    then = helper.make_graph(squared("x", "p"), "then", [], [value("p", [2, 8])])
     other = helper.make_graph(
-        [node("Neg", "a", "negated"), node("Gelu", "negated", "q")],
+        [node("Neg", "a", "negated"), *squared("negated", "q")],
         "else",
         [],
         [value("q", [2, 8])],
     )
     nodes = [
-        node("Gelu", "x", "a"),
+        *squared("x", "a"),
         node("If", "condition", "b", then_branch=then, else_branch=other),
         node("MeanVarianceNormalization", "b", "c", axes=[1]),
         node("Attention", "d d d", "e", softcap=2.0),
@@ -173,7 +185,7 @@ def test_branches_are_searched_and_what_no_kernel_takes_is_written_out() -> None
     )
     graph.input[1].type.tensor_type.elem_type = TensorProto.BOOL
     model = model_of(graph, 23)
-    module = cd.onnx.compile(model, ["cpu"], replace=cd.onnx.Pattern(gelu_erf_f32, "Gelu"))
+    module = cd.onnx.compile(model, ["cpu"], replace=squared_pattern([2, 8]))
     assert module.replaced is not None
     assert {item.place.module for item in module.replaced} == {"a", "p", "q"}
     program = cd.load(module, "cpu")
