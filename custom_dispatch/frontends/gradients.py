@@ -17,6 +17,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.arguments import argument_names, arguments_by_name
 
 GRADIENT = "grad_"

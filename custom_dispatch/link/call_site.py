@@ -23,7 +23,7 @@ from custom_dispatch.kernel.declared import first_fitting
 from custom_dispatch.kernel.evaluation import dims_of, evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Condition, Dim
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes
+from custom_dispatch.kernel.operand import Buffer, InOut
 from custom_dispatch.link.declarations import said_type, sizes_of
 from custom_dispatch.link.operations import NODE
 

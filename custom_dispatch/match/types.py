@@ -10,7 +10,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from custom_dispatch.kernel.buffer import Buffer
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.dialects.torch_types import TENSOR, builtin_type, constant
 from custom_dispatch.link.operations import create, size_of
 from custom_dispatch.match.pattern import Replaceable

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import custom_dispatch as cd
 from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.frontends.onnx.node import buffers_of, onnx_type, scalars_of
-from custom_dispatch.kernel.choice import kernels_of
+from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate, holds
 from tests.places import replaced_in_onnx
 

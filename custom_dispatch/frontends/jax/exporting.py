@@ -19,7 +19,7 @@ from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.outside_weights import OutsideWeights, Weight, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.distinct import Names
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown

@@ -11,13 +11,13 @@ import numpy
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.gradients import GRADIENT, Gradients
 from custom_dispatch.frontends.jax.primitive import bound_primitive, no_derivative
-from custom_dispatch.kernel.buffer import Buffer
-from custom_dispatch.kernel.choice import Choice, check_declared, kernels_of
+from custom_dispatch.kernel.binding import match_arguments, struct_numbers
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import check_declared, kernels_of
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Scalar, Struct
-from custom_dispatch.kernel.passed import match_arguments, struct_numbers
+from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
 from custom_dispatch.link.arguments import buffers_of, call_arguments
 
 

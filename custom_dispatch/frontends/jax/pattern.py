@@ -21,8 +21,7 @@ from custom_dispatch.kernel.binding import bind_dims, leading_dims
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import leading_dims
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import wrong

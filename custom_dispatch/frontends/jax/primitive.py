@@ -16,11 +16,12 @@ from jax.extend.core import InconclusiveDimensionOperation, Primitive
 from jax.interpreters import ad, batching, mlir
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.arithmetic import OPERATORS
-from custom_dispatch.kernel.choice import Choice, kernels_of
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.size_arithmetic import OPERATORS
 from custom_dispatch.link.arguments import buffers_of, call_arguments
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 

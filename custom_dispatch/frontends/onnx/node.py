@@ -13,15 +13,15 @@ import numpy
 import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
-from custom_dispatch.kernel.arithmetic import compared, computed
-from custom_dispatch.kernel.choice import Choice, kernels_of
-from custom_dispatch.kernel.condition import Condition
+from custom_dispatch.kernel.binding import declared_shapes
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.evaluation import for_values
 from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.leading import declared_shapes
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.size_arithmetic import compared, computed
 from custom_dispatch.link.arguments import arguments_by_name, buffers_of
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 

@@ -26,7 +26,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.sameness import are_same
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.arguments import argument_names, buffers_of, call_arguments
 
 OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")

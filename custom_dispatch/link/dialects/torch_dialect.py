@@ -16,10 +16,9 @@ from typing import Any
 from iree.compiler import ir, passmanager
 
 from custom_dispatch.errors import LinkError, ModelError
-from custom_dispatch.kernel.buffer import Buffer
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.call_site import CallSite, place_of, resolve
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.conversion import convert_input
