@@ -214,7 +214,7 @@ def given_by_name(kernel: Kernel, inputs: BenchInputs) -> dict[str, Any]:
 
 
 def launch_numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What `words.constants_of` makes the 32-bit words of a launch from, by operand name.
+    """What `abi.constants_of` makes the 32-bit words of a launch from, by operand name.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class CompileRequest:
     """The file; messages name it as written here."""
     arch: Arch
     options: tuple[str, ...] = ()
-    """Options in nvcc's spelling; see `options.check_options` for those refused."""
+    """Options in nvcc's spelling; see `compiler_options.check_options` for those refused."""
     include_dirs: tuple[Path, ...] = ()
     """Directories searched for headers, before CUDA's own."""
     entries: tuple[str, ...] = ()

@@ -179,7 +179,7 @@ class StoredBuild:
             raise NotKeptError
 
     def join(self, items: Sequence[Object]) -> Object:
-        """As `fatbin.join`."""
+        """As `ptxas.join`."""
         from custom_dispatch.toolchain.ptxas import join
 
         if self._store is None:
