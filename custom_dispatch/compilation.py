@@ -21,6 +21,7 @@ from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.phases import say
+from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_callees, check_one_form
@@ -117,7 +118,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
     if patterns:
-        placed, wanted = _with_replacing(wanted, patterns, model)
+        with store_if(store):
+            placed, wanted = _with_replacing(wanted, patterns, model)
     library = _library(wanted, targets, store, options)
     keeps = store and not flags
     ours = device_flags(library)

@@ -36,6 +36,7 @@ from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.match.pattern import as_list, nothing_replaced
 from custom_dispatch.phases import say
+from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.plan import check_callees
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         replaced = None
         if replace:
             say("looking for the places of patterns in the model")
-            replaced, put = put_kernels(imported, program, replace, given)
+            with store_if(store):
+                replaced, put = put_kernels(imported, program, replace, given)
             given = _together(given, put)
             if not given:
                 raise nothing_replaced(replaced)

@@ -6,8 +6,9 @@ is a miss, and no failure of the store is an error of a build.
 """
 
 from custom_dispatch.store.closure import Closure, Snapshot
+from custom_dispatch.store.function_identity import function_identity
 from custom_dispatch.store.key import file_identity, host_identity, key_of, package_identity
-from custom_dispatch.store.store import Store, StoreWarning, open_store
+from custom_dispatch.store.store import Store, StoreWarning, open_store, store_if
 
 __all__ = [
     "Closure",
@@ -15,8 +16,10 @@ __all__ = [
     "Store",
     "StoreWarning",
     "file_identity",
+    "function_identity",
     "host_identity",
     "key_of",
     "open_store",
     "package_identity",
+    "store_if",
 ]

@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -321,12 +322,25 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+_wanted = ContextVar("wanted", default=True)
+
+
+@contextmanager
+def store_if(wanted: bool) -> Iterator[None]:
+    """Whether there is a store within the block, in this thread."""
+    token = _wanted.set(wanted)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
 def open_store() -> Store | None:
     """The user's store; None where it is turned off, or where it may not be used.
 
     In the latter case there is a warning, once.
     """
-    return _open(locate())
+    return _open(locate()) if _wanted.get() else None
 
 
 @cache

@@ -23,6 +23,7 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.example import Example, normalise
+from custom_dispatch.match.kept import Framework, kept_text
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.state import Match, Miss
@@ -97,6 +98,7 @@ class Pattern(OfFunctions):
         return _Examples(self, model)
 
 
+_JAX = Framework(("jax", "jaxlib", "numpy"), ("jax", "jaxlib", "numpy"), (numpy.dtype,))
 _SIZES = (8, 12, 16, 20, 24, 28, 32)
 """What dims are traced with first; even, and none of them 1, which would not be broadcast."""
 _LEADING = (4, 6, 10, 14)
@@ -212,10 +214,16 @@ class _Examples(TracedExamples):
         def traced(*arrays: Any) -> Any:
             return function(**dict(zip(tensors, arrays, strict=True)), **values)
 
-        try:
-            specs = [self._spec(name, sizes) for name in tensors]
+        specs = [self._spec(name, sizes) for name in tensors]
+
+        def export() -> str:
             # Exported like the model: that takes some operations apart.
-            text = jax.export.export(jax.jit(traced, keep_unused=True))(*specs).mlir_module()
+            return str(jax.export.export(jax.jit(traced, keep_unused=True))(*specs).mlir_module())
+
+        given = list(zip(tensors, map(str, specs), strict=True))
+        parts = given, sorted(map(repr, values.items())), repr(jax.config.values)
+        try:
+            text = kept_text(_JAX, function, parts, export)
         except CustomDispatchError:
             raise
         except Exception as error:  # any code of the pattern's runs here

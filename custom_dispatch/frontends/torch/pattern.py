@@ -25,8 +25,9 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import has_operation, kind_of
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.kept import Framework, kept_text
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.positions import Held
 from custom_dispatch.match.text import Searched
@@ -123,6 +124,11 @@ _LEADING = (4, 8, 12, 16)
 """Sizes of leading dims to trace with; even, and none of them 1, which would broadcast."""
 _MOST_LEADING = len(_LEADING)
 
+TORCH = Framework(
+    ("torch",),
+    ("torch", "iree-base-compiler"),
+    (torch.dtype, torch.device, torch._ops.OpOverload, torch._ops.OpOverloadPacket),
+)
 ByName = Mapping[str, list[ir.Operation]]
 Variant = tuple[Computes, tuple[str, ...]]
 """A function, and the parameters that it is traced with."""
@@ -236,13 +242,19 @@ def variants(pattern: OfFunctions) -> list[Variant]:
 def _traced(
     pattern: OfFunctions, function: Computes, names: tuple[str, ...], leading: int, which: int
 ) -> str | torch.export.ExportedProgram:
-    """A function as MLIR text; as an exported program if it holds tensors, which are not in a text.
+    """A function as MLIR text, which is kept in the store; as an exported program if it cannot be.
 
-    Raises as `_exported` does, and takes the same.
+    That is where it holds tensors, which are not in a text. Raises as `_exported` does.
     """
-    program = _exported(pattern, function, names, leading, which)
-    module, held = import_pattern(program, ir.Context())
-    return program if held else str(module)
+
+    def trace() -> str | torch.export.ExportedProgram:
+        program = _exported(pattern, function, names, leading, which)
+        module, held = import_pattern(program, ir.Context())
+        # What operators of other packages give may change while the function stays as it is.
+        return program if held or has_operation(module, "torch.operator") else str(module)
+
+    given = example_values(pattern, names, leading, which)
+    return kept_text(TORCH, function, ("text", described(names, given)), trace)
 
 
 def _exported(
@@ -264,24 +276,18 @@ def _exported(
     DeclarationError
         It is no function of PyTorch's.
     """
-    tensors, dynamic = [], []
-    scalars = [name for name in names if not isinstance(pattern.arguments[name], Buffer)]
-    for name in names:
-        argument = pattern.arguments[name]
-        if isinstance(argument, Buffer):
-            sizes = _sizes(pattern, argument, leading)
-            tensors.append(torch.zeros(sizes, dtype=torch_dtype(argument.dtype)))
-            # PyTorch knows no symbol that may be 1.
-            axes = [axis for axis, size in enumerate(sizes) if size != 1]
-            dynamic.append(dict.fromkeys(axes, torch.export.Dim.AUTO))
-    module = _Function(
-        function,
-        scalar_values(pattern, scalars)[which],
-        [name for name in names if name not in scalars],
+    given = dict(zip(names, example_values(pattern, names, leading, which), strict=True))
+    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    scalars = {name: value for name, value in given.items() if name not in tensors}
+    # PyTorch knows no symbol that may be 1.
+    dynamic = tuple(
+        {axis: torch.export.Dim.AUTO for axis, size in enumerate(tensor.shape) if size != 1}
+        for tensor in tensors.values()
     )
+    module = _Function(function, scalars, list(tensors))
     try:
         with torch.no_grad():
-            return torch.export.export(module, tuple(tensors), dynamic_shapes=(tuple(dynamic),))
+            return torch.export.export(module, tuple(tensors.values()), dynamic_shapes=(dynamic,))
     except Exception as error:  # any code of the pattern's runs here
         raise wrong(
             pattern.kernel,
@@ -293,15 +299,28 @@ def _exported(
         ) from error
 
 
-def example_values(pattern: OfFunctions, names: Sequence[str]) -> list[Any]:
-    """Arguments that a function can be called with."""
+def example_values(
+    pattern: OfFunctions, names: Sequence[str], leading: int = 1, which: int = 0
+) -> list[Any]:
+    """Arguments that a function can be called with; `_exported` says which."""
     arguments = pattern.arguments
     scalars = scalar_values(pattern, [n for n in names if not isinstance(arguments[n], Buffer)])
     return [
-        torch.zeros(_sizes(pattern, argument, 1), dtype=torch_dtype(argument.dtype))
+        torch.zeros(_sizes(pattern, argument, leading), dtype=torch_dtype(argument.dtype))
         if isinstance(argument := arguments[name], Buffer)
-        else scalars[0][name]
+        else scalars[which][name]
         for name in names
+    ]
+
+
+def described(names: Sequence[str], values: Sequence[Any]) -> list[tuple[str, ...]]:
+    """All that tracing a function with arguments depends on, but for the function."""
+    default = str(torch.get_default_dtype())
+    return [
+        (default, name, str(value.dtype), str(tuple(value.shape)))
+        if isinstance(value, torch.Tensor)
+        else (default, name, repr(value))
+        for name, value in zip(names, values, strict=True)
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,10 +25,18 @@ from custom_dispatch.frontends.torch.graph import (
     tensor_of,
 )
 from custom_dispatch.frontends.torch.importer import Imported
-from custom_dispatch.frontends.torch.pattern import Pattern, as_pattern, example_values, variants
+from custom_dispatch.frontends.torch.pattern import (
+    TORCH,
+    Pattern,
+    as_pattern,
+    described,
+    example_values,
+    variants,
+)
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.choosing import NEAR
+from custom_dispatch.match.kept import kept_text
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.match.replace import replace_places
 from custom_dispatch.match.text import Searched
@@ -71,7 +80,7 @@ def put_kernels(
 
 
 aten = torch.ops.aten
-Form = tuple[Any, tuple[tuple[str, bool], ...]]
+Form = tuple[str, str]
 """An operation, and the tensors that it is given but need not be: their names, whether of bools."""
 _VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 """What models and patterns may write in several ways, or leave out."""
@@ -110,7 +119,7 @@ def _may_have(
 def forms_of(nodes: Iterable[torch.fx.Node]) -> Counter[Form]:
     """The operations of a graph but for views, each as often as it has it."""
     return Counter(
-        (node.target, _given(node))
+        (str(node.target), _given(node))
         for node in nodes
         if isinstance(node.target, torch._ops.OpOverload) and node.target not in _VIEWS
     )
@@ -122,28 +131,41 @@ def operations_of(
 ) -> Counter[Form] | None:
     """A function's operations, but for those that may be none; None where PyTorch cannot say."""
     values = example_values(pattern, names)
-    try:
-        with torch.no_grad():
-            module = make_fx(
-                lambda *given: function(**dict(zip(names, given, strict=True))), pre_dispatch=True
-            )(*values)
-    except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
+
+    def trace() -> str | None:
+        try:
+            with torch.no_grad():
+                module = make_fx(
+                    lambda *given: function(**dict(zip(names, given, strict=True))),
+                    pre_dispatch=True,
+                )(*values)
+        except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
+            return None
+        forms = forms_of(
+            node
+            for node in module.graph.nodes
+            if not may_be_identity(node.target) and _is_of_floats(node)
+        )
+        return json.dumps([(*form, count) for form, count in forms.items()])
+
+    text = kept_text(TORCH, function, ("operations", described(names, values)), trace)
+    if text is None:
         return None
-    return forms_of(
-        node
-        for node in module.graph.nodes
-        if not may_be_identity(node.target) and _is_of_floats(node)
-    )
+    return Counter({(kind, given): count for kind, given, count in json.loads(text)})
 
 
-def _given(node: torch.fx.Node) -> tuple[tuple[str, bool], ...]:
+def _given(node: torch.fx.Node) -> str:
     values = arguments_of(node)
     tensors = (
         (argument.name, tensor_of(values.get(argument.name)))
         for argument in node.target._schema.arguments
         if str(argument.type) == "Optional[Tensor]"
     )
-    return tuple((name, item.dtype == torch.bool) for name, item in tensors if item is not None)
+    return " ".join(
+        f"{name} of bools" if item.dtype == torch.bool else name
+        for name, item in tensors
+        if item is not None
+    )
 
 
 def _is_of_floats(node: torch.fx.Node) -> bool:

@@ -1,0 +1,68 @@
+"""What was found out about patterns' functions, kept in the store: tracing one takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, TypeVar
+
+from custom_dispatch.store import function_identity, key_of, open_store, package_identity
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework that patterns' functions are written in.
+
+    Parameters
+    ----------
+    packages
+        Those that it consists of.
+    distributions
+        What pip calls them: their versions change what comes out of a function.
+    constants
+        Types whose objects are known by their texts, such as those of dtypes.
+    """
+
+    packages: tuple[str, ...]
+    distributions: tuple[str, ...]
+    constants: tuple[type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    text: str
+
+
+def kept_text(
+    framework: Framework,
+    function: Any,
+    parts: Sequence[object],
+    make: Callable[[], str | T],
+) -> str | T:
+    """A text that follows from a function and further parts; from the store if it is there.
+
+    Parameters
+    ----------
+    make
+        Makes it. What it gives that is no text is not kept, nor is anything of a function that
+        refers to what has no known form.
+    """
+    identity = function_identity(
+        function, ("custom_dispatch", *framework.packages), framework.constants
+    )
+    store = open_store()
+    if store is None or identity is None:
+        return make()
+    versions = [metadata.version(name) for name in framework.distributions]
+    key = key_of("pattern", package_identity(), versions, identity, parts)
+    with store.once(key):
+        kept = store.load(_Text, key)
+        if kept is not None:
+            return kept.text
+        made = make()
+        if isinstance(made, str):
+            store.save(key, _Text(made))
+        return made

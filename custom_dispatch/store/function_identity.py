@@ -1,0 +1,121 @@
+"""What tells a Python function from another that computes something else."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from collections.abc import Collection, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from custom_dispatch.store.key import key_of
+
+_NUMBERS = (type(None), bool, int, float, complex, str, bytes, type(...))
+_PURE = frozenset({"builtins", "functools", "itertools", "math", "operator", "typing"})
+"""Modules of Python's whose functions give the same for the same arguments."""
+
+
+class _UnknownError(Exception):
+    """Something is referred to that has no known form."""
+
+
+def function_identity(
+    function: Any, packages: Collection[str], constants: tuple[type, ...] = ()
+) -> bytes | None:
+    """A digest of a function's code and of everything that the code refers to.
+
+    None where it refers to what has no known form, such as an object of a class of the user's:
+    what the function computes may change then without being seen.
+
+    Parameters
+    ----------
+    packages
+        Packages whose functions and classes are known by their names. Their versions are not part
+        of the digest.
+    constants
+        Types whose objects are known by their texts.
+    """
+    try:
+        return key_of("function", sys.version, _Describing(packages, constants).of(function))
+    except _UnknownError:
+        return None
+
+
+class _Describing:
+    """Describes objects in parts of keys."""
+
+    def __init__(self, packages: Collection[str], constants: tuple[type, ...]) -> None:
+        self._packages = frozenset(packages) | _PURE
+        self._constants = constants
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Any) -> object:
+        """An object as a part of a key; raises _UnknownError for one that has no known form."""
+        match value:
+            case _ if isinstance(value, _NUMBERS) and type(value) in _NUMBERS:
+                return type(value).__name__, repr(value)
+            case tuple() | list() if type(value) in (tuple, list):
+                return type(value).__name__, [self.of(item) for item in value]
+            case dict() if all(isinstance(key, str) for key in value):
+                return "dict", [(key, self.of(item)) for key, item in value.items()]
+            case frozenset():
+                return "set", sorted(repr(self.of(item)) for item in value)
+            case ModuleType():
+                return "module", self._named(value.__name__, "")
+            case CodeType():
+                return self._code(value)
+            case functools.partial():
+                return "partial", self.of((value.func, value.args, value.keywords))
+            case _ if isinstance(value, self._constants):
+                return "constant", type(value).__qualname__, str(value)
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "<")
+        if isinstance(module, str) and module.partition(".")[0] in self._packages:
+            return "named", self._named(module, name)
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        raise _UnknownError
+
+    def _named(self, module: str, name: str) -> str:
+        if module.partition(".")[0] not in self._packages or "<" in name:
+            raise _UnknownError
+        return f"{module}:{name}"
+
+    def _function(self, function: FunctionType) -> object:
+        if id(function) in self._known:  # it calls itself, or is called twice
+            return "function again", self._known[id(function)]
+        self._known[id(function)] = len(self._known)
+        cells = function.__closure__ or ()
+        return (
+            "function",
+            self._code(function.__code__),
+            self.of(function.__defaults__),
+            self.of(function.__kwdefaults__),
+            [self._cell(cell) for cell in cells],
+            self._globals(function.__code__, function.__globals__),
+        )
+
+    def _cell(self, cell: Any) -> object:
+        try:
+            return self.of(cell.cell_contents)
+        except ValueError:  # nothing was put in yet
+            raise _UnknownError from None
+
+    def _code(self, code: CodeType) -> object:
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        constants = [self.of(item) for item in code.co_consts]
+        return "code", code.co_code, code.co_exceptiontable, counts, names, constants
+
+    def _globals(self, code: CodeType, known: Mapping[str, Any]) -> list[object]:
+        """What the module's names stand for in a function and in those within it."""
+        names = {
+            str(item.argval) for item in dis.get_instructions(code) if item.opname == "LOAD_GLOBAL"
+        }
+        found: list[object] = [
+            (name, self.of(known[name])) for name in sorted(names) if name in known
+        ]
+        for item in code.co_consts:
+            if isinstance(item, CodeType):
+                found += self._globals(item, known)
+        return found

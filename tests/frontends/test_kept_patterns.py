@@ -1,0 +1,92 @@
+"""What patterns' functions were traced to is taken from the store, unless they changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import custom_dispatch as cd
+from tests.places import replaced_in_torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sample_kernels.patterns import squared_relu
+
+Computes = Callable[[torch.Tensor, float], torch.Tensor]
+
+
+def times(number: float) -> Computes:
+    return lambda x, scale: torch.relu(x).square() * number * scale
+
+
+class Model(torch.nn.Module):
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self.number = number
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x).square() * self.number * 0.25
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[bool, int]]:
+    """Whether a function is found in a model with a number, and how many functions PyTorch traced.
+
+    Give it a new function each time: the process knows those that it has seen.
+    """
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(tmp_path))
+    exported: list[Any] = []
+    original = torch.export.export
+
+    def export(*arguments: Any, **options: Any) -> Any:
+        exported.append(arguments)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(torch.export, "export", export)
+
+    def found(computes: Computes, number: float) -> tuple[bool, int]:
+        pattern = cd.torch.Pattern(squared_relu(2), computes, required=False)
+        before = len(exported)
+        replaced = replaced_in_torch(Model(number).eval(), (torch.ones(3, 4),), [pattern])
+        return bool(replaced), len(exported) - before - 1  # the model's own
+
+    return found
+
+
+def test_a_function_that_was_traced_is_traced_no_more(
+    found: Callable[..., tuple[bool, int]],
+) -> None:
+    assert found(times(0.5), 0.5) == (True, 2)  # with either value of the scalar
+    assert found(times(0.5), 0.5) == (True, 0)
+    assert found(times(0.5), 2.0) == (False, 0)
+
+
+def test_a_function_that_changed_is_traced_again(found: Callable[..., tuple[bool, int]]) -> None:
+    assert found(times(0.5), 0.5) == (True, 2)
+    assert found(times(2.0), 2.0) == (True, 2)
+
+
+def test_what_nobody_can_tell_from_another_is_traced_each_time(
+    found: Callable[..., tuple[bool, int]],
+) -> None:
+    class Settings:
+        number = 0.5
+
+    def by_settings() -> Computes:
+        return lambda x, scale: torch.relu(x).square() * Settings.number * scale
+
+    assert found(by_settings(), 0.5) == (True, 2)
+    Settings.number = 2.0
+    assert found(by_settings(), 2.0) == (True, 2)
+
+
+def test_without_a_store_everything_is_traced(
+    found: Callable[..., tuple[bool, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", "off")
+    assert found(times(0.5), 0.5) == found(times(0.5), 0.5) == (True, 2)

@@ -1,0 +1,94 @@
+"""Functions of Python that compute something else have another identity, or none."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+from custom_dispatch.store import function_identity
+
+
+def identity(function: Any) -> bytes | None:
+    return function_identity(function, ["numpy"], (numpy.dtype,))
+
+
+def functions(text: str, **known: Any) -> Callable[..., Any]:
+    """The function `f` of a module's text."""
+    space: dict[str, Any] = dict(known)
+    exec(text, space)  # noqa: S102 - of this file alone
+    found: Callable[..., Any] = space["f"]
+    return found
+
+
+def closing_over(value: Any) -> Callable[[Any], Any]:
+    def computes(x: Any) -> Any:
+        return x * value
+
+    return computes
+
+
+PLAIN = "def f(x, y=2): return x + y"
+CALLS = "def g(x): return x * 2\ndef f(x): return g(x) + (lambda z: g(z))(x)"
+DIFFERENT = {
+    "operation": (PLAIN, PLAIN.replace("+", "-")),
+    "constant": (PLAIN, PLAIN.replace("x + y", "x + y + 1")),
+    "type of a constant": (PLAIN.replace("2", "1"), PLAIN.replace("2", "1.0")),
+    "default": (PLAIN, PLAIN.replace("2", "3")),
+    "parameter": (PLAIN, "def f(y, x=2): return x + y"),
+    "function that it calls": (CALLS, CALLS.replace("* 2", "* 3")),
+    "name of what it calls": ("def f(x): return abs(x)", "def f(x): return len(x)"),
+    "global number": ("n = 2\ndef f(x): return x * n", "n = 3\ndef f(x): return x * n"),
+    "number that a lambda reads": (
+        "n = 2\ndef f(x): return (lambda: n)()",
+        "n = 3\ndef f(x): return (lambda: n)()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_another_function_has_another(what: str) -> None:
+    one, other = (identity(functions(text)) for text in DIFFERENT[what])
+    assert one is not None
+    assert one == identity(functions(DIFFERENT[what][0]))
+    assert other is not None
+    assert one != other
+
+
+def test_what_it_closes_over_counts() -> None:
+    assert identity(closing_over(2)) == identity(closing_over(2)) != identity(closing_over(3))
+    assert identity(closing_over(numpy.dtype("f4"))) != identity(closing_over(numpy.dtype("f2")))
+    assert identity(closing_over(numpy.sin)) != identity(closing_over(numpy.cos))
+    one, other = (functools.partial(closing_over(2), y=value) for value in (1, 2))
+    assert None is not identity(one) != identity(other)
+
+
+@pytest.mark.parametrize(
+    "value", [SimpleNamespace(n=2), numpy.ones(2), SimpleNamespace, [SimpleNamespace()]]
+)
+def test_objects_whose_content_is_not_known_give_none(value: Any) -> None:
+    assert identity(closing_over(value)) is None
+    assert identity(functions("def f(x): return x * n", n=value)) is None
+
+
+def test_other_packages_and_modules_with_effects_give_none() -> None:
+    text = "def f(x): return m.path(x)"
+    assert identity(functions(text, m=math)) is not None
+    assert identity(functions(text, m=numpy.linalg)) is not None
+    assert identity(functions(text, m=pytest)) is None
+    assert identity(functions(text, m=__import__("os"))) is None
+
+
+def test_an_attribute_is_no_global_of_its_name() -> None:
+    text = "def f(x): return x.size"
+    assert identity(functions(text, size=SimpleNamespace())) == identity(functions(text))
+
+
+def test_functions_that_call_themselves_have_one() -> None:
+    text = "def g(x): return f(x)\ndef f(x): return g(x) if x else 1"
+    assert None is not identity(functions(text)) != identity(functions(text.replace("1", "2")))
