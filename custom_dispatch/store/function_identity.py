@@ -14,6 +14,10 @@ from custom_dispatch.store.key import key_of
 _NUMBERS = (type(None), bool, int, float, complex, str, bytes, type(...))
 _PURE = frozenset({"builtins", "functools", "itertools", "math", "operator", "typing"})
 """Modules of Python's whose functions give the same for the same arguments."""
+_IMPURE = frozenset(
+    {"__import__", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "vars"}
+)
+"""Functions of Python's that read what no code refers to."""
 
 
 class _UnknownError(Exception):
@@ -38,7 +42,7 @@ def function_identity(
     """
     try:
         return key_of("function", sys.version, _Describing(packages, constants).of(function))
-    except _UnknownError:
+    except (_UnknownError, RecursionError):  # a list may hold itself
         return None
 
 
@@ -57,29 +61,40 @@ class _Describing:
                 return type(value).__name__, repr(value)
             case tuple() | list() if type(value) in (tuple, list):
                 return type(value).__name__, [self.of(item) for item in value]
-            case dict() if all(isinstance(key, str) for key in value):
+            case dict() if type(value) is dict and all(isinstance(key, str) for key in value):
                 return "dict", [(key, self.of(item)) for key, item in value.items()]
             case frozenset():
                 return "set", sorted(repr(self.of(item)) for item in value)
             case ModuleType():
-                return "module", self._named(value.__name__, "")
+                return "module", self._in_packages(value.__name__)
             case CodeType():
                 return self._code(value)
             case functools.partial():
                 return "partial", self.of((value.func, value.args, value.keywords))
             case _ if isinstance(value, self._constants):
                 return "constant", type(value).__qualname__, str(value)
-        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "<")
-        if isinstance(module, str) and module.partition(".")[0] in self._packages:
-            return "named", self._named(module, name)
+        if self._is_named(value):
+            return "named", value.__module__, value.__qualname__
         if isinstance(value, FunctionType):
             return self._function(value)
         raise _UnknownError
 
-    def _named(self, module: str, name: str) -> str:
-        if module.partition(".")[0] not in self._packages or "<" in name:
+    def _in_packages(self, module: str) -> str:
+        if module.partition(".")[0] not in self._packages:
             raise _UnknownError
-        return f"{module}:{name}"
+        return module
+
+    def _is_named(self, value: Any) -> bool:
+        """Whether it is what a package has by its name: wrappers and methods copy those names."""
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        if not isinstance(module, str) or not isinstance(name, str):
+            return False
+        if module.partition(".")[0] not in self._packages or module not in sys.modules:
+            return False
+        found: Any = sys.modules[module]
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return found is value
 
     def _function(self, function: FunctionType) -> object:
         if id(function) in self._known:  # it calls itself, or is called twice
@@ -109,12 +124,17 @@ class _Describing:
 
     def _globals(self, code: CodeType, known: Mapping[str, Any]) -> list[object]:
         """What the module's names stand for in a function and in those within it."""
-        names = {
-            str(item.argval) for item in dis.get_instructions(code) if item.opname == "LOAD_GLOBAL"
-        }
-        found: list[object] = [
-            (name, self.of(known[name])) for name in sorted(names) if name in known
-        ]
+        found: list[object] = []
+        for item in dis.get_instructions(code):
+            name = item.argval
+            if item.opname == "IMPORT_NAME":
+                self._in_packages(name)
+            elif item.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+                continue
+            elif name in known:
+                found.append((name, self.of(known[name])))
+            elif name in _IMPURE:
+                raise _UnknownError
         for item in code.co_consts:
             if isinstance(item, CodeType):
                 found += self._globals(item, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -82,6 +83,50 @@ def test_other_packages_and_modules_with_effects_give_none() -> None:
     assert identity(functions(text, m=numpy.linalg)) is not None
     assert identity(functions(text, m=pytest)) is None
     assert identity(functions(text, m=__import__("os"))) is None
+
+
+WITHIN = {
+    "import": "def f(x):\n from pytest import approx\n return approx(x)",
+    "import of a part": "def f(x):\n import xml.dom\n return x",
+    "file": "def f(x): return open(x)",
+    "text": "def f(x): return eval('x')",
+}
+
+
+@pytest.mark.parametrize("what", WITHIN)
+def test_what_is_read_while_it_runs_gives_none(what: str) -> None:
+    assert identity(functions(WITHIN[what])) is None
+
+
+def test_imports_of_known_packages_give_one() -> None:
+    assert identity(functions("def f(x):\n from numpy import sin\n return sin(x)")) is not None
+
+
+def test_a_class_within_a_function_reads_globals() -> None:
+    text = "def f(x):\n class Local:\n  number = n\n return x * Local.number"
+    assert None is not identity(functions(text, n=2)) != identity(functions(text, n=3))
+
+
+def test_what_only_has_a_packages_name_is_not_known_by_it() -> None:
+    """Wrappers take over the names of what they wrap, and methods have those of their classes."""
+
+    @functools.wraps(numpy.linalg.norm)
+    def twice(x: Any) -> Any:
+        return numpy.linalg.norm(x) * 2
+
+    assert twice.__module__.startswith("numpy")
+    assert None is not identity(numpy.linalg.norm) != identity(closing_over(twice))
+    one, other = (numpy.poly1d([number]).deriv for number in (1, 2))
+    assert identity(one) is identity(other) is None
+    assert identity(numpy.poly1d([1])) is None
+
+
+def test_containers_of_other_kinds_and_those_that_hold_themselves_give_none() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert identity(closing_over(endless)) is None
+    assert identity(closing_over(OrderedDict(a=1))) is None
+    assert identity(closing_over({"a": 1})) != identity(closing_over({"a": 2}))
 
 
 def test_an_attribute_is_no_global_of_its_name() -> None:
