@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -24,11 +24,14 @@ class Framework:
         What pip calls them: their versions change what comes out of a function.
     constants
         Types whose objects are known by their texts, such as those of dtypes.
+    open_to_all
+        As for `function_identity`.
     """
 
     packages: tuple[str, ...]
     distributions: tuple[str, ...]
     constants: tuple[type, ...]
+    open_to_all: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,10 @@ def kept_text(
         refers to what has no known form.
     """
     identity = function_identity(
-        function, ("custom_dispatch", *framework.packages), framework.constants
+        function,
+        ("custom_dispatch", *framework.packages),
+        framework.constants,
+        framework.open_to_all,
     )
     store = open_store()
     if store is None or identity is None:

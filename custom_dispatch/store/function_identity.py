@@ -25,7 +25,10 @@ class _UnknownError(Exception):
 
 
 def function_identity(
-    function: Any, packages: Collection[str], constants: tuple[type, ...] = ()
+    function: Any,
+    packages: Collection[str],
+    constants: tuple[type, ...] = (),
+    open_to_all: Mapping[str, Collection[str]] | None = None,
 ) -> bytes | None:
     """A digest of a function's code and of everything that the code refers to.
 
@@ -39,9 +42,16 @@ def function_identity(
         of the digest.
     constants
         Types whose objects are known by their texts.
+    open_to_all
+        Names of the packages' under which others put things of their own, and what the packages
+        themselves have there: {"ops": ["aten"]} for `torch.ops.aten`.
     """
     try:
-        return key_of("function", sys.version, _Describing(packages, constants).of(function))
+        return key_of(
+            "function",
+            sys.version,
+            _Describing(packages, constants, open_to_all or {}).of(function),
+        )
     except (_UnknownError, RecursionError):  # a list may hold itself
         return None
 
@@ -49,9 +59,15 @@ def function_identity(
 class _Describing:
     """Describes objects in parts of keys."""
 
-    def __init__(self, packages: Collection[str], constants: tuple[type, ...]) -> None:
+    def __init__(
+        self,
+        packages: Collection[str],
+        constants: tuple[type, ...],
+        open_to_all: Mapping[str, Collection[str]],
+    ) -> None:
         self._packages = frozenset(packages) | _PURE
         self._constants = constants
+        self._open_to_all = open_to_all
         self._known: dict[int, int] = {}
 
     def of(self, value: Any) -> object:
@@ -65,7 +81,7 @@ class _Describing:
                 return "dict", [(key, self.of(item)) for key, item in value.items()]
             case frozenset():
                 return "set", sorted(repr(self.of(item)) for item in value)
-            case ModuleType():
+            case ModuleType() if sys.modules.get(value.__name__) is value:
                 return "module", self._in_packages(value.__name__)
             case CodeType():
                 return self._code(value)
@@ -125,8 +141,13 @@ class _Describing:
     def _globals(self, code: CodeType, known: Mapping[str, Any]) -> list[object]:
         """What the module's names stand for in a function and in those within it."""
         found: list[object] = []
+        before: Any = None
         for item in dis.get_instructions(code):
             name = item.argval
+            known_here = self._open_to_all.get(before) if isinstance(before, str) else None
+            if known_here is not None and name not in known_here:
+                raise _UnknownError
+            before = name
             if item.opname == "IMPORT_NAME":
                 self._in_packages(name)
             elif item.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):

@@ -6,7 +6,7 @@ import functools
 import math
 from collections import OrderedDict
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy
@@ -83,6 +83,17 @@ def test_other_packages_and_modules_with_effects_give_none() -> None:
     assert identity(functions(text, m=numpy.linalg)) is not None
     assert identity(functions(text, m=pytest)) is None
     assert identity(functions(text, m=__import__("os"))) is None
+
+
+def test_names_that_are_open_to_all_are_known_as_far_as_they_are_the_packages() -> None:
+    def identity(text: str, **known: Any) -> bytes | None:
+        return function_identity(functions(text, **known), ["numpy"], (), {"linalg": ["norm"]})
+
+    assert identity("def f(x): return n.linalg.norm(x)", n=numpy) is not None
+    assert identity("def f(x): return n.linalg.det(x)", n=numpy) is None
+    assert identity("def f(x): return linalg.det(x)", linalg=numpy.linalg) is None
+    assert identity("def f(x): return (n.linalg,)", n=numpy) is None
+    assert identity("def f(x): return m.norm(x)", m=ModuleType("numpy.other")) is None
 
 
 WITHIN = {

@@ -127,7 +127,8 @@ _MOST_LEADING = len(_LEADING)
 TORCH = Framework(
     ("torch",),
     ("torch", "iree-base-compiler"),
-    (torch.dtype, torch.device, torch._ops.OpOverload, torch._ops.OpOverloadPacket),
+    (torch.dtype, torch.device),
+    {"ops": ("aten", "prims")},
 )
 ByName = Mapping[str, list[ir.Operation]]
 Variant = tuple[Computes, tuple[str, ...]]
