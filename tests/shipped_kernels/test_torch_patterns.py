@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,8 +223,11 @@ def test_the_kernels_themselves_load_no_pytorch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_what_a_model_cannot_have_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_model_cannot_have_is_not_exported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Exports of functions take the time: none of other masks, ranks and optional operands."""
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(tmp_path))  # one that keeps none of them yet
 
     class Model(torch.nn.Module):
         def __init__(self) -> None:
