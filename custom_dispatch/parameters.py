@@ -7,15 +7,17 @@ runtime/src/iree/schemas/parameter_archive.h, version 0.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from custom_dispatch.errors import OutputError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 SCOPE = "model"
 """The scope of all parameters made here: `iree-run-module --parameters=model=FILE`."""
@@ -70,13 +72,13 @@ class Parameter:
             The model's weight was changed since.
         """
         content = bytes(self.read())
-        if hashlib.sha256(content).hexdigest() != self.sha256:
+        if _sha256(content).hexdigest() != self.sha256:
             raise self._changed()
         return memoryview(content)
 
     def write_to(self, file: BinaryIO) -> None:
         """Write its bytes, and see that they are what they were; raises as `checked`."""
-        digest = hashlib.sha256()
+        digest = _sha256()
         content = self.read()
         for start in range(0, len(content), _CHUNK):
             part = content[start : start + _CHUNK]
@@ -161,9 +163,15 @@ class Parameters:
         file.write(bytes(_padding(end, _PAGE)))
 
 
+def _sha256(content: bytes = b"") -> _Hash:
+    from hashlib import sha256  # loads OpenSSL, which a module without such weights has no use for
+
+    return sha256(content)
+
+
 def identity_of(entries: Iterable[tuple[str, str]]) -> str:
     """The identity of weights, from the name and the metadata of each, in any order."""
-    return hashlib.sha256(json.dumps(sorted(entries)).encode()).hexdigest()
+    return _sha256(json.dumps(sorted(entries)).encode()).hexdigest()
 
 
 def _padding(size: int, alignment: int) -> int:

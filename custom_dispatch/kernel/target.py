@@ -6,7 +6,6 @@ import platform
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import total_ordering
 
 from custom_dispatch.errors import DeclarationError, DeviceError
@@ -215,6 +214,8 @@ class Target:
     def _check_cpu(self) -> None:
         if self.cpu == "generic" or (self.cpu in CPU_NAMES and self.cpu != "checked"):
             return
+        from difflib import get_close_matches  # only errors need it
+
         near = get_close_matches(self.cpu.lower(), CPU_NAMES, 1)
         near = ["host"] if self.cpu == "native" else near
         raise DeclarationError(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, TypeVar
 
-from custom_dispatch.store import function_identity, key_of, open_store, package_identity
+from custom_dispatch.store import key_of, open_store, package_identity
+from custom_dispatch.store.function_identity import function_identity
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ is a miss, and no failure of the store is an error of a build.
 """
 
 from custom_dispatch.store.closure import Closure, Snapshot
-from custom_dispatch.store.function_identity import function_identity
 from custom_dispatch.store.key import file_identity, host_identity, key_of, package_identity
 from custom_dispatch.store.store import Store, StoreWarning, open_store, store_if
 
@@ -16,7 +15,6 @@ __all__ = [
     "Store",
     "StoreWarning",
     "file_identity",
-    "function_identity",
     "host_identity",
     "key_of",
     "open_store",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 import pytest
 
-from custom_dispatch.store import function_identity
+from custom_dispatch.store.function_identity import function_identity
 
 
 def identity(function: Any) -> bytes | None:
