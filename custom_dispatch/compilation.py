@@ -129,6 +129,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     # A flag may ask for what the compiler has before the code that is kept apart comes in.
     whole = bool(flags)
 
+    @store_if(store)
     def of_kernels() -> bytes:
         # Loaded here, with all that writes code for CPUs: what is kept needs nothing of it.
         from custom_dispatch.ir.executable import embedded
@@ -159,7 +160,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     assert placed is not None  # noqa: S101 - as the model is not
     with_files = refers_to_files(model)
     say("linking kernels into the model")
-    linked = link(placed, library, embedded, apart=not whole and not with_files, flags=given)
+    with store_if(store):
+        linked = link(placed, library, embedded, apart=not whole and not with_files, flags=given)
     source = linked.bytecode
 
     def of_model() -> bytes:
@@ -325,12 +327,12 @@ def emit(
     if into is None:
         from custom_dispatch.link.model import parse_model
 
-        text = write_library_module(library, reference, form)
+        text = store_if(store)(write_library_module)(library, reference, form)
         parse_model(text)  # proof that it parses and verifies
     else:
         from custom_dispatch.frontends.mlir import link
 
-        text = link(into, library, reference, form).text
+        text = store_if(store)(link)(into, library, reference, form).text
     written: tuple[Path, ...] = ()
     command = ["iree-compile", str(path), "-o", str(path.with_suffix(".vmfb"))]
     command += device_flags(library)

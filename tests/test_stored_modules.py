@@ -13,7 +13,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.ir import compiler_tool
+from custom_dispatch.ir import compiler_tool, library_ir
 from custom_dispatch.ir import compiler_tool as cpu_target
 from custom_dispatch.ir import stored as installed_compiler
 from custom_dispatch.ir import stored as stored_modules
@@ -179,6 +179,35 @@ def test_a_call_may_do_without_the_store(own_store: Path, runs: list[list[str]])
     assert len(runs) > first
     assert (own_store / "misses").exists()
     assert kernel.on().device == "auto"
+
+
+def test_models_share_the_cpu_code_of_a_kernel(
+    own_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read: list[Any] = []
+    lower = library_ir.lower
+
+    def noted(module: Any, *rest: Any, **words: Any) -> Any:
+        read.append(module)
+        return lower(module, *rest, **words)
+
+    monkeypatch.setattr(library_ir, "lower", noted)
+    first = cd.emit(simple_mul, ["cpu"], output=tmp_path / "a.mlir", store=False).text
+    assert not [path for path in own_store.rglob("*") if path.is_file()]
+    assert cd.emit(simple_mul, ["cpu"], output=tmp_path / "a.mlir").text == first
+    assert len(read) == 2
+    assert cd.emit(simple_mul, ["cpu"], output=tmp_path / "a.mlir").text == first
+    cd.emit(simple_mul, ["cpu"], output=tmp_path / "b.mlir", into=MODEL)
+    assert len(read) == 2
+    cd.emit(simple_mul, ["cpu:x86-64-v3"], output=tmp_path / "c.mlir")
+    cd.emit(simple_mul, ["cpu:checked"], output=tmp_path / "d.mlir")
+    assert len(read) == 4
+
+
+def test_without_the_store_nothing_is_kept(own_store: Path) -> None:
+    for model in (None, MODEL):
+        cd.compile(model, simple_mul, ["cuda:sm_80", "cpu"], store=False)
+    assert not [path for path in own_store.rglob("*") if path.is_file()]
 
 
 def test_a_damaged_module_is_compiled_again(own_store: Path, runs: list[list[str]]) -> None:

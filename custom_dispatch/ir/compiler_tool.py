@@ -10,7 +10,6 @@ import functools
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.cpu.cpu_kernel import Processor
@@ -34,7 +33,6 @@ _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--
 # Where no GPU is, nothing runs a kernel of constants alone (see `link/barriers.py`).
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
 _EVALUATE_NOTHING = "--iree-opt-const-eval=false"
-
 
 _MOST_SECONDS = 3600.0
 """An hour: large models take many minutes."""
@@ -153,12 +151,7 @@ def cpu_executable_target(target: Target) -> str:
     if store is None or compiler is None:
         return _ask(target)
     key = key_of("CPU", package_identity(), compiler, str(target))
-    return store.remember(_Attribute, key, lambda: _Attribute(_ask(target)), counted=False).text
-
-
-@dataclass(frozen=True, slots=True)
-class _Attribute:
-    text: str
+    return store.remember(str, key, lambda: _ask(target), counted=False)
 
 
 def _ask(target: Target) -> str:

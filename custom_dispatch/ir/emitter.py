@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_ESCAPED = [chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:02X}" for b in range(256)]
+
 
 class Emitter:
     """One block of operations.
@@ -93,12 +95,7 @@ class Emitter:
 
 def quote(text: str) -> str:
     r"""A string attribute, escaped as MLIR's lexer reads it (\XX is a byte in hex)."""
-    escaped = []
-    for byte in text.encode("utf-8"):
-        character = chr(byte)
-        plain = 0x20 <= byte < 0x7F and character not in '"\\'
-        escaped.append(character if plain else f"\\{byte:02X}")
-    return '"' + "".join(escaped) + '"'
+    return f'"{text.encode("utf-8").decode("latin-1").translate(_ESCAPED)}"'
 
 
 def comma(items: Iterable[str]) -> str:

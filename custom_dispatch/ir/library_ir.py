@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 
-from custom_dispatch.cpu.cpu_kernel import CpuKernel
+from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.format.keys import MANIFEST_KEY
@@ -37,7 +37,8 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.toolchain.library import Library, Object, Unit
+from custom_dispatch.store import key_of, open_store, package_identity
+from custom_dispatch.toolchain.library import Library, Object, Unit, stated_version
 from custom_dispatch.toolchain.plan import code_left_out
 
 SYMBOL_PREFIX = "custom_dispatch_"
@@ -113,7 +114,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
                 'implementations={"cuda:sm_90": cd.Implementation(cluster=...)}, or the CPU one of '
                 "its own.",
             )
-    module = read_module(unit.cpu_ptx.data.decode("utf-8"))
+    ptx = unit.cpu_ptx.data
     described = cpu_executable_target(target)
     processor = processor_of(described)
     lowered = [
@@ -132,8 +133,14 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
         )
         for kernel in kernels
     ]
+
+    def make() -> CpuCode:
+        return lower(read_module(ptx.decode("utf-8")), lowered, checked=target.checked)
+
+    store = open_store()  # models share kernels
+    key = key_of("CPU code", package_identity(), ptx, lowered, target.checked)
     try:
-        code = lower(module, lowered, checked=target.checked)
+        code = make() if store is None else store.remember(CpuCode, key, make, counted=False)
     except UnsupportedInstructionError as error:
         raise _with_fallback(error, lowered, kernels) from None
     return CpuVariant(target.symbol, described, unit.cpu_ptx, code)
@@ -226,7 +233,7 @@ def _module_object(item: Object, kernels: Sequence[Kernel]) -> ModuleObject:
         item.target,
         item.origin.rpartition("/")[2],
         sha256(item.data).hexdigest(),
-        read_module(item.data.decode("utf-8")).version if item.kind == "ptx" else None,
+        stated_version(item.data) if item.kind == "ptx" else None,
         tuple(taken for taken in item.resources if taken.kernel in symbols.values()),
         len(item.data),
         symbols,

@@ -35,11 +35,6 @@ class Framework:
     open_to_all: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    text: str
-
-
 def kept_text(
     framework: Framework,
     function: Any,
@@ -66,10 +61,10 @@ def kept_text(
     versions = [metadata.version(name) for name in framework.distributions]
     key = key_of("pattern", package_identity(), versions, identity, parts)
     with store.once(key):
-        kept = store.load(_Text, key)
+        kept = store.load(str, key)
         if kept is not None:
-            return kept.text
+            return kept
         made = make()
         if isinstance(made, str):
-            store.save(key, _Text(made))
+            store.save(key, made)
         return made

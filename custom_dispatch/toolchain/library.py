@@ -64,6 +64,12 @@ def check_form(image: str, ptx_version: str | None) -> Form:
     return Form(image, (int(match[1]), int(match[2])))
 
 
+def stated_version(ptx: bytes) -> tuple[int, int] | None:
+    """The version of the PTX ISA that a module says it needs."""
+    match = _VERSION_LINE.search(ptx)
+    return (int(match[2]), int(match[3])) if match is not None else None
+
+
 def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
     """PTX that says it needs an older version; whether it does, ptxas finds out.
 
@@ -72,9 +78,8 @@ def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
     PtxError
         The PTX states an older version itself.
     """
-    match = _VERSION_LINE.search(ptx)
-    found = (int(match[2]), int(match[3])) if match is not None else version
-    if match is None or found == version:
+    found = stated_version(ptx) or version
+    if found == version:
         return ptx
     if found < version:
         raise PtxError(
@@ -83,8 +88,7 @@ def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
             expected="a version that is lower: drivers read PTX of every version up to their own",
             next_step="lower ptx_version, or leave it out.",
         )
-    line = match[1] + f"{version[0]}.{version[1]}".encode()
-    return ptx[: match.start()] + line + ptx[match.end() :]
+    return _VERSION_LINE.sub(rb"\g<1>%d.%d" % version, ptx, count=1)
 
 
 KINDS = ("ptx", "cubin", "fatbin")

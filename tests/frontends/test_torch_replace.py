@@ -117,6 +117,20 @@ class Block(torch.nn.Module):
         return self.last(torch.relu(self.norm(x)).square() * 0.5)
 
 
+def test_classes_of_operations_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IREE has none for PyTorch's, and would look again for each operation that is touched."""
+    looked_for: list[str] = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            looked_for.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    replaced(Block(), (torch.ones(3, 8),), [NORM])
+    assert looked_for.count("iree.compiler.dialects.torch") <= 1
+
+
 def test_what_was_replaced_is_data_and_a_table() -> None:
     report = replaced(Block(), (torch.ones(3, 8),), [NORM, RELU[1]])
     here = Path(__file__)

@@ -34,6 +34,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
+from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import operations_of
 from custom_dispatch.match.positions import Held
 from custom_dispatch.parameters import Parameters
@@ -281,6 +282,7 @@ def _import(
 ) -> Importer:
     if for_patterns:
         program = in_one_form(program)
+    end_searches()
     importer = Importer(hooks, context)
     try:
         with importer.module.context:
