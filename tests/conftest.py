@@ -16,14 +16,36 @@ from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
 
 # The first example of a test may load a compiler or wait for another process: no time limit each.
-settings.register_profile("custom_dispatch", deadline=None)
-settings.load_profile("custom_dispatch")
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
 
 # Before anything opens the user's own; programs that tests start inherit it, and so do the workers
 # of pytest-xdist, each of which would compile the kernels that the others have compiled.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _store = tempfile.TemporaryDirectory(prefix="custom-dispatch-store-")
     os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also run what is marked `thorough`, and more examples of each property",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("thorough" if config.getoption("thorough") else "quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("thorough"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
 
 Declare = Callable[..., cd.Kernel]
 

@@ -64,3 +64,8 @@ def test_the_script_parses_and_can_be_executed() -> None:
     assert (CI / "run").stat().st_mode & 0o111
     done = subprocess.run(["bash", "-n", CI / "run"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
+
+
+def test_thorough_tests_run_where_they_are_asked_for_alone(request: pytest.FixtureRequest) -> None:
+    marked = [item for item in request.session.items if item.get_closest_marker("thorough")]
+    assert request.config.getoption("thorough") or not marked

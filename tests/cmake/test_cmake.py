@@ -114,7 +114,8 @@ def gcc() -> None:
         pytest.skip("nvcc needs gcc to preprocess, and there is none")
 
 
-@pytest.fixture(params=["Unix Makefiles", "Ninja"])
+# The other tests of CMake build with make.
+@pytest.fixture(params=[pytest.param("Unix Makefiles", marks=pytest.mark.thorough), "Ninja"])
 def generator(request: pytest.FixtureRequest) -> str:
     program = {"Unix Makefiles": "make", "Ninja": "ninja"}[request.param]
     if tool(program) is None:
@@ -355,7 +356,20 @@ def test_wrong_entries_are_refused(project: Project, arguments: str, said: str) 
 
 
 @needs_gcc
-@pytest.mark.skipif(not list(ROOT.glob("cuda_kernels/**/*.cu")), reason="there are no kernels yet")
+def test_this_repository_has_a_rule_for_each_of_its_kernels(project: Project) -> None:
+    """The page on stock tools builds with them; thorough tests build all."""
+    configured = project.configure("-DCUSTOM_DISPATCH_CUDA_ARCHS=90", source=ROOT)
+    assert configured.returncode == 0, configured.stdout
+    told = project.run("--build", project.build_directory, "--target", "ptx", "--", "-n").stdout
+    sources = list(ROOT.glob("cuda_kernels/**/*.cu"))
+    assert len(sources) > 10
+    for source in sources:
+        assert str(source) in told
+        assert f"{source.stem}_sm_90.ptx" in told
+
+
+@pytest.mark.thorough
+@needs_gcc
 def test_this_repository_builds_its_kernels_as_ptx(project: Project) -> None:
     """For one architecture, by name; the page on stock tools has those of itself, of one source."""
     configured = project.configure("-DCUSTOM_DISPATCH_CUDA_ARCHS=90", source=ROOT)

@@ -12,7 +12,7 @@ import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -161,12 +161,14 @@ def functions() -> Iterator[tuple[str, str]]:
     return ((group, every_intrinsic.source(known(group))) for group in every_intrinsic.GROUPS)
 
 
-def builds(sources: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+def builds(
+    sources: Iterable[tuple[str, str]], archs: Sequence[str] = ARCHS
+) -> Iterator[tuple[str, str, str]]:
     """What is measured: a name, an architecture, and PTX."""
     for name, text in sources:
-        for arch in ARCHS:
+        for arch in archs:
             yield name, arch, compiled(text, arch, OPTIONS)
-        if name in ("math", "intrinsics"):
+        if name in ("math", "intrinsics") and ARCHS[1] in archs:
             fast = (*OPTIONS, "--use_fast_math")
             yield f"{name}, fast", ARCHS[1], compiled(text, ARCHS[1], fast)
 

@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from cpu_harness import Launch, Runner
 from exact import Format
 
+GENERIC = pytest.param("generic", marks=pytest.mark.thorough)
+X86_64_V3 = pytest.param("x86-64-v3", marks=pytest.mark.thorough)
+"""One of two processors that a test has, where it is for thorough tests alone."""
 SEED = int(os.environ.get("PROPERTY_SEED", "0"))
 KEPT = os.environ.get("PROPERTY_KEEP", "")
 """A directory for what was run, so that a GPU can run it too:

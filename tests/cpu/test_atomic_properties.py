@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cpu_harness import Runner
 from exact import BF16, F16, F32, F64, Format
-from properties import ROWS, Table, check_tables, generator, integers, same_number
+from properties import GENERIC, ROWS, Table, check_tables, generator, integers, same_number
 from test_float_properties import operands as float_operands
 from test_half_properties import both_halves, on_halves, pairs
 from test_integer_properties import operands, viewed
@@ -138,7 +138,7 @@ def of_vectors() -> list[Table]:
     return found
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", [GENERIC, "x86-64-v3"])
 def test_atomics_return_the_old_value_and_leave_the_new_one(run_ptx: Runner, cpu: str) -> None:
     tables = [of_integers(32), of_integers(64), of_16_bits(), *of_vectors()]
     for f in (F16, BF16, F32, F64):

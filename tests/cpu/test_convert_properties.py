@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 from cpu_harness import Runner
 from exact import BF16, E4M3, E5M2, F16, F32, F64, Format
-from properties import Table, check_tables, generator, integers, numbers, same_number, signed
+from properties import (
+    GENERIC,
+    X86_64_V3,
+    Table,
+    check_tables,
+    generator,
+    integers,
+    numbers,
+    same_number,
+    signed,
+)
 from test_half_properties import both_halves
 
 FLOATS = (F16, BF16, F32, F64)
@@ -59,7 +69,7 @@ def near_integers(f: Format) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", [GENERIC, "x86-64-v3"])
 def test_floats_to_integers(run_ptx: Runner, cpu: str) -> None:
     tables = []
     for f in FLOATS:
@@ -78,7 +88,7 @@ def test_floats_to_integers(run_ptx: Runner, cpu: str) -> None:
     check_tables(run_ptx, tables, cpu)
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", [GENERIC, "x86-64-v3"])
 def test_integers_to_floats(run_ptx: Runner, cpu: str) -> None:
     tables = []
     for kind in INTEGERS:
@@ -165,7 +175,7 @@ def with_modifiers() -> list[Table]:
     return [table, narrow, halves]
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["generic", X86_64_V3])
 def test_floats_to_floats(run_ptx: Runner, cpu: str) -> None:
     check_tables(run_ptx, [*floats_to_floats(), *with_modifiers()], cpu)
 

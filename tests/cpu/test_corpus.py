@@ -21,7 +21,17 @@ from custom_dispatch.toolchain.compiler import CompileRequest
 
 # Of the others, NVRTC makes the same PTX for both.
 OTHER_ON_SM_90 = ("atomics", "cub_blocks", "tensor_cores")
-BUILDS = [*((name, "sm_80") for name in FILES), *((name, "sm_90") for name in OTHER_ON_SM_90)]
+BUILDS = [
+    *((name, "sm_80") for name in FILES),
+    *(pytest.param(name, "sm_90", marks=pytest.mark.thorough) for name in OTHER_ON_SM_90),
+]
+# Of the others few words are new to checked mode.
+CHECKED = [
+    name
+    if name in ("atomics", "barriers", "warps", "tensor_cores")
+    else pytest.param(name, marks=pytest.mark.thorough)
+    for name in FILES
+]
 
 
 @pytest.mark.parametrize(("name", "arch"), BUILDS)
@@ -35,7 +45,7 @@ def test_every_kernel_of_the_corpus_gives_what_numpy_gives(
         check(case, got)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", CHECKED)
 def test_checked_mode_finds_nothing_in_the_corpus(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

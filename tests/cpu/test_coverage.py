@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from instruction_coverage import builds, each_form_once, functions, measure
+import pytest
+from instruction_coverage import ARCHS, builds, each_form_once, functions, measure
 
 NOT_LOWERED = {"mov.u32", "brkpt", "cvta.to.param.u64"}
 """The performance counters `%pm0` to `%pm3`, a debugger's break point, and the address of a
@@ -10,16 +11,19 @@ parameter as a generic one. With NVRTC 13.0.88 these are 0.008 % of 230 221 inst
 (instruction_coverage.py, which counts those of kernels too)."""
 
 
-def test_nothing_that_headers_need_is_missing() -> None:
+@pytest.mark.parametrize(
+    ("archs", "forms"), [(ARCHS[:1], 1150), pytest.param(ARCHS, 1400, marks=pytest.mark.thorough)]
+)
+def test_nothing_that_headers_need_is_missing(archs: tuple[str, ...], forms: int) -> None:
     """Each form of an instruction is lowered in one of the kernels that have it.
 
     Those of kernels are run: in test_corpus.py, and in tests/shipped_kernels.
     """
     seen: set[str] = set()
     total = 0
-    for _, _, ptx in builds(functions()):
+    for _, _, ptx in builds(functions(), archs):
         found = measure(each_form_once(ptx, seen), {})
         assert set(found.refused) <= NOT_LOWERED
         total += found.total
-    assert len(seen) > 1400
-    assert total > 30_000
+    assert len(seen) > forms
+    assert total > 20 * forms

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cpu_harness import Runner
 from exact import F32, F64, Format
-from properties import Table, check_tables, close_to, numbers, same_number
+from properties import GENERIC, Table, check_tables, close_to, numbers, same_number
 
 Operation = Callable[..., int]
 
@@ -99,7 +99,7 @@ def arithmetic(f: Format) -> Table:
     return table
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", [GENERIC, "x86-64-v3"])
 def test_arithmetic_is_rounded_as_the_instruction_says(run_ptx: Runner, cpu: str) -> None:
     check_tables(run_ptx, [arithmetic(F32), arithmetic(F64)], cpu)
 

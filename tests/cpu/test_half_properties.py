@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cpu_harness import Runner
 from exact import BF16, F16, F32, Format
-from properties import Table, check_tables, same_number
+from properties import X86_64_V3, Table, check_tables, same_number
 from test_float_properties import arity, flushing, holds, operands, saturating, taking
 
 Operation = Callable[..., int]
@@ -78,7 +78,7 @@ def arithmetic(f: Format) -> list[Table]:
     return [single, double]
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["generic", X86_64_V3])
 def test_arithmetic_is_rounded_once(run_ptx: Runner, cpu: str) -> None:
     check_tables(run_ptx, [table for f in HALVES for table in arithmetic(f)], cpu)
 

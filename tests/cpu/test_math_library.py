@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cpu_harness import Launch, Runner, compile_cuda
 from exact import F32, F64, Format
-from properties import generator
+from properties import X86_64_V3, generator
 from test_corpus import include_paths
 
 COUNT = 192
@@ -132,7 +132,7 @@ def check(run_ptx: Runner, f: Format, functions: list[Function], cpu: str) -> No
     assert not wrong, "\n".join(wrong[:20])
 
 
-@pytest.mark.parametrize("cpu", ["generic", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["generic", X86_64_V3])
 def test_functions_of_f32(run_ptx: Runner, cpu: str) -> None:
     check(run_ptx, F32, FUNCTIONS, cpu)
 

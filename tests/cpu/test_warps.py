@@ -273,7 +273,7 @@ def test_lanes_do_what_threads_do(run_ptx: Runner) -> None:
             np.testing.assert_array_equal(found, expected, err_msg=f"{launch.entry} {launch.block}")
 
 
-@pytest.mark.parametrize("name", ["barriers", "warps"])
+@pytest.mark.parametrize("name", ["barriers", pytest.param("warps", marks=pytest.mark.thorough)])
 def test_threads_one_by_one_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = __import__(lower_function.__module__, fromlist=["_by_warps"])
     monkeypatch.setattr(module, "_by_warps", lambda thread: None)

@@ -49,13 +49,26 @@ def assert_close(got: Array, want: Array, scale: float = 1.0) -> None:
 
 
 class Shipped:
-    """Compiled kernels, each called with its reference beside it."""
+    """Compiled kernels, each called with its reference beside it.
 
-    def __init__(self, kernels: Sequence[cd.Kernel]) -> None:
-        # What a call from Python compiles for, too; wide vectors are compiled in half the time.
-        module = cd.compile(None, list(kernels), ["cpu:host"])
-        self._program = cd.load(module.bytes, "cpu")
-        self._kernels = tuple(kernels)
+    Parameters
+    ----------
+    kernels
+        Those that every run of the tests needs, compiled as one module.
+    thorough
+        Those of thorough tests, compiled when the first of them is called.
+    """
+
+    def __init__(self, kernels: Sequence[cd.Kernel], thorough: Sequence[cd.Kernel] = ()) -> None:
+        self._groups = (tuple(kernels), tuple(thorough))
+        self._programs: dict[int, Any] = {}
+
+    def _program(self, group: int) -> Any:
+        if group not in self._programs:
+            # What a call from Python compiles for, too; wide vectors are compiled in half the time.
+            module = cd.compile(None, list(self._groups[group]), ["cpu:host"])
+            self._programs[group] = cd.load(module.bytes, "cpu")
+        return self._programs[group]
 
     def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
         """What the kernel computes, and what its reference does.
@@ -65,9 +78,14 @@ class Shipped:
         name
             The kernel's; what it says of tiles may be left out.
         """
-        (kernel,) = [each for each in self._kernels if f"{each.name}_".startswith(f"{name}_")]
+        ((group, kernel),) = [
+            (group, each)
+            for group, kernels in enumerate(self._groups)
+            for each in kernels
+            if f"{each.name}_".startswith(f"{name}_")
+        ]
         assert kernel.reference is not None
-        got = getattr(self._program, kernel.name)(*arguments)
+        got = getattr(self._program(group), kernel.name)(*arguments)
         with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is NaN, as it should be
             want = kernel.reference(*arguments)
         typed = [

@@ -25,19 +25,28 @@ Random = np.random.Generator
 SIZES = ((1, 32), (7, 256), (65, 288), (33, 1056), (13, 1280), (17, 2080))
 ONE = RowShape(8, 2, resident=1)
 ANY = Shape(16, 4, 2, tiles=2, blocks=2, team=2)
-# What the others have, these two have; `benchmarks/gpu/quantised.py check` runs all on a GPU.
+# What the others have, these have; `benchmarks/gpu/quantised.py check` runs all on a GPU.
 KERNELS = (
     (four_bit.Q4_0, "f16", ANY),
     (four_bit.INT4_ZEROS, "bf16", ONE),
     (four_bit.INT4, "f16", RowShape(16, 2, resident=1)),
+)
+THOROUGH = (
     (four_bit.Q4_0, "f16", RowShape(12, 2, resident=1)),
     (four_bit.Q4_1, "bf16", ONE),
+)
+each_kernel = pytest.mark.parametrize(
+    ("layout", "kind", "shape"),
+    [*KERNELS, *(pytest.param(*each, marks=pytest.mark.thorough) for each in THOROUGH)],
+    ids=lambda item: getattr(item, "name", None),
 )
 
 
 @pytest.fixture(scope="module")
 def products() -> Shipped:
-    return Shipped([four_bit.declare_kernel(*each) for each in KERNELS])
+    return Shipped(
+        *([four_bit.declare_kernel(*each) for each in some] for some in (KERNELS, THOROUGH))
+    )
 
 
 def packed(layout: str, kind: str, random: Random, n: int, k: int, group: int = 32) -> Any:
@@ -61,9 +70,7 @@ def product(products: Shipped, name: str, x: Any, weights: Any) -> None:
     ).all()
 
 
-@pytest.mark.parametrize(
-    ("layout", "kind", "shape"), KERNELS, ids=lambda item: getattr(item, "name", None)
-)
+@each_kernel
 def test_products(products: Shipped, random: Random, layout: Any, kind: str, shape: Any) -> None:
     name = f"{layout.name}_{kind}_{shape.name}"
     for n, k in SIZES:
@@ -218,13 +225,15 @@ def test_weights_that_cannot_be_quantised() -> None:
         assert caught.value.next_step
 
 
-def test_odd_sizes_in_unaligned_views(products: Shipped, random: Random) -> None:
+@each_kernel
+def test_odd_sizes_in_unaligned_views(
+    products: Shipped, random: Random, layout: Any, kind: str, shape: Any
+) -> None:
     """Every size as that of columns and, where there may be so many, of rows of x."""
-    for layout, kind, shape in KERNELS:
-        name = f"{layout.name}_{kind}_{shape.name}"
-        for size in ODD:
-            rows = size if shape.columns == 16 else min(size, shape.columns)
-            for batch, n, k in ((rows, 7, 64), (1, size, 96)):
-                x = random.standard_normal((batch, k)).astype(DTYPES[kind])
-                weights = packed(layout.name, kind, random, n, k)
-                product(products, name, unaligned(x), [unaligned(each) for each in weights])
+    name = f"{layout.name}_{kind}_{shape.name}"
+    for size in ODD:
+        rows = size if shape.columns == 16 else min(size, shape.columns)
+        for batch, n, k in ((rows, 7, 64), (1, size, 96)):
+            x = random.standard_normal((batch, k)).astype(DTYPES[kind])
+            weights = packed(layout.name, kind, random, n, k)
+            product(products, name, unaligned(x), [unaligned(each) for each in weights])

@@ -17,8 +17,14 @@ MODULES = [
 ]
 
 
+on_each_gpu = pytest.mark.parametrize(
+    "arch", ["sm_80", pytest.param("sm_90", marks=pytest.mark.thorough)]
+)
+
+
+@on_each_gpu
 @pytest.mark.parametrize("name", MODULES)
-def test_no_kernel_spills(name: str) -> None:
+def test_no_kernel_spills(name: str, arch: str) -> None:
     """Nor lies any of their arrays in memory, where an index that is not known would put it."""
     module = importlib.import_module(f"cuda_kernels.{name}")
     # Flat attention has the code of the others: below.
@@ -28,9 +34,8 @@ def test_no_kernel_spills(name: str) -> None:
         items += [kernel for choice in choices for kernel in choice.kernels]
     found = {item.entry: item for item in items if isinstance(item, cd.Kernel)}
     assert found
-    library = cd.build(list(found.values()), ["cuda:sm_80", "cuda:sm_90"], fail_on_spill=True)
-    report = library.report()
-    assert len(report) == 2 * len(found)
+    report = cd.build(list(found.values()), [f"cuda:{arch}"], fail_on_spill=True).report()
+    assert len(report) == len(found)
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 
@@ -62,20 +67,36 @@ def test_no_product_spills() -> None:
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 
-def test_no_attention_on_tensor_cores_spills() -> None:
+@pytest.mark.parametrize(
+    ("dim", "arch"),
+    [
+        (128, "sm_80"),
+        *(
+            pytest.param(dim, arch, marks=pytest.mark.thorough)
+            for dim, arch in ((64, "sm_80"), (64, "sm_90a"), (128, "sm_90a"))
+        ),
+    ],
+)
+def test_no_attention_on_tensor_cores_spills(dim: int, arch: str) -> None:
+    from cuda_kernels import attention
+
+    choice = getattr(attention, f"attention_f16_{dim}")
+    report = cd.build(choice.kernels[-3:], [f"cuda:{arch}"], fail_on_spill=True).report()
+    assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
+def test_attention_fits_into_the_least_shared_memory() -> None:
+    """A kernel that a table takes for one target is built for all, so it has to fit on all from
+    sm_80 on; blocks have least memory on sm_86 and sm_89.
+    """
     from cuda_kernels.attention import attention_f16_64, attention_f16_128
 
-    choices = (attention_f16_64, attention_f16_128)
-    kernels = [item for choice in choices for item in choice.kernels[-3:]]
-    report = cd.build(kernels, ["cuda:sm_80", "cuda:sm_90a"], fail_on_spill=True).report()
-    assert [item.kernel for item in report if item.resources.stack_bytes] == []
-    # A kernel that a table takes for one target is built for all, and so has to fit on all from
-    # sm_80 on; blocks have least memory on sm_86 and sm_89.
-    for kernel in (item for choice in choices for item in choice.kernels):
+    for kernel in (*attention_f16_64.kernels, *attention_f16_128.kernels):
         assert kernel.dynamic_shared_memory <= 99 * 1024
 
 
-def test_no_quantised_product_spills() -> None:
+@on_each_gpu
+def test_no_quantised_product_spills(arch: str) -> None:
     """One of each layout, and of each number of rows."""
     from cuda_kernels import quantised
 
@@ -87,7 +108,7 @@ def test_no_quantised_product_spills() -> None:
         quantised.fp8_f16.kernels[1],
         *quantised.fp8_bf16.kernels,
     ]
-    report = cd.build(kernels, ["cuda:sm_80", "cuda:sm_90"], fail_on_spill=True).report()
+    report = cd.build(kernels, [f"cuda:{arch}"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 

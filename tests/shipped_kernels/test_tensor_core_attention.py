@@ -33,17 +33,33 @@ FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), 
 SMALL = Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
 
 
-@pytest.fixture(scope="module", params=["tensor cores", "cpu"])
+FORMS = ["tensor cores", "cpu"]
+FORMS_BUT_ONE = [pytest.param(FORMS[0], marks=pytest.mark.thorough), FORMS[1]]
+
+
+def compiled(form: str, *kernels: cd.Kernel) -> Shipped:
+    return Shipped([item.own if form == FORMS[0] else item for item in kernels])
+
+
+@pytest.fixture(scope="module", params=FORMS)
 def attentions(request: pytest.FixtureRequest) -> Shipped:
-    kernels = [
-        prefill("f16", 64, form=SMALL),
-        prefill("bf16", 128, "bool", form=SMALL),
-        decode("f16", 64),
-        decoding.decode_cache("bf16", 64, decoding.Decode(1)),
-        prefill("f16", 64, by_position=True, form=SMALL),
-        decode("f16", 64, by_position=True),
-    ]
-    return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
+    return compiled(request.param, prefill("f16", 64, form=SMALL), decode("f16", 64))
+
+
+@pytest.fixture(scope="module", params=FORMS_BUT_ONE)
+def bool_masked(request: pytest.FixtureRequest) -> Shipped:
+    return compiled(request.param, prefill("bf16", 128, "bool", form=SMALL))
+
+
+@pytest.fixture(scope="module", params=FORMS_BUT_ONE)
+def by_position(request: pytest.FixtureRequest) -> Shipped:
+    many = prefill("f16", 64, by_position=True, form=SMALL)
+    return compiled(request.param, many, decode("f16", 64, by_position=True))
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def cached(request: pytest.FixtureRequest) -> Shipped:
+    return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(1)))
 
 
 def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
@@ -84,25 +100,25 @@ def test_without_a_mask_and_with_one_of_the_keys(
                 check(attentions, name, q, k, v, added, 0.125, causal)
 
 
-def test_results_by_position(attentions: Shipped, random: Random) -> None:
+def test_results_by_position(by_position: Shipped, random: Random) -> None:
     name = "attention_by_position_f16_64"
     for which, sizes in (("prefill", SIZES[1:4]), ("decode", FEW[1:4])):
         for size in sizes:
             q, k, v = operands(random, "f16", 64, size)
             none = np.zeros((size[0], 1, 1, 0), np.float16)
-            check(attentions, f"{which}_{name}", q, k, v, none, 0.125, 1)
+            check(by_position, f"{which}_{name}", q, k, v, none, 0.125, 1)
 
 
 @pytest.mark.parametrize("causal", [0, 1])
-def test_with_a_mask_of_bools(attentions: Shipped, random: Random, causal: int) -> None:
+def test_with_a_mask_of_bools(bool_masked: Shipped, random: Random, causal: int) -> None:
     for size in SIZES:
         q, k, v = operands(random, "bf16", 128, size)
         batch, *_, queries, keys = size
         seen = random.random((batch, 1, queries, keys)) < 2 / 3
-        check(attentions, "bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.1, causal)
+        check(bool_masked, "bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.1, causal)
 
 
-def test_a_cache_is_read_as_far_as_it_is_filled(attentions: Shipped, random: Random) -> None:
+def test_a_cache_is_read_as_far_as_it_is_filled(cached: Shipped, random: Random) -> None:
     """What lies behind it may be anything; lengths outside of the cache are its ends."""
     for batch, heads, kv_heads, queries, keys in ((4, 8, 2, 1, 100), (4, 4, 4, 3, 65)):
         q, k, v = operands(random, "bf16", 64, (batch, heads, kv_heads, queries, keys))
@@ -110,15 +126,13 @@ def test_a_cache_is_read_as_far_as_it_is_filled(attentions: Shipped, random: Ran
         for sequence, length in enumerate(lengths):
             k[sequence, :, length:] = np.nan
             v[sequence, :, length:] = np.inf
-        got, _ = attentions.both("decode_cache_bf16_64", q, k, v, lengths, 0.125)
+        got, _ = cached.both("decode_cache_bf16_64", q, k, v, lengths, 0.125)
         clean = [np.nan_to_num(each.astype(np.float32), posinf=0.0) for each in (k, v)]
         kinds = [each.astype(DTYPES["bf16"]) for each in clean]
         want = attend_cache(q, *kinds, lengths, 0.125)
         assert_close(got, want, scale=2)
         assert not got[3].any()
-        over, _ = attentions.both(
-            "decode_cache_bf16_64", q[:1], k[:1], v[:1], lengths[:1] + 9, 0.125
-        )
+        over, _ = cached.both("decode_cache_bf16_64", q[:1], k[:1], v[:1], lengths[:1] + 9, 0.125)
         np.testing.assert_array_equal(over, got[:1])
 
 
@@ -164,13 +178,13 @@ def test_nan_and_infinity_in_a_key_reach_the_queries_that_see_it(
         assert np.isnan(want).all()
 
 
-def test_it_is_pytorchs(attentions: Shipped, random: Random) -> None:
+def test_it_is_pytorchs(bool_masked: Shipped, random: Random) -> None:
     """Also where a query sees no key at all, which gives zeros."""
     torch = pytest.importorskip("torch")
     q, k, v = operands(random, "bf16", 128, (2, 4, 2, 70, 100))
     seen = random.random((2, 1, 70, 100)) < 0.7
     seen[0, 0, 3] = False
-    got, _ = attentions.both("bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.2, 0)
+    got, _ = bool_masked.both("bool_masked_prefill_attention_bf16_128", q, k, v, seen, 0.2, 0)
     want = torch.nn.functional.scaled_dot_product_attention(
         *(torch.from_numpy(each.astype(np.float32)) for each in (q, k, v)),
         torch.from_numpy(seen),
