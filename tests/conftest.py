@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from hypothesis import settings
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.ir import compiler_tool
+from custom_dispatch.process import Completed
 
 # The first example of a test may load a compiler or wait for another process: no time limit each.
 settings.register_profile("thorough", deadline=None)
@@ -45,6 +47,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers have the cores already. Passes that are set up for several threads take a fifth
+    # more time for the small models of tests.
+    _run = compiler_tool.run
+
+    def _on_one_thread(arguments: Sequence[str | Path], **options: Any) -> Completed:
+        return _run([*arguments, "--mlir-disable-threading"], **options)
+
+    compiler_tool.run = _on_one_thread
 
 
 Declare = Callable[..., cd.Kernel]

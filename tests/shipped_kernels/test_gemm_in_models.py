@@ -55,7 +55,9 @@ def small(name: str, dtype: str, activation: str = "") -> cd.Choice:
     return cd.Choice(few.name.partition("_skinny")[0] + "_by_small_tiles", [few, any_size])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.float32, marks=pytest.mark.thorough), torch.bfloat16]
+)
 def test_every_product_is_found(dtype: torch.dtype) -> None:
     name = {torch.float32: "f32", torch.bfloat16: "bf16"}[dtype]
     arguments = (

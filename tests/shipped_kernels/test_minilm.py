@@ -111,9 +111,9 @@ def test_from_pytorch(sentences: Sentences) -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore")  # of PyTorch's exporter
-def test_from_onnx(sentences: Sentences, tmp_path: Path) -> None:
-    path = tmp_path / "minilm.onnx"
+@pytest.fixture(scope="module")
+def exported(sentences: Sentences, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("minilm") / "minilm.onnx"
     program = torch.onnx.export(
         sentences.model,
         sentences.arguments,
@@ -123,14 +123,23 @@ def test_from_onnx(sentences: Sentences, tmp_path: Path) -> None:
     )
     assert program is not None
     program.save(path, external_data=True)
-    report = replaced_in_onnx(path, onnx_patterns.everything)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's exporter
+def test_what_is_found_from_onnx(exported: Path) -> None:
+    report = replaced_in_onnx(exported, onnx_patterns.everything)
     products = {"matmul_f32": 5 * LAYERS, "matmul_gelu_erf_f32": LAYERS}
     assert Counter(item.kernel for item in report) == NORMS_AND_ATTENTION | products
 
+
+@pytest.mark.thorough  # the same kernels in the same places as from PyTorch
+@pytest.mark.filterwarnings("ignore")
+def test_from_onnx(sentences: Sentences, exported: Path) -> None:
     attended = helper.make_node("Attention", ["q", "k", "v", "mask"], ["out"])
     patterns = [
         cd.onnx.Pattern(NORM, "LayerNormalization"),
         cd.onnx.Pattern(GELU, "Gelu"),
         cd.onnx.Pattern(ATTENTION, attended, fixed={"causal": False}),
     ]
-    sentences.check(cd.onnx.compile(path, ["cpu"], replace=patterns))
+    sentences.check(cd.onnx.compile(exported, ["cpu"], replace=patterns))

@@ -195,6 +195,7 @@ def test_16_bits_of_pytorch_are_found_where_they_are_rounded() -> None:
     ]
 
 
+@pytest.mark.thorough  # of the patterns in it, other tests have the results one by one
 def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
     torch = pytest.importorskip("torch")
     functional = torch.nn.functional

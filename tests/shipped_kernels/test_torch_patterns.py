@@ -118,7 +118,9 @@ def kernels(model: torch.nn.Module, arguments: Any, shapes: Any) -> list[str]:
     return sorted(item.kernel for item in report)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.float32, marks=pytest.mark.thorough), torch.bfloat16]
+)
 @pytest.mark.parametrize(("dynamic", "tables"), [(False, 1), (True, 2)])
 def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: int) -> None:
     name = {torch.float32: "f32", torch.bfloat16: "bf16"}[dtype]
@@ -140,7 +142,7 @@ def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: in
     ]
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_an_encoder_is_made_of_them(dynamic: bool) -> None:
     arguments = (torch.randn(2, 6, WIDTH), torch.ones(2, 6))
     length = {0: torch.export.Dim("batch", min=2), 1: torch.export.Dim("length", min=2)}
@@ -202,7 +204,9 @@ def test_what_only_looks_alike_stays(function: Any) -> None:
     assert kernels(Model(), (torch.randn(3, 2, WIDTH),), None) == []
 
 
-@pytest.mark.parametrize(("dynamic", "reshaped"), [(False, False), (True, True)])
+@pytest.mark.parametrize(
+    ("dynamic", "reshaped"), [pytest.param(False, False, marks=pytest.mark.thorough), (True, True)]
+)
 def test_a_transposition_behind_attention_is_the_kernels(reshaped: bool, dynamic: bool) -> None:
     q, k = torch.randn(2, 4, 6, 64).half(), torch.randn(2, 2, 6, 64).half()
     length = {2: torch.export.Dim("length", min=2)}

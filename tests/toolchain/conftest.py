@@ -26,12 +26,22 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-@pytest.fixture(params=["nvrtc", "nvcc"])
-def compiler(request: pytest.FixtureRequest) -> Compiler:
-    """Each compiler in turn: what one promises, both do."""
-    if request.param == "nvcc":
+def _found(name: str) -> Compiler:
+    if name == "nvcc":
         skip_without_gcc()
-    return find_compiler(request.param)
+    return find_compiler(name)
+
+
+@pytest.fixture(params=["nvrtc", pytest.param("nvcc", marks=pytest.mark.thorough)])
+def compiler(request: pytest.FixtureRequest) -> Compiler:
+    """Each compiler in turn, for what is the same work of this package behind both."""
+    return _found(request.param)
+
+
+@pytest.fixture(params=["nvrtc", "nvcc"])
+def each_compiler(request: pytest.FixtureRequest) -> Compiler:
+    """Each compiler in turn: what one promises, both do."""
+    return _found(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -127,11 +127,11 @@ def test_the_message_shows_the_c_signature(build: Build, compiler: Compiler, ker
     )
 
 
-def test_templates_are_checked_too(build: Build, compiler: Compiler) -> None:
+def test_templates_are_checked_too(build: Build, each_compiler: Compiler) -> None:
     kernel, entry = "template <class T> __global__", "scale<__half>"
-    assert build("const T*", at("f16"), compiler.name, kernel, entry=entry).units
+    assert build("const T*", at("f16"), each_compiler.name, kernel, entry=entry).units
     with pytest.raises(PtxError) as caught:
-        build("const T*", at("f32"), compiler.name, kernel, entry=entry)
+        build("const T*", at("f32"), each_compiler.name, kernel, entry=entry)
     assert caught.value.next_step.endswith("void scale<__half>(const __half *, float *)")
 
 

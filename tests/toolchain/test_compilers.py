@@ -25,6 +25,11 @@ def kernel(body: str, before: str = "") -> str:
     return before + f'extern "C" __global__ void k(float *out) {{ {body} }}\n'
 
 
+@pytest.fixture
+def compiler(each_compiler: Compiler) -> Compiler:
+    return each_compiler
+
+
 def test_a_source_becomes_ptx_of_the_architecture_asked_for(
     compiler: Compiler, write: Write
 ) -> None:

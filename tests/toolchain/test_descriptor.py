@@ -94,7 +94,14 @@ def test_a_kernel_without_parameters(compiler: Compiler, write: Write) -> None:
     assert none.signature == CSignature("void ()", ())
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(path, marks=[pytest.mark.thorough] if path.stem == "cub_blocks" else [])
+        for path in SOURCES
+    ],
+    ids=lambda path: path.stem,
+)
 def test_the_object_stays_byte_for_byte_what_it_is(source: Path) -> None:
     unchanged(find_compiler("nvrtc"), source, ())
 
@@ -104,7 +111,13 @@ def test_it_does_so_with_any_option(option: str) -> None:
     unchanged(find_compiler("nvrtc"), ROOT / "tests/sample_kernels/signatures.cu", (option,))
 
 
-@pytest.mark.parametrize("options", [(), ("-lineinfo",), ("-G",), ("-rdc=true",)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-rdc=true",),
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ((), ("-lineinfo",), ("-G",))),
+    ],
+)
 def test_nvccs_object_stays_what_it_is(write: Write, options: tuple[str, ...]) -> None:
     skip_without_gcc()
     source = write(

@@ -102,6 +102,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
     shutil.rmtree(made.site)  # half a gigabyte
 
 
+@pytest.mark.thorough  # it installs another NVRTC with pip
 def test_with_a_newer_nvrtc_kernels_build_and_the_rest_is_told(environment: Environment) -> None:
     demo = environment.run("demo")
     assert demo.returncode == 0, demo.stderr

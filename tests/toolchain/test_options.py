@@ -14,6 +14,11 @@ from custom_dispatch.toolchain.compiler_options import check_options, for_nvcc, 
 SOURCE = 'extern "C" __global__ void k(float *out) { out[0] = out[1] / VALUE; }\n'
 
 
+@pytest.fixture
+def compiler(each_compiler: Compiler) -> Compiler:
+    return each_compiler
+
+
 @pytest.mark.parametrize(
     ("options", "in_ptx"),
     [
