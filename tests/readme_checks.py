@@ -394,6 +394,46 @@ def _renamed(bench: Bench) -> None:
     assert [item.name for item in items] == ["copy", "copy_2"]
 
 
+IN_TORCH = """
+func.func @scaled(%x: !torch.vtensor<[?],f32>, %f: !torch.float) -> !torch.vtensor<[?],f32> SAID {
+  COMPUTES -> !torch.vtensor<[?],f32>
+  return %y : !torch.vtensor<[?],f32>
+}
+"""
+
+
+def _look_for(bench: Bench, computes: str, said: str = "", more: str = "") -> None:
+    """Look for a pattern in the torch dialect in a model that IREE has converted."""
+    text = IN_TORCH.replace("SAID", said).replace("COMPUTES", computes) + more
+    kernel = bench.kernel(operands=[X, cd.Scalar("f", "f32"), Y, COUNT])
+    model = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    cd.compile(model, [], ["cpu"], replace=[cd.Pattern(kernel, text)])
+
+
+SCALED = "%y = torch.aten.mul.Scalar %x, %f : !torch.vtensor<[?],f32>, !torch.float"
+
+
+@row("A pattern in the torch dialect that IREE does not convert")
+def _not_converted(bench: Bench) -> None:
+    _look_for(bench, '%y = torch.operator "torch.aten.none"(%x) : (!torch.vtensor<[?],f32>)')
+
+
+@row("A pattern in the torch dialect that computes with a number by itself")
+def _with_number(bench: Bench) -> None:
+    squared = "%g = torch.aten.mul.float %f, %f : !torch.float, !torch.float -> !torch.float\n"
+    _look_for(bench, squared + SCALED.replace("%f :", "%g :"))
+
+
+@row("A pattern in the torch dialect of several functions")
+def _two_functions(bench: Bench) -> None:
+    _look_for(bench, SCALED, more="func.func private @other()")
+
+
+@row("Sizes that stand for any and are none")
+def _no_sizes(bench: Bench) -> None:
+    _look_for(bench, SCALED, "attributes {custom_dispatch.any_sizes = array<i64: 1>}")
+
+
 @row("The name of a CPU that does not exist")
 def _cpu_name(bench: Bench) -> None:
     cd.build(bench.kernel(), ["cpu:foo"])

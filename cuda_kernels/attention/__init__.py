@@ -26,7 +26,7 @@ __getattr__, __dir__ = lazily(
             "choices": [*ATTENTION, *BY_POSITION, *CACHED],
             "flat": FLAT,
             "simt": ["declare"],
-            "rotary": each_type("rotary", "rotary_by_position"),
+            "rotary": each_type("rotary", "rotary_apart", "rotary_by_position"),
             "write_cache": each_type("write_cache"),
         },
     ),

@@ -92,6 +92,7 @@ __getattr__, __dir__ = lazily(
     globals(),
     {
         **{f"rotary_{dtype}": partial(declare, dtype) for dtype in TYPES},
+        **{f"rotary_apart_{dtype}": partial(declare, dtype, apart=True) for dtype in TYPES},
         **{
             f"rotary_by_position_{dtype}": partial(declare, dtype, by_position=True)
             for dtype in TYPES

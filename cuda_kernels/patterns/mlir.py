@@ -1,45 +1,51 @@
 """What the kernels compute in MLIR's words, for `cd.compile(..., replace=...)`.
 
-In the dialects linalg, tensor and iree_linalg_ext; models of PyTorch, JAX and ONNX have modules of
-their own. Each name is a tuple of patterns, none of which has to be found.
+Models of PyTorch, JAX and ONNX have modules of their own. Each name is a tuple of patterns, none of
+which has to be found.
 
-- A product begins with a fill of zeros, and a bias may follow. It is a named operation or a generic
-  one, with results of f32 or of the operands' own type, for which the kernels sum in f32 all the
-  same. `linear_of_torch` is what comes of PyTorch's: a transposed matrix, for each of a batch, a
-  bias, an activation, a residual.
-- Attention is IREE's operation, or written out; heads are part of its batch. A mask that is made
-  for a causal one is read as any other.
-- Rotary embeddings are those with halves, and tables that are broadcast to all heads.
-- Norms, activations and softmax are what IREE's conversion of the torch dialect leaves, for any
-  number of rows. Models of 16 bits round once an operation; the kernels round the result alone.
+- Most are patterns of PyTorch, which `cuda_kernels.patterns.generate` writes down in the torch
+  dialect. A model in that dialect is compared with them as they are, and one in linalg with what
+  IREE converts them to.
+- Only plain MLIR has products as named or generic operations, with results of f32 or of the
+  operands' own type; softmax and attention as operations; and heads in the batch of both.
+- Models of 16 bits round once an operation; the kernels round the result alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby, product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
-from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.rotary import declare as declare_rotary
-from cuda_kernels.patterns import mlir_attention, mlir_forms
-from cuda_kernels.patterns.mlir_forms import RANKS
+from cuda_kernels.attention.names import HEADS, PREFIXES
 from cuda_kernels.shared.lazily import lazily
+from custom_dispatch.kernel.choice import Choice
 
 if TYPE_CHECKING:
     Patterns = tuple[cd.Pattern, ...]
 
-_TYPES = ("f32", "f16", "bf16")
-_ACTIVATIONS = ("gelu_erf", "gelu_tanh", "silu", "relu")
-_ROUNDS = ("before", "after", "last", "always")
-"""Of RMS norms of 16 bits; `mlir_forms.rms_norm` says where."""
-_WIDE_LAST = ("f16", "bf16", "f32")
-"""For what is computed in f32 in any case, where it would be found without the conversions."""
-
+FOLDER = Path(__file__).with_name("torch_dialect")
+"""Patterns of PyTorch, a file a group."""
+SEPARATOR = "// -----\n"
+"""Between the texts of a file, as MLIR's own tools have it."""
+TYPES = ("f32", "f16", "bf16")
+NARROW = "bf16"
+WRITTEN = re.compile(rf"_(f32|{NARROW})(_64)?$")
+"""The kernels of which there are texts; those of the others follow from them."""
+HEAD = 64
+_OF_HEAD = re.compile(rf"(?<![\w.])({HEAD}|{HEAD // 2})(?![\w.])|(?<=_){HEAD}\b")
+"""What a name or text has for it and for half of it."""
+_FLOAT = re.compile(r"(?<=torch.constant.float )[0-9.]+(E[+-]\d+|e[+-]\d+)?(?=\n)")
+_NUMBERS = {"f32": 6, "f16": 5, NARROW: 15}
+"""What PyTorch calls them."""
 # By layout: the dims of the loops, and which of them a, b and the result have.
 _BATCH, _ROWS = "(b, i, j, l)", "(i, j, l)"
 _MAPS = {
@@ -118,7 +124,7 @@ def _product(layout: str, dtype: str, out: str, form: str, has_bias: bool = Fals
 
 def _products(layout: str) -> Patterns:
     found = []
-    for dtype in _TYPES:
+    for dtype in TYPES:
         for out in dict.fromkeys((dtype, "f32")):
             forms = ("named", "generic") if dtype == out else ("named", "casting")
             name = f"{layout}_{dtype}" + ("" if dtype == out else f"_{out}")
@@ -150,193 +156,111 @@ def _softmaxes() -> Patterns:
     return tuple(
         cd.Pattern(
             getattr(norms, f"softmax_{dtype}"),
-            [
-                *(_softmax(rank, dtype) for rank in (1, 2, 3, 4)),
-                *(mlir_forms.softmax(dims, dtype) for dims in RANKS),
-            ],
+            [_softmax(rank, dtype) for rank in (1, 2, 3, 4)],
             required=False,
         )
-        for dtype in _WIDE_LAST
+        for dtype in TYPES
     )
 
 
-def _products_of_torch(layout: str) -> Patterns:
-    """Those that stand for most first: of places that overlap, the first pattern's are taken."""
-    found = []
-    for dtype in _TYPES:
-        for activation, added in (
-            *((each, ((True, False), (False, False))) for each in _ACTIVATIONS),
-            *(("", (each,)) for each in ((True, True), (True, False), (False, False))),
-        ):
-            name = "_".join(filter(None, (layout, activation, dtype)))
-            texts = [
-                mlir_forms.product(layout, dims, dtype, activation, bias=bias, residual=residual)
-                for bias, residual in added
-                for dims in RANKS[:2]
-            ]
-            found.append(cd.Pattern(getattr(gemms, name), texts, required=False))
-    return tuple(found)
+def _attention(dtype: str, dim: int, mask: str, of_scale: str) -> str:
+    """IREE's operation, with heads in the batch.
 
-
-def _attentions_written_out() -> Patterns:
-    found = []
-    for dtype in _TYPES:
-        for dim in (32, 64, 128):
-            for prefix, masks in _MASKS.items():
-                kernel = getattr(attentions, f"flat_{prefix}attention_{dtype}_{dim}")
-                for scales, fixed in (
-                    (("times", "times_tensor"), {}),
-                    (("over", "over_tensor"), {"scale": dim**-0.5}),
-                    (("",), {"scale": 1.0}),
-                ):
-                    texts = [
-                        mlir_attention.written_out(dtype, dim, mask, scale, apart=apart)
-                        for mask, apart in masks
-                        for scale in scales
-                    ]
-                    if dtype == "f32" and scales == ("",):
-                        texts += [
-                            mlir_attention.decomposed(dtype, dim, mask)
-                            for mask, apart in masks
-                            if apart
-                        ]
-                    found.append(
-                        cd.Pattern(
-                            kernel,
-                            texts,
-                            fixed={"causal": False, **fixed},
-                            axes={"k": (0, 2, 1)},
-                            required=False,
-                        )
-                    )
-    return tuple(found)
-
-
-def _decomposed_attentions() -> Patterns:
-    """Those of 16 bits, in which heads are apart, and causal ones, which may be within these."""
-    found = []
-    for dim in (32, 64, 128):
-        for dtype in _TYPES[1:]:
-            for prefix, mask, causal in (
-                ("", "", True),
-                ("", "", False),
-                ("", "key", False),
-                ("masked_", "shared", False),
-            ):
-                found.append(
-                    cd.Pattern(
-                        getattr(attentions, f"{prefix}attention_{dtype}_{dim}"),
-                        mlir_attention.decomposed(dtype, dim, mask, causal=causal),
-                        fixed={"causal": causal, "scale": dim**-0.5},
-                        required=False,
-                    )
-                )
-        flat = getattr(attentions, f"flat_attention_f32_{dim}")
-        text = mlir_attention.decomposed("f32", dim, "", causal=True)
-        fixed = {"causal": True, "scale": 1.0}
-        found.append(cd.Pattern(flat, text, fixed=fixed, axes={"k": (0, 2, 1)}, required=False))
-    return tuple(found)
-
-
-_MASKS = {
-    "": (("", True), ("", False)),
-    "masked_": (("queries", False),),
-    "shared_masked_": (("shared", True), ("one", True)),
-    "key_masked_": (("key", True), ("one_key", True)),
-}
-"""By the kernels' names: masks of `mlir_attention.MASKS`, and whether heads are apart there."""
+    Parameters
+    ----------
+    mask
+        "queries", one number for each key of each query; "bool", one bool; "keys" for none.
+    of_scale
+        The scale's type.
+    """
+    has_mask, of = mask != "keys", "i1" if mask == "bool" else dtype
+    sizes = {"q": "?x?", "k": "?x?", "v": "?x?"}
+    types = {name: f"tensor<{size}x{dim}x{dtype}>" for name, size in sizes.items()}
+    kind, of_mask = types["q"], f"tensor<?x?x?x{of}>"
+    names = ["(d0, d1, d3)", "(d0, d4, d3)", "(d0, d4, d2)", "()"]
+    names += (["(d0, d1, d4)"] if has_mask else []) + ["(d0, d1, d2)"]
+    maps = ", ".join(f"affine_map<(d0, d1, d2, d3, d4) -> {each}>" for each in names)
+    given = "%q, %k, %v, %scale" + (", %mask" if has_mask else "")
+    kinds = f"{kind}, {kind}, {kind}, {of_scale}" + (f", {of_mask}" if has_mask else "")
+    arguments = f"%q: {kind}, %k: {kind}, %v: {kind}, " + (
+        f"%mask: {of_mask}, " if has_mask else ""
+    )
+    return f"""
+func.func @computes({arguments}%scale: {of_scale}) -> {kind} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %batch = tensor.dim %q, %c0 : {kind}
+  %rows = tensor.dim %q, %c1 : {kind}
+  %to = tensor.empty(%batch, %rows) : {kind}
+  %r = iree_linalg_ext.attention <indexing_maps = [{maps}]> ins({given} : {kinds})
+      outs(%to : {kind}) {{
+  ^bb0(%score: f32):
+    iree_linalg_ext.yield %score : f32
+  }} -> {kind}
+  return %r : {kind}
+}}
+"""
 
 
 def _attentions() -> Patterns:
-    return (
-        *_decomposed_attentions(),
-        *_attentions_written_out(),
-        *(
-            cd.Pattern(
-                getattr(attentions, f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}"),
-                [mlir_attention.attention(dtype, dim, mask, of_scale) for of_scale in of_scales],
-                fixed={"causal": False},
+    return tuple(
+        cd.Pattern(
+            getattr(attentions, f"flat_{PREFIXES[mask]}attention_{dtype}_{dim}"),
+            [_attention(dtype, dim, mask, of_scale) for of_scale in dict.fromkeys(("f32", dtype))],
+            fixed={"causal": False},
+            required=False,
+        )
+        for dtype in TYPES
+        for dim in HEADS
+        for mask in ("queries", "bool", "keys")
+    )
+
+
+def _of_torch(group: str) -> Iterator[cd.Pattern]:
+    """Patterns of PyTorch, one for the texts that stand together; in other types and sizes, too."""
+    sections = (FOLDER / f"{group}.mlir").read_text().split(SEPARATOR)
+    for said, found in groupby(sections, lambda section: section.splitlines()[:2]):
+        types, about = (json.loads(line.removeprefix("// ")) for line in said)
+        texts = list(found)
+        heads = HEADS if _OF_HEAD.search(texts[0]) else (HEAD,)
+        for dtype, dim in product(types, heads):
+            name = like(about["kernel"], dtype, dim)
+            kernel = kernel_of(name)
+            if kernel is None:
+                continue
+            fixed = {
+                key: dim**-0.5 if value == HEAD**-0.5 else value
+                for key, value in about["fixed"].items()
+            }
+            yield cd.Pattern(
+                kernel,
+                [like(text, dtype, dim) for text in texts],
+                fixed=fixed,
+                axes=about["axes"],
                 required=False,
             )
-            for dtype, of_scales in (
-                ("f32", ("f32",)),
-                ("f16", ("f32", "f16")),
-                ("bf16", ("f32", "bf16")),
-            )
-            for dim in (32, 64, 128)
-            for mask in ("queries", "bool", "keys")
-        ),
-    )
 
 
-def _layer_norms() -> Patterns:
-    return tuple(
-        cd.Pattern(
-            getattr(norms, f"layer_norm_{dtype}"),
-            [
-                mlir_forms.layer_norm(dims, dtype, has_weight=has, wide=wide)
-                for wide in ((False,) if dtype == "f32" else (False, True))
-                for dims in RANKS
-            ],
-            required=False,
-        )
-        for dtype in _WIDE_LAST
-        for has in (True, False)  # what stands for more first
-    )
+def like(text: str, dtype: str, dim: int = HEAD) -> str:
+    """A name or text for bf16 and heads of 64, for others; one for f32 stays so."""
+    number = f"torch.constant.int {_NUMBERS[NARROW]}\n"
+    text = text.replace(number, f"torch.constant.int {_NUMBERS[dtype]}\n").replace(NARROW, dtype)
+    if dim != HEAD:
+        text = _OF_HEAD.sub(lambda found: str(int(found[0]) * dim // HEAD), text)
+        powers = {HEAD**power: dim**power for power in (0.5, -0.25)}  # its root, and the scale's
+        text = _FLOAT.sub(lambda found: str(powers.get(float(found[0]), found[0])), text)
+    return text
 
 
-def _rms_norms() -> Patterns:
-    return tuple(
-        cd.Pattern(
-            getattr(norms, f"rms_norm_{dtype}"),
-            [
-                mlir_forms.rms_norm(dims, dtype, square, rounds)
-                for square in ("mulf", "fpowi")
-                for rounds in (("before",) if dtype == "f32" else _ROUNDS)
-                for dims in RANKS
-            ],
-            required=False,
-        )
-        for dtype in _WIDE_LAST
-    )
+def kernel_of(name: str) -> cd.Kernel | Choice | None:
+    """A kernel that ships; None where there is none of a size of heads."""
+    modules = (attentions, elementwise, gemms, norms)
+    return next((getattr(module, name) for module in modules if hasattr(module, name)), None)
 
 
-def _gelus() -> Patterns:
-    return tuple(
-        cd.Pattern(
-            getattr(elementwise, f"gelu_{of}_{dtype}"),
-            [mlir_forms.gelu(dims, form, dtype) for form in forms for dims in RANKS],
-            required=False,
-        )
-        for dtype in _TYPES
-        for of, forms in (("erf", ("erf",)), ("tanh", ("tanh", "new")))
-    )
-
-
-def _swiglus() -> Patterns:
-    return tuple(
-        cd.Pattern(
-            getattr(elementwise, f"swiglu_{dtype}"),
-            [
-                mlir_forms.swiglu(dims, dtype, wide=wide)
-                for wide in ((False,) if dtype == "f32" else (False, True))
-                for dims in RANKS
-            ],
-            required=False,
-        )
-        for dtype in _WIDE_LAST
-    )
-
-
-def _rotaries() -> Patterns:
-    return tuple(
-        cd.Pattern(
-            declare_rotary(dtype, apart=True),
-            [mlir_forms.rotary(dim, tables, dtype) for dim in "SML" for tables in "b1"],
-            required=False,
-        )
-        for dtype in _TYPES
-    )
+def _with_torch(group: str, own: Callable[[], Patterns] = tuple) -> Patterns:
+    """Those of 16 bits first: without casts, places of theirs are some of f32."""
+    return (*sorted(_of_torch(group), key=lambda item: "_f32" in item.item.name), *own())
 
 
 def _named(*names: str) -> Patterns:
@@ -344,9 +268,10 @@ def _named(*names: str) -> Patterns:
 
 
 _EVERYTHING = (
+    "add_rms_norm",
+    "attention",
     "linear_of_torch",
     "matmul_of_torch",
-    "attention",
     "matmul",
     "linear",
     "batch_matmul",
@@ -357,19 +282,19 @@ _EVERYTHING = (
     "softmax",
     "rotary",
 )
+"""In this order: sums go with norms and products with attention; products take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
     "matmul": partial(_products, "matmul"),
     "linear": partial(_products, "linear"),
     "batch_matmul": lambda: (*_products("batch_matmul"), *_products("batch_matmul_nt")),
-    "linear_of_torch": partial(_products_of_torch, "linear"),
-    "matmul_of_torch": partial(_products_of_torch, "matmul"),
-    "attention": _attentions,
-    "layer_norm": _layer_norms,
-    "rms_norm": _rms_norms,
-    "softmax": _softmaxes,
-    "gelu": _gelus,
-    "swiglu": _swiglus,
-    "rotary": _rotaries,
+    "linear_of_torch": lambda: (*_with_torch("linear_swiglu"), *_with_torch("linear")),
+    "matmul_of_torch": partial(_with_torch, "matmul"),
+    "attention": partial(_with_torch, "attention", _attentions),
+    "softmax": partial(_with_torch, "softmax", _softmaxes),
+    **{
+        name: partial(_with_torch, name)
+        for name in (*("add_rms_norm", "layer_norm", "rms_norm", "gelu", "swiglu", "rotary"),)
+    },
     "everything": lambda: _named(*_EVERYTHING),
 }
 

@@ -141,7 +141,7 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     from_stablehlo = is_stablehlo(module)
     patterns = patterns_of(replace)
     # Patterns are in the model's own words: they come before its conversion. Those in the words
-    # that it is converted to come after it.
+    # that it is converted to, or that are converted to these, come after it.
     later = [item for item in patterns if (from_torch or from_stablehlo) and is_of_linalg(item)]
     patterns = [item for item in patterns if item not in later]
     replaced = None

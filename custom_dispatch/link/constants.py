@@ -36,12 +36,22 @@ def owner_of(value: ir.Value) -> ir.Operation | None:
 def spread_from(value: ir.Value) -> ir.Value:
     """The value whose elements all those of a tensor are, through broadcasts of one element."""
     op = owner_of(value)
-    while op is not None and op.name in _SPREADING:
+    while op is not None and _is_spreading(op):
         source = op.operands[0]
-        if op.name != "tensor.splat" and not is_splat(source) and not _is_single(source.type):
+        is_single = op.name == "tensor.splat" or _is_single(source.type)
+        if not is_single and not is_splat(source):
             break
         value, op = source, owner_of(source)
     return value
+
+
+def _is_spreading(op: ir.Operation) -> bool:
+    """Whether an operation gives a tensor of its first operand's elements."""
+    if op.name != "linalg.generic":
+        return op.name in _SPREADING
+    block = op.regions[0].blocks[0]
+    first = block.operations[0]
+    return first.name == "linalg.yield" and list(first.operands) == list(block.arguments)[:1]
 
 
 def _is_single(kind: ir.Type) -> bool:
@@ -60,7 +70,7 @@ def element_of(value: ir.Value) -> ir.Attribute | None:
         return None
     if op.name in _NUMBERS:
         return op.attributes["value"]
-    if op.name in _SPREADING:
+    if _is_spreading(op):
         return element_of(op.operands[0])
     if op.name in _OF_ANOTHER_WIDTH:  # an epsilon of f64, converted where it is used
         given = element_of(op.operands[0])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,8 +23,9 @@ from custom_dispatch.link.operations import (
 )
 from custom_dispatch.match.conditions import Condition, condition_of
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
+from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import NOTHING, Held, Positions
-from custom_dispatch.match.sizes import SHAPES, SYMBOL, extents_of
+from custom_dispatch.match.sizes import ANY, SHAPES, SYMBOL, Size, extents_of
 from custom_dispatch.match.types import is_of_any_rank
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
@@ -38,6 +42,18 @@ _FRAMES = (
     "stablehlo.return",
 )
 """They hold operations on elements."""
+
+ANY_SIZES = "custom_dispatch.any_sizes"
+"""Says of an example's function which sizes of its types stand for any."""
+_LISTED = re.compile(r"array<i64: ([^>]*)>")
+
+
+def any_sizes(said: str) -> set[int]:
+    """The sizes of `array<i64: 11, 13>`, and the products of some of them."""
+    listed = _LISTED.search(said)
+    sizes = [int(size) for size in listed[1].split(",")] if listed else []
+    counts = range(1, len(sizes) + 1)
+    return {math.prod(some) for count in counts for some in itertools.combinations(sizes, count)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +131,18 @@ class Example:
                 if size.atom is not None and size.atom.of[0] == "value":
                     found.setdefault(size.atom.of[1], (operand, axis))
         return found
+
+    @cached_property
+    def any_sizes(self) -> Mapping[int, Size]:
+        """Sizes that stand for any: each as that of the first operand that has it."""
+        function = next(op for op in functions_of(self.module) if is_public(op))
+        found: dict[int, Size] = {}
+        for operand in self.operands:
+            for axis, size in enumerate(getattr(operand.type, "shape", ())):
+                atom = Atom(("extent", operand, axis), "another", 0)
+                found.setdefault(size, Polynomial.of(atom))
+        every = any_sizes(str(function.attributes.get(ANY_SIZES, "")))
+        return {size: found.get(size, ANY) for size in every}
 
     @cached_property
     def _conditions(self) -> dict[ir.Value, Condition | None]:

@@ -55,15 +55,20 @@ def kept_text(
         framework.constants,
         framework.open_to_all,
     )
+    return make() if identity is None else kept(framework.distributions, (identity, parts), make)
+
+
+def kept(distributions: Sequence[str], parts: object, make: Callable[[], str | T]) -> str | T:
+    """A text that follows from distributions' versions and parts; `make` as of `kept_text`."""
     store = open_store()
-    if store is None or identity is None:
+    if store is None:
         return make()
-    versions = [metadata.version(name) for name in framework.distributions]
-    key = key_of("pattern", package_identity(), versions, identity, parts)
+    versions = [metadata.version(name) for name in distributions]
+    key = key_of("pattern", package_identity(), versions, parts)
     with store.once(key):
-        kept = store.load(str, key)
-        if kept is not None:
-            return kept
+        found = store.load(str, key)
+        if found is not None:
+            return found
         made = make()
         if isinstance(made, str):
             store.save(key, made)

@@ -9,7 +9,7 @@ value wherever the example has it, and intermediate values are used nowhere else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,7 @@ from custom_dispatch.match.operations import (
 from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
-from custom_dispatch.match.types import fits, fits_number, is_of_any_rank
+from custom_dispatch.match.types import EVERY, fits, fits_number, is_of_any_rank
 from custom_dispatch.match.whole import (
     Difference,
     in_model,
@@ -75,6 +75,7 @@ class Matcher:
         self._positions = Positions(held)
         self._loose = loose
         self._example: Example
+        self._any_sizes: Container[int]
         self._root: ir.Operation
         self.miss: Miss
         """Why the place that was compared last does not match."""
@@ -97,6 +98,7 @@ class Matcher:
     ) -> Iterator[Match]:
         """Every way in which it computes the example."""
         self._example, self._root, self._steps = example, root, 0
+        self._any_sizes = EVERY if self._loose else example.any_sizes
         self.miss = Miss(root, (), -1.0)
         for state in self._from_roots(example.roots, root, others, State()):
             difference = None
@@ -247,7 +249,7 @@ class Matcher:
             return self._differs(
                 pair.at, state, f"`{name}` would be ", known, " here and ", found, " there"
             )
-        if not fits(pair.wanted.type, found.type, any_sizes=self._loose):
+        if not fits(pair.wanted.type, found.type, any_sizes=self._any_sizes):
             wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
             if builtin_type(found.type) is None:
                 what = (*pair.said, f", where the pattern has its operand `{name}`")
@@ -323,7 +325,7 @@ class Matcher:
         """Whether types agree; of PyTorch's numbers, 2 and 2.0 are the same."""
         kinds = {str(pair.wanted.type), str(pair.found.type)}
         return kinds == {"!torch.int", "!torch.float"} or fits_number(
-            pair.wanted.type, pair.found.type, any_sizes=self._loose
+            pair.wanted.type, pair.found.type, any_sizes=self._any_sizes
         )
 
     # -- operations

@@ -13,7 +13,7 @@ from custom_dispatch.link.constants import element_of, number_of, shortest
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.state import Pair, State
-from custom_dispatch.match.types import fits
+from custom_dispatch.match.types import EVERY, fits
 
 SIZED = {
     *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
@@ -34,8 +34,9 @@ def other_form(
         )
     if len(mine.results) != len(its.results):
         return (f"{kind_of(its)} has other results",)
+    any_sizes = EVERY if loose else example.any_sizes
     for one, other in zip(mine.results, its.results, strict=True):
-        if not fits(one.type, other.type, any_sizes=loose):
+        if not fits(one.type, other.type, any_sizes=any_sizes):
             return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
     if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
         return place
@@ -79,7 +80,7 @@ def regions_of(
         if mine.name.startswith("linalg.") and len(arguments) == len(order):
             arguments = [arguments[index] for index in order]
         for a, b in zip(first.arguments, arguments, strict=True):
-            if not fits(a.type, b.type, any_sizes=loose):
+            if not fits(a.type, b.type, any_sizes=EVERY if loose else ()):
                 return f"{kind_of(its)} has a region of other arguments"
         ends = [block.operations[len(block.operations) - 1].operation for block in (first, second)]
         if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):

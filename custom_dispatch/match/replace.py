@@ -95,6 +95,7 @@ def replace_places(
     normalise(module)
     with module.context, ir.Location.unknown():
         work = _Work(module, callees, held or NOTHING)
+        work.model.convert(patterns)
         found: list[Placed] = []
         for order, pattern in enumerate(patterns):
             for group in alike(pattern):
@@ -125,6 +126,7 @@ class _Work:
         self._callees = callees
         self._matcher = Matcher(held)
         self._order: dict[ir.Operation, float] = {}
+        self._endings: dict[ir.Operation, tuple[Any, ...]] = {}
         self._computer = Computer(self._order)
         self._by_name: dict[str, list[ir.Operation]] = {}
         self._new: dict[ir.Value, ir.Value] = {}
@@ -165,6 +167,8 @@ class _Work:
                     if isinstance(example, tuple):
                         self._notes.append((examples.pattern.item.name, op, *example))
                         continue
+                    if not group[0].required and self._ending(op) != self._ending(example.root):
+                        continue  # most are told apart so, and nobody asks why
                     result = self._matcher.match(example, op, self._by_name)
                     if isinstance(result, Match):
                         whole = self._computer.computed(result)
@@ -184,6 +188,17 @@ class _Work:
         if not found:
             self._look_further(examples)
         return found
+
+    def _ending(self, op: ir.Operation) -> tuple[Any, ...]:
+        """What tells one `linalg.generic` from others at a glance."""
+        if op.name != "linalg.generic" or not op.results:
+            return ()
+        if op not in self._endings:
+            kind, block = op.results[0].type, op.regions[0].blocks[0]
+            last = owner_of(block.operations[len(block.operations) - 1].operands[0])
+            name = "" if last is None else last.name
+            self._endings[op] = (len(op.operands), kind.rank, kind.element_type, name)
+        return self._endings[op]
 
     def _look_further(self, examples: Examples) -> None:
         """Note places that end in another operation than a pattern found nowhere."""

@@ -12,14 +12,15 @@ from custom_dispatch.kernel.evaluation import dims_of, evaluate
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.model import diagnostic
-from custom_dispatch.link.operations import kind_of, operations_of
-from custom_dispatch.match.example import Example, normalise, read_example
+from custom_dispatch.link.operations import has_operation, kind_of, operations_of
+from custom_dispatch.match.converted import TORCH, convert_examples
+from custom_dispatch.match.example import ANY_SIZES, Example, any_sizes, normalise, read_example
 from custom_dispatch.match.pattern import Pattern, Replaceable, wrong
 from custom_dispatch.match.state import Miss
 
 _TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")
 """Operations of an example that nothing else becomes when it is normalised, nor disappears."""
-_TENSORS = re.compile(r"tensor<((?:[?0-9]+x)+)([a-z]+[0-9]+)>")
+_TENSORS = re.compile(r"tensor<\[?((?:[?0-9]+[x,])*(?:[?0-9]+\],|(?<=x)))((?:b?f|i)[0-9]+)>")
 """The sizes and element types of its tensors, but for those of one number."""
 
 
@@ -74,11 +75,11 @@ class Examples:
 
 
 def is_of_linalg(pattern: object) -> bool:
-    """Whether a pattern is text in the dialects that IREE converts models of StableHLO to."""
-    others = ("stablehlo.", "torch.")
-    return isinstance(pattern, Pattern) and not any(
-        word in text for text in pattern.computes for word in others
-    )
+    """Whether a pattern is text in the dialects that IREE converts models to, or in torch's.
+
+    The latter is converted as the model is: importers write one computation in several ways there.
+    """
+    return isinstance(pattern, Pattern) and not any("stablehlo." in t for t in pattern.computes)
 
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -98,6 +99,8 @@ class Searched:
         self.module = module
         self.names = frozenset(names)
         self._parsed: dict[str, ir.Module] = {}
+        self._lacking: Collection[str] = ()
+        """Texts that IREE cannot convert whole."""
 
     @cached_property
     def tensors(self) -> tuple[ir.RankedTensorType, ...]:
@@ -150,13 +153,34 @@ class Searched:
 
     def may_hold_text(self, text: str) -> bool:
         """Whether it has the operations that tell an example from others, and its types."""
-        if not self.names.issuperset(_TELLING.findall(text)):
+        if text in self._lacking:
             return False
+        if TORCH not in text and not self.names.issuperset(_TELLING.findall(text)):
+            return False
+        known = {1, *self.sizes, *any_sizes(text.partition(ANY_SIZES)[2])}
         return all(
-            element in self.elements
-            and all(size == "?" or int(size) in self.sizes for size in sizes.split("x")[:-1])
+            element in self.elements and known.issuperset(map(int, re.findall(r"\d+", sizes)))
             for sizes, element in set(_TENSORS.findall(text))
         )
+
+    def convert(self, patterns: Iterable[object]) -> None:
+        """Convert what it may hold of patterns in the torch dialect, all at once.
+
+        Raises
+        ------
+        DeclarationError
+            A text is not valid MLIR, or as for `convert_examples`.
+        """
+        texts = {
+            text: (pattern, self.parsed(pattern, text))
+            for pattern in patterns
+            if isinstance(pattern, Pattern)
+            for text in pattern.computes
+            if TORCH in text and (pattern.required or self.may_hold_text(text))
+        }
+        if texts:
+            self._parsed |= convert_examples(texts)
+            self._lacking = {text for text in texts if has_operation(self._parsed[text], TORCH)}
 
     def parsed(self, pattern: Pattern, text: str) -> ir.Module:
         """A text as a module, normalised: parsed once, whatever kernels it is for.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Container, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -18,13 +19,17 @@ from custom_dispatch.match.pattern import Replaceable
 _ANY_RANK = re.compile(r"!torch\.vtensor(?:<\*,(?P<element>\w+)>)?")
 
 
-def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
+EVERY = range(sys.maxsize)
+"""Every size."""
+
+
+def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> bool:
     """Whether a type is one that a pattern's stands for: the same, with any size for each `?`.
 
     Parameters
     ----------
     any_sizes
-        Whether sizes are not looked at.
+        Sizes of the pattern that stand for any, too.
     """
     if wanted == found:
         return True
@@ -37,10 +42,9 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
         return False
     if (mine.rank, mine.element_type, mine.encoding) != (its.rank, its.element_type, its.encoding):
         return False
-    if any_sizes:
-        return True
     return all(
         mine.is_dynamic_dim(axis)
+        or mine.get_dim_size(axis) in any_sizes
         or (not its.is_dynamic_dim(axis) and mine.get_dim_size(axis) == its.get_dim_size(axis))
         for axis in range(mine.rank)
     )
@@ -59,7 +63,7 @@ def as_text(kind: ir.Type) -> str:
     return str(builtin_type(kind) or kind)
 
 
-def fits_number(wanted: ir.Type, found: ir.Type, *, any_sizes: bool = False) -> bool:
+def fits_number(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> bool:
     """Whether a constant of equal elements has a type that the one of a pattern stands for.
 
     In the torch dialect numbers are broadcast: one of one element is as good as one without dims.

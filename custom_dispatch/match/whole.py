@@ -22,7 +22,7 @@ Difference = tuple[ir.Operation, tuple[Any, ...]]
 def other_size(example: Example, state: State) -> Difference | None:
     """A size that is another one in terms of the operands' sizes."""
     for pair in state.sizes:
-        for mine, its in _sizes_of(pair):
+        for mine, its in _sizes_of(example, pair):
             wanted = in_model(example, mine, state)
             if wanted != ANY and not is_same(wanted, its):
                 name = pair.name or "a size"
@@ -30,14 +30,15 @@ def other_size(example: Example, state: State) -> Difference | None:
     return None
 
 
-def _sizes_of(pair: Pair) -> list[tuple[Size, Size]]:
+def _sizes_of(example: Example, pair: Pair) -> list[tuple[Size, Size]]:
     kind = builtin_type(pair.wanted.type)
     if not isinstance(kind, ir.RankedTensorType):
         return [(size_of(pair.wanted), size_of(pair.found))]
+    any_ = example.any_sizes
     return [
-        (extent_of(pair.wanted, axis), extent_of(pair.found, axis))
-        for axis in range(kind.rank)
-        if kind.is_dynamic_dim(axis)
+        (any_.get(size) or extent_of(pair.wanted, axis), extent_of(pair.found, axis))
+        for axis, size in enumerate(kind.shape)
+        if kind.is_dynamic_dim(axis) or size in any_
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 import pytest
+import torch
 
 import custom_dispatch as cd
 from cuda_kernels.norms import softmax_f32
@@ -91,6 +92,24 @@ def test_so_they_are_in_stablehlo() -> None:
     x = numpy.random.default_rng(2).standard_normal((4, 5, 3)).astype(numpy.float32)
     result = compiled(STABLEHLO, pattern)(x)
     numpy.testing.assert_allclose(result, numpy.maximum(x, 0).transpose(2, 0, 1) ** 2, rtol=1e-6)
+
+
+def test_so_they_are_in_pytorch() -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x).square() * 1.5
+
+    def computes(x: Any, scale: float) -> Any:
+        return torch.relu(x).square() * scale
+
+    axes = {"x": (1, 2, 0), "y": (1, 2, 0)}
+    pattern = cd.torch.Pattern(squared_relu(3), computes, axes=axes)
+    x = torch.randn(4, 5, 3)
+    module = cd.torch.compile(Model(), (x,), ["cpu"], replace=[pattern])
+    assert len(module.replaced) == 1
+    torch.testing.assert_close(torch.from_dlpack(cd.load(module, "cpu").main(x)), Model()(x))
+    with pytest.raises(DeclarationError, match="each of 0 to 2 once"):
+        cd.torch.Pattern(squared_relu(3), computes, axes={"x": (0, 1)})
 
 
 @pytest.mark.parametrize(

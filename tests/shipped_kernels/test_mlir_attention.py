@@ -235,6 +235,36 @@ def test_decomposed_with_another_scale_is_left_in_16_bits() -> None:
         replaced(text)
 
 
+def test_heads_that_share_keys_need_no_copies() -> None:
+    """With a mask and causal; any number of heads."""
+    attended = torch.nn.functional.scaled_dot_product_attention
+
+    def repeated(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        def each(x: Any) -> Any:
+            batch, heads, keys, dim = x.shape
+            wide = x[:, :, None].expand(batch, heads, 3, keys, dim)
+            return wide.reshape(batch, 3 * heads, keys, dim)
+
+        return attended(q, each(k), each(v), mask)
+
+    def shared(q: Any, k: Any, v: Any) -> Any:
+        return attended(q, k, v, is_causal=True, enable_gqa=True)
+
+    cases = {
+        "masked": (repeated, ((2, 9, 7, 32), (2, 3, 5, 32), (2, 3, 5, 32), (2, 1, 7, 5))),
+        "causal": (shared, ((3, 8, 7, 32), (3, 2, 7, 32), (3, 2, 7, 32))),
+    }
+    text = text_of(cases, torch.float32)
+    module = cd.compile(text, [], ["cpu"], replace=mlir_patterns.attention)
+    assert module.replaced is not None
+    names = sorted(item.kernel for item in module.replaced)
+    assert names == ["attention_f32_32", "masked_attention_f32_32"]
+    given = [[torch.randn(size) for size in shapes] for _, shapes in cases.values()]
+    results = cd.load(module, "cpu").main(*(tensor for each in given for tensor in each))
+    for (function, _), tensors, got in zip(cases.values(), given, results, strict=True):
+        torch.testing.assert_close(torch.from_dlpack(got), function(*tensors), rtol=1e-5, atol=1e-5)
+
+
 class Open(torch.nn.Module):  # type: ignore[misc, name-defined]
     """Three heads of 32, and a mask that follows from what comes in."""
 

@@ -10,7 +10,6 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.patterns import mlir as mlir_patterns
-from cuda_kernels.patterns import mlir_forms
 from custom_dispatch import compilation
 from custom_dispatch.errors import LinkError
 from custom_dispatch.frontends.mlir import place
@@ -164,7 +163,7 @@ def test_what_comes_of_pytorchs_operations_is_found(is_dynamic: bool) -> None:
     dims = ({0: torch.export.Dim("rows")}, None, None) if is_dynamic else None
     given = (torch.randn(5, 64), torch.randn(2, 3, 6, 64), torch.ones(2, 1, 6, 6, dtype=torch.bool))
     assert found(of_torch(Model(), given, dims)) == [
-        "flat_attention_f32_64",
+        "attention_f32_64",
         "flat_bool_masked_attention_f32_64",
         "flat_masked_attention_f32_64",
         "gelu_tanh_f32",
@@ -214,14 +213,14 @@ def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
 
     model, x = Model(), torch.randn(2, 9, 64)
     text = of_torch(model, (x,))
-    linear = cd.Pattern(
-        gemm.declare("linear", "f32"), mlir_forms.product("linear", "bik", "f32", bias=True)
-    )
+    every = (item for item in mlir_patterns.linear_of_torch if item.item.name == "linear_f32")
+    texts = [text for item in every for text in item.computes]
+    linear = cd.Pattern(gemm.declare("linear", "f32"), texts, required=False)
     patterns = [linear, *mlir_patterns.layer_norm, *mlir_patterns.attention, *mlir_patterns.softmax]
     module = cd.compile(text, [], ["cpu:host"], replace=patterns)
     assert module.replaced is not None
     assert sorted(item.kernel for item in module.replaced) == [
-        "flat_masked_attention_f32_32",
+        "attention_f32_32",
         "layer_norm_f32",
         "linear_f32_t32x16_s4_align1",
         "softmax_f32",

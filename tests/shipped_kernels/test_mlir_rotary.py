@@ -55,7 +55,7 @@ def test_it_is_taken_and_comes_out() -> None:
     given = arguments(1, torch.float32)
     module = cd.compile(text_of(Rotary(), given), [], ["cpu"], replace=mlir_patterns.rotary)
     assert module.replaced is not None
-    assert [item.kernel for item in module.replaced] == ["rotary_apart_f32"] * 2
+    assert [item.kernel for item in module.replaced] == ["rotary_f32"] * 2
     for got, want in zip(cd.load(module, "cpu").main(*given), Rotary()(*given), strict=True):
         torch.testing.assert_close(torch.from_dlpack(got), want, rtol=1e-6, atol=1e-6)
 
@@ -64,7 +64,7 @@ def test_each_sequence_may_have_its_table() -> None:
     text = text_of(Rotary(), arguments(2, torch.bfloat16))
     found = place(text, [], mlir_patterns.rotary).replaced
     assert found is not None
-    assert [item.kernel for item in found] == ["rotary_apart_bf16"] * 2
+    assert [item.kernel for item in found] == ["rotary_bf16"] * 2
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_how_many_positions_there_are_may_be_open() -> None:
         text_of(Rotary(), arguments(1, torch.float32), shapes), [], mlir_patterns.rotary
     ).replaced
     assert found is not None
-    assert [item.kernel for item in found] == ["rotary_apart_f32"] * 2
+    assert [item.kernel for item in found] == ["rotary_f32"] * 2

@@ -61,6 +61,9 @@ class Pattern(OfFunctions):
         {"causal": True}.
     sizes
         Values of dims to trace the functions with, where not all will do: {"heads": 8}.
+    axes
+        Of operands and results that the functions have with their axes in another order, that order
+        as of `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is put.
     required
         Whether it is an error that no place is found.
 
@@ -80,9 +83,10 @@ class Pattern(OfFunctions):
         *,
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
+        axes: Mapping[str, Sequence[int]] | None = None,
         required: bool = True,
     ) -> None:
-        self._set(kernel, required, fixed, sizes)
+        self._set(kernel, required, fixed, sizes, axes)
         reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
         functions = check_functions(kernel, reference if computes is None else computes, "PyTorch")
         self._keep(computes=functions, looked_at=None)
@@ -307,7 +311,7 @@ def example_values(
     arguments = pattern.arguments
     scalars = scalar_values(pattern, [n for n in names if not isinstance(arguments[n], Buffer)])
     return [
-        torch.zeros(_sizes(pattern, argument, leading), dtype=torch_dtype(argument.dtype))
+        torch.zeros(sizes_of(pattern, argument, leading), dtype=torch_dtype(argument.dtype))
         if isinstance(argument := arguments[name], Buffer)
         else scalars[which][name]
         for name in names
@@ -325,11 +329,13 @@ def described(names: Sequence[str], values: Sequence[Any]) -> list[tuple[str, ..
     ]
 
 
-def _sizes(pattern: OfFunctions, operand: Buffer, leading: int) -> tuple[int, ...]:
+def sizes_of(pattern: OfFunctions, operand: Buffer, leading: int) -> tuple[int, ...]:
+    """The sizes of an operand to trace functions with."""
     dims = {
         dim.name: pattern.sizes.get(dim.name, 6 + 4 * index)
         for index, dim in enumerate(pattern.kernel.dims)
     }
     batched = operand.batched
     tail = tuple(evaluate(size, dims) for size in operand.shape[int(batched) :])
+    tail = tuple(tail[axis] for axis in pattern.axes.get(operand.name, range(len(tail))))
     return (*_LEADING[:leading], *tail) if batched else tail
