@@ -141,6 +141,7 @@ def test_functions_of_f64(run_ptx: Runner) -> None:
     check(run_ptx, F64, FUNCTIONS, "x86-64-v3")
 
 
+@pytest.mark.thorough
 def test_functions_of_f64_where_products_and_sums_are_not_fused(run_ptx: Runner) -> None:
     few = [f for f in FUNCTIONS if f.name in ("exp", "log", "atan", "erf")]
     check(run_ptx, F64, few, "generic")

@@ -136,7 +136,10 @@ KINDS = ("exact", "random", "special")
 FEW = [shape for shape in SHAPES if shape.k in (8, 16) and shape.a in ("f16", "bf16", "s8")]
 
 
-@pytest.mark.parametrize(("cpu", "shapes"), [("x86-64-v3", SHAPES), ("generic", FEW)])
+@pytest.mark.parametrize(
+    ("cpu", "shapes"),
+    [("x86-64-v3", SHAPES), pytest.param("generic", FEW, marks=pytest.mark.thorough)],
+)
 def test_products_of_matrices(run_ptx: Runner, cpu: str, shapes: list[Shape]) -> None:
     """Block i of each kernel multiplies matrices of the i-th kind."""
     ptx = ".version 9.0\n.target sm_90\n.address_size 64\n"

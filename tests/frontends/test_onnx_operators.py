@@ -42,7 +42,14 @@ def library() -> Library:
     return cd.build([row_norm], ["cuda:sm_80"])
 
 
-@pytest.mark.parametrize("sizes", ["2,3,8", "?,3,8", "?,?,8"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param("2,3,8", marks=pytest.mark.thorough),
+        "?,3,8",
+        pytest.param("?,?,8", marks=pytest.mark.thorough),
+    ],
+)
 def test_attributes_reach_scalars_by_their_names(sizes: str) -> None:
     module = cd.compile(model(sizes), row_norm, ["cuda:sm_80", "cpu"])
     result = cd.load(module, "cpu").main(X, WEIGHT)

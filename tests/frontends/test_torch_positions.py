@@ -185,7 +185,7 @@ class Step(torch.nn.Module):
         return functional.scaled_dot_product_attention(q, keys, values, mask, scale=0.2)
 
 
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("own", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_steps_of_a_decoder_take_as_much_as_is_filled(own: bool) -> None:
     q = torch.randn(KEYS, 1, HEADS, 1, SIZE).bfloat16()
     k = torch.randn(KEYS, 1, KV_HEADS, 1, SIZE).bfloat16()

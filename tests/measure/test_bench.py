@@ -70,7 +70,13 @@ def test_the_object_is_found_behind_its_remarks_in_emitted_files(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "kernel", [*signatures.ALL[:6], *optional.ALL], ids=lambda kernel: kernel.name
+    "kernel",
+    [
+        *signatures.ALL[:2],
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in signatures.ALL[2:6]),
+        *optional.ALL,
+    ],
+    ids=lambda kernel: kernel.name,
 )
 def test_kernels_of_any_signature_are_measured(kernel: cd.Kernel) -> None:
     module = cd.compile(None, kernel, ["cpu"])

@@ -35,8 +35,8 @@ def test_every_signature_has_a_case_and_is_not_irees() -> None:
     assert len(KERNELS) > 25
 
 
+@pytest.mark.thorough  # the suite of `test_sample_kernels.py` runs that of sm_80
 def test_ptx_of_sm_90_computes_what_numpy_does() -> None:
-    # The suite of `test_sample_kernels.py` runs that of sm_80.
     program = cd.load(cd.compile(None, signatures.ALL, ["cuda:sm_90", "cpu"]), "cpu")
     rng = np.random.default_rng(1)
     wrong = []

@@ -37,7 +37,7 @@ def test_on_cpus(kernels: Shipped, random: Random, kind: str) -> None:
         kernels.check(f"linear_swiglu_{kind}", *operands(random, kind, *sizes), scale=16)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param("f16", marks=pytest.mark.thorough), "bf16"])
 def test_what_gpus_run(random: Random, kind: str) -> None:
     """In smaller blocks, which are compiled in less time; also where nothing is whole 16 bytes."""
     kernel = gated.declare(kind, GatedTile(1, 2, 2, 2))

@@ -146,6 +146,7 @@ def test_attention_of_jax_is_found_in_16_bits_which_iree_does_not_compile() -> N
     assert [item.scalars["causal"] for item in found].count(True) == 1
 
 
+@pytest.mark.thorough  # of each pattern in it, and of the kernel, other tests have the results
 def test_attention_of_jax_gives_what_jax_does() -> None:
     arrays = [random.normal(size=shape).astype("f4") for shape in SHAPES]
     module = cd.jax.compile(

@@ -135,7 +135,7 @@ def replaced(text: str) -> Replaced:
     return found
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("dtype", ["f32", pytest.param("bf16", marks=pytest.mark.thorough)])
 def test_each_form_is_taken(dtype: str) -> None:
     of_torch = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
     found = sorted(item.kernel for item in replaced(text_of(TAKEN, of_torch)))
@@ -160,7 +160,7 @@ def attended(name: str, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     ("dtype", "names", "error"),
     [
         ("float32", ("shared", "one_for_all", "one_query", "key", "before"), 2e-6),
-        ("float16", ("shared",), 2e-3),
+        pytest.param("float16", ("shared",), 2e-3, marks=pytest.mark.thorough),
     ],
 )
 def test_what_comes_out(dtype: str, names: tuple[str, ...], error: float) -> None:
@@ -201,7 +201,9 @@ DECOMPOSED: dict[str, tuple[Case, str, str, bool]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", pytest.param("bfloat16", marks=pytest.mark.thorough)]
+)
 def test_what_pytorch_decomposes_it_to_is_taken(dtype: str) -> None:
     of = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[dtype]
     cases = {name: case for name, (case, *_) in DECOMPOSED.items()}
