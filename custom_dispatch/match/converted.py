@@ -29,8 +29,11 @@ from custom_dispatch.match.sizes import drop_sizes
 TORCH = "torch."
 _FLOAT = "!torch.float"
 _NAME = "pattern_"
-_VALUE = 0.4375
-"""Of a pattern's first parameter, while it is converted: every float holds it exactly."""
+
+
+def _value(index: int) -> float:
+    """Of a parameter, while it is converted: every float holds it, and nobody writes it."""
+    return (index + 0.4375) / 64
 
 
 def convert_examples(texts: Mapping[str, tuple[Pattern, ir.Module]]) -> dict[str, ir.Module]:
@@ -107,7 +110,7 @@ def _prepared(pattern: Pattern, module: ir.Module, index: int) -> ir.Operation:
     block = function.regions[0].blocks[0]
     for index, argument in enumerate(block.arguments):
         if str(argument.type) == _FLOAT:
-            value = ir.FloatAttr.get_f64(_VALUE + index)
+            value = ir.FloatAttr.get_f64(_value(index))
             with ir.InsertionPoint.at_block_begin(block):
                 number = create("torch.constant.float", argument.type, value=value)
             argument.replace_all_uses_with(number)
@@ -125,7 +128,7 @@ def _free_numbers(pattern: Pattern, function: ir.Operation) -> None:
             op
             for op in operations_of(function, "arith.constant")
             if (element := element_of(op.result)) is not None
-            and number_of(element) == _VALUE + index
+            and number_of(element) == _value(index)
         ]
         kinds = {op.result.type for op in numbers}
         if len(kinds) != 1:
