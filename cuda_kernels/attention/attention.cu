@@ -1,7 +1,7 @@
 // Attention forward: softmax(q k^T * scale + mask) v for queries [batch, heads, queries, Dim] and keys
 // and values [batch, kv_heads, keys, Dim], for f32, f16 and bf16, in f32. Several heads share a head
 // of keys and values where heads is a multiple of kv_heads. A causal query sees the keys up to its own
-// number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query that sees no key gets zeros.
+// index. The mask may be absent (null); floats are added, bools select visible keys. A query that sees no key gets zeros.
 //
 // FlashAttention on CUDA cores (SIMT). A block computes 64 queries of one head. It goes over the keys tile by tile and
 // keeps, for every query, the maximum of the scores so far, the sum of their exponentials relative to it, and the sum of
@@ -10,11 +10,11 @@
 //
 // The tiles lie in shared memory as f32. Of the scores a thread computes 8 queries by Keys / 16 keys,
 // of the result 8 queries by Dim / 16 columns: the 16 threads of half a warp share their queries, so
-// that a warp reads of queries and weights but two addresses at a time. Plain multiply-adds, no tensor
-// cores: two of them for every four-byte access to shared memory, at least.
+// that a warp reads only two addresses of queries and weights at a time. Plain multiply-adds, no tensor
+// cores: at least two of them for every four-byte access to shared memory.
 //
 // Memory traffic: one read of each query and one write of each result; every block reads the keys and
-// values of its head, from the caches but for the first.
+// values of its head; all but the first hit the caches.
 
 #include "../include/attention_placement.cuh"
 #include "../include/pack.cuh"
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
       }
       for (int distance = kLanes / 2; distance > 0; distance /= 2)
         maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, distance));
-      // While all scores are -inf, anything finite may stand for their maximum.
+      // While all scores are -inf, any finite number can replace their maximum.
       const float base = maximum == -INFINITY ? 0.0f : maximum;
       const float rescale = __expf(maxima[i] - base);
       maxima[i] = maximum;

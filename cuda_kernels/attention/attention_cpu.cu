@@ -7,7 +7,7 @@
 //   - In between the "online" softmax, one query after the other: a maximum over the lanes, and exponentials.
 //
 // Memory traffic: one read of each query and one write of each result; each block of 64 queries reads the keys and values
-// of its head, from the caches but for the first.
+// of its head; all but the first hit the caches.
 
 #include "../include/add_product.cuh"
 #include "../include/attention_placement.cuh"
@@ -27,8 +27,8 @@ struct Tiles {
   float maxima[kQueries], rescale[kQueries];
 };
 
-// Of the keys that there is room for, `lengths` are there, or all; the queries are the last of these with a causal
-// mask, and without `lengths` the first.
+// The first `lengths` keys of the cache are valid, or all of them. With a causal mask the queries are the last of
+// these, and without `lengths` the first.
 template <class T, int Dim, bool ByPosition>
 __device__ __forceinline__ void attend(const T* __restrict__ q,
                                        const T* __restrict__ k,
@@ -113,7 +113,7 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
       float maximum = fmaxf(before, score);
       for (int distance = kWidth / 2; distance > 0; distance /= 2)
         maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, distance));
-      // While all scores are -inf, anything finite may stand for their maximum.
+      // While all scores are -inf, any finite number can replace their maximum.
       const float base = maximum == -INFINITY ? 0.0f : maximum, weight = __expf(score - base);
       const float rescale = __expf(before - base);
       tiles.weights[i][lane] = weight;
@@ -137,7 +137,7 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
       }
   }
 
-  // Through memory, so that what follows is there once.
+  // Through memory, so that the code that follows is emitted once.
 #pragma unroll
   for (int i = 0; i < kRows; ++i)
 #pragma unroll

@@ -1,7 +1,7 @@
 // Attention forward on tensor cores (sm_80 and later): softmax(q k^T * scale + mask) v for queries
 // [batch, heads, queries, Dim] and keys and values [batch, kv_heads, keys, Dim], of f16 or bf16, Dim 64 or 128.
 // Several heads share a head of keys and values where heads is a multiple of kv_heads. A causal query sees the
-// keys up to its own number; the mask, which may be absent (null), is added, or, of bools, says who is seen. A query
+// keys up to its own index. The mask may be absent (null); floats are added, bools select visible keys. A query
 // that sees no key gets zeros.
 //
 // The idea (FlashAttention-2). A block has kQueries queries of one head and goes over the keys tile by tile. A warp
@@ -13,7 +13,7 @@
 //
 // Memory traffic: each query is read and each result written once. Every block reads the keys and values of its
 // head; blocks of one head run side by side, so that all but the first find them in the L2 cache. Per tile of
-// 64 keys and 128 queries of Dim 128 that is 32 KB for 4.2 million multiply-adds: 128 a byte.
+// 64 keys and 128 queries of Dim 128 that is 32 KB for 4.2 million multiply-adds: 128 per byte.
 //
 // The pipeline, with one tile of keys and one of values in shared memory, copied asynchronously (cp.async):
 //
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll 1
   for (int start = 0; start < end; start += Keys) {
     cp_async_wait<0>();
-    __syncthreads();  // the keys are there, and the values before were used
+    __syncthreads();  // the keys have arrived, and the last values were used
     copy_tile<Keys, Dim, kThreads>(value_tile, v, start, keys, threadIdx.x, packs);
     cp_async_commit();
 
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
     }
 
     cp_async_wait<0>();
-    __syncthreads();  // the values are there, and the keys were used
+    __syncthreads();  // the values have arrived, and the keys were used
     if (start + Keys < end) copy_tile<Keys, Dim, kThreads>(key_tile, k, start + Keys, keys, threadIdx.x, packs);
     cp_async_commit();
 

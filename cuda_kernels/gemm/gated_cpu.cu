@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kLanes) gated_few_rows_cpu(const T* __restrict
 #pragma unroll
     for (int j = 0; j < 2 * kColumns; ++j) kept[j][lane] = sums[j];
     __syncwarp();
-    float value = 0.0f;  // a lane adds up what all have of one sum
+    float value = 0.0f;  // each lane adds all lanes' parts of one sum
 #pragma unroll 4
     for (int d = 0; d < kLanes; ++d) value += kept[lane % (2 * kColumns)][d];
     __syncwarp();

@@ -11,7 +11,7 @@
 // For few rows that would be mostly transposing B. So `gemm_few_rows_cpu` reads B once, where it lies, for up to 4
 // rows at a time: of weights, lanes take neighbours of k, and their sums are added up at the end.
 //
-// Memory traffic: A is read by n / 32 blocks, from the cache but for the first, and B by m / (8 * Warps).
+// Memory traffic: A is read by n / 32 blocks, all but the first from the cache, and B by m / (8 * Warps).
 
 #include "../include/activation.cuh"
 #include "../include/add_product.cuh"
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict_
     }
     __syncthreads();
   }
-  // Through memory, so that what follows is there once. A thread reads what it wrote.
+  // Through memory, so that the code that follows is emitted once. A thread reads what it wrote.
 #pragma unroll
   for (int i = 0; i < kRows; ++i) of_a[row + i][lane] = sums[i];
   if (lane >= columns) return;
@@ -133,12 +133,12 @@ __device__ __forceinline__ void compute_few(const In* a, const In* b, const In* 
 #pragma unroll 1
     for (int d = 0; d < k; ++d) add_few<false>(sums, a, b, first_n + lane, d, n, k, true, false);
   }
-  // Through memory, so that what follows is there once.
+  // Through memory, so that the code that follows is emitted once.
   constexpr int values = Rows * kFewColumns;
   __shared__ float kept[values][kLanes];
 #pragma unroll
   for (int i = 0; i < values; ++i) kept[i][lane] = sums[i / kFewColumns][i % kFewColumns];
-  if constexpr (IsWeights) {  // a lane adds up what all have of one sum
+  if constexpr (IsWeights) {  // each lane adds all lanes' parts of one sum
     __syncwarp();
     const int which = lane % values, i = which / kFewColumns, column = first_n + which % kFewColumns;
     float value = 0.0f;

@@ -76,9 +76,9 @@ __device__ __forceinline__ bool multiply(Mainloop mainloop, float (&accumulators
   return __syncthreads_or(has_nan);
 }
 
-// Blocks that a multiprocessor has to hold, for __launch_bounds__; 0 says nothing. Of those that take 96 KiB two lie in
-// shared memory; but for three the compiler leaves 80 registers, which with B as [k, n] are too few. With weights they
-// are faster by 5 % than what it makes of more.
+// The minimum number of blocks per multiprocessor, for __launch_bounds__; 0: none. Shared memory holds two blocks of
+// 96 KiB; for three the compiler leaves 80 registers, which are too few for B as [k, n]. With weights this is
+// 5 % faster than with more registers.
 template <bool IsWeights, int SharedBytes>
 constexpr int kResident = !IsWeights && SharedBytes > 64 * 1024 ? 2 : 0;
 

@@ -320,7 +320,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
     for (int index = first + order * stride; index < tiles.count; index += groups * stride) {
       float accumulators[parts][TileN / 2];
       int last = 0;
-      // A phase bit tells a phase from the one before only: so neither waits for a tile before the last one has arrived.
+      // A phase bit only distinguishes a phase from the one before, so neither waits for a tile before the last has arrived.
       if (groups > 1 && index > first) order_wait(order);
       for (int i = 0; i < steps; ++i, state.advance()) {
         wait(&pipeline.full[state.stage], state.phase);
@@ -340,7 +340,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
         epilogue<In, Out, Activation, TileN>(accumulators[i], memory.staging[warp - 4], map, bias, residual, c, rows);
       }
     }
-    // Shared memory has to stay until TMA has read it, and a map that others may claim until everything is stored.
+    // Keep shared memory until TMA has read it, and a claimed map's slot until everything is stored.
     if (map != nullptr && is_claimed(map)) {
       tma_store_wait();
     } else {

@@ -7,14 +7,14 @@
 // the correction is kept as a number of its own.
 //
 // Memory traffic: one read and one write of each element, and weight and bias from the caches; three
-// reads, two of them of the caches, of rows of more than Threads * Values elements, and of rows that are not
+// reads, two of them from the caches, of rows of more than Threads * Values elements, and of rows that are not
 // made of aligned packs of 16 bytes.
 
 #include "../include/row.cuh"
 
 namespace cuda_kernels {
 
-// What some of a row's elements come to. Their mean is two numbers, since one would round it to f32: off
+// Statistics of some of a row's elements. The mean is two numbers, because one would round it to f32: off
 // by 1e-3 standard deviations where the row lies 1e4 of them from zero.
 struct Moments {
   float count;
@@ -23,7 +23,7 @@ struct Moments {
   float squares;     // the sum of squared differences to the mean
 };
 
-// Those of two sets of elements as one (Chan, Golub and LeVeque, 1979): no difference of large numbers.
+// The statistics of two sets combined (Chan, Golub and LeVeque, 1979): no difference of large numbers.
 __device__ __forceinline__ Moments combined(const Moments& a, const Moments& b) {
   if (a.count == 0.0f) return b;
   const float count = a.count + b.count;
@@ -40,8 +40,8 @@ __device__ __forceinline__ Moments from_thread(const Moments& mine, int distance
           __shfl_xor_sync(0xffffffffu, mine.squares, distance)};
 }
 
-// Those of `all` elements that neighbouring threads hold, at most a warp's; this one has `count` of them, and zeros
-// after.
+// The statistics of `all` elements that neighbouring threads hold, at most a warp's; this one has `count`, then
+// zeros.
 template <class T, int Values>
 __device__ __forceinline__ Moments moments_of(Held<T, Values>& held, int count, float all, int threads) {
   constexpr int size = kPack<T>;
@@ -72,7 +72,7 @@ __device__ __forceinline__ Moments moments_of(Held<T, Values>& held, int count, 
   return {all, about, correction, squares - differences * correction};
 }
 
-// Those of the elements first, first + apart, ... before `end`, which are read twice.
+// The statistics of the elements first, first + apart, ... before `end`, which are read twice.
 template <class T>
 __device__ __forceinline__ Moments moments_of(const T* __restrict__ x, int first, int apart, int end) {
   const int count = end > first ? (end - first - 1) / apart + 1 : 0;
@@ -90,7 +90,7 @@ __device__ __forceinline__ Moments moments_of(const T* __restrict__ x, int first
   return {static_cast<float>(count), about, correction, squares - differences * correction};
 }
 
-// Those of what `threads` neighbouring threads have, a power of two up to Most, in each of them.
+// The statistics of `threads` neighbouring threads, a power of two up to Most, in each of them.
 template <int Most>
 __device__ __forceinline__ Moments combined_of(Moments moments, int threads) {
 #pragma unroll
@@ -112,7 +112,7 @@ struct Normalised {
 
   template <int Count>
   __device__ __forceinline__ void operator()(int at, float* some, Size<Count>) const {
-    // Both are asked for before either is used, and without a branch.
+    // Both are loaded before either is used, without a branch.
     float factors[Count], added[Count];
     for (int i = 0; i < Count; ++i) factors[i] = 1.0f, added[i] = 0.0f;
     if (weight != nullptr) load_some<Count>(weight + at, factors);
@@ -122,7 +122,7 @@ struct Normalised {
   }
 };
 
-// Blocks that a multiprocessor has to hold at once: the compiler takes more registers where it may.
+// The minimum number of blocks per multiprocessor: without it the compiler uses more registers.
 template <int Threads>
 constexpr int kResidentBlocks = Threads > 256 ? 1 : 768 / Threads;
 

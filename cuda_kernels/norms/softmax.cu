@@ -4,7 +4,7 @@
 // own elements and the sum of their exponentials below it; sums of different maxima are then brought
 // to the row's ("online" softmax), so a row that is read in parts needs no pass for the maximum.
 //
-// As PyTorch does, a row with a NaN or +inf, or of nothing but -inf, becomes NaN.
+// As in PyTorch, a row with a NaN or +inf, or of nothing but -inf, becomes NaN.
 //
 // Memory traffic: one read and one write of each element; two reads, the second of the caches, of
 // rows of more than Threads * Values elements.
@@ -19,7 +19,7 @@ __device__ __forceinline__ float shift(float maximum) {
   return maximum == -INFINITY ? 0.0f : maximum;
 }
 
-// What some of a row's elements come to: their maximum, and the sum of their exponentials below it.
+// Statistics of some of a row's elements: their maximum, and the sum of their exponentials relative to it.
 struct Part {
   float maximum, sum;
 };

@@ -77,7 +77,7 @@ def quantise_int4(
     Raises
     ------
     CallError
-        As `quantise_q4_0`, or `group` is none.
+        As `quantise_q4_0`, or `group` is not a multiple of 32 that divides the columns.
     """
     groups = _grouped(weights, group)
     if zeros:

@@ -117,7 +117,7 @@ struct GroupsOf {
   const T* scale_values;
   const T* zeros;
   int n, k, groups, size;
-  int shift;  // 2 to this groups of 32 have a scale together in a slot
+  int shift;  // 2 to this many groups of 32 share a scale in a slot
   bool at_once;
   WholeRows<kBytes, kStride, Rows> whole;
 

@@ -279,7 +279,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_fp8_few(const 
   for (int piece = 0; piece < Pieces; ++piece) take_columns(piece, at + 64 * piece);
   static_assert(32 * Warps % kRows == 0, "all results of a thread are of the same row");
   const int row = threadIdx.x % kRows;
-  const float scale = scale_of(scales, min(first_row + row, n - 1), n, parts);  // needed last, and asked for now
+  const float scale = scale_of(scales, min(first_row + row, n - 1), n, parts);  // needed last, loaded now
 
   float sums[Tiles][kEights][4] = {};
   for (bool is_last = kTake * warp >= k; !is_last;) {

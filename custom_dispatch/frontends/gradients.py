@@ -38,7 +38,7 @@ class Gradients:
     Raises
     ------
     DeclarationError
-        It takes or gives what there is not.
+        It takes or returns a name that the kernel does not have.
     """
 
     def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:

@@ -152,7 +152,7 @@ def check_structure(what: str, parts: Mapping[str, Mapping[str, Sequence[Operand
     Raises
     ------
     DeclarationError
-        Those of one are others than the first one's.
+        The operands of one differ from the first one's.
     """
     (first, of_first), *rest = parts.items()
     for name, operands in rest:

@@ -119,7 +119,7 @@ def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -
     Raises
     ------
     DeclarationError
-        One does.
+        An expression depends on the device.
     """
     for expr in exprs:
         if uses_device(expr):

@@ -340,7 +340,7 @@ def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
     Raises
     ------
     DeclarationError
-        The value is neither, or is an integer outside 0 ... 2**63 - 1.
+        The value is neither an expression nor an integer from 0 to 2**63 - 1.
     """
     if isinstance(value, Expr):
         return value

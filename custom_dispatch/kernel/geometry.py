@@ -196,7 +196,7 @@ def check_max_registers(kernel: str, registers: int | None) -> int | None:
     Raises
     ------
     DeclarationError
-        It is no integer that a kernel can do with.
+        It is not an integer in the range of registers that a thread can have.
     """
     if registers is None:
         return None

@@ -93,7 +93,7 @@ class Arch:
         Raises
         ------
         DeclarationError
-            Not of that form, or an architecture that no supported compiler knows.
+            The text has another form, or names an architecture that no supported compiler knows.
         """
         match = _ARCH.fullmatch(text)
         known = ", ".join(f"sm_{cc}" for cc in sorted(KNOWN_COMPUTE_CAPABILITIES))

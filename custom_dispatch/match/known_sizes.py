@@ -77,7 +77,7 @@ class KnownSizes(SymbolicShapes[Polynomial]):
         Raises
         ------
         CallError
-            They are not those of the declaration, or are not known to be.
+            The sizes differ from the declaration's, or are not known to agree.
         """
         axes = {name: match.example.pattern.axes.get(name) for name in match.operands}
         shapes = {

@@ -41,7 +41,7 @@ def check_module(
     Raises
     ------
     PtxError
-        It does not; the message names the kernel, the operand, what was found and expected.
+        It lacks the kernel, or the kernel differs; the message names the operand.
     """
     _check_target(module, kernel, arch, origin)
     entry = module.entry(symbol or kernel.entry)

@@ -162,7 +162,7 @@ class BlockMemory:
         Raises
         ------
         PtxError
-            It does; the message says what takes how much.
+            A block needs more; the message says what takes how much.
         """
         if self.size > MAX_BLOCK_BYTES:
             units = "warps" if self.by_warps else "threads"

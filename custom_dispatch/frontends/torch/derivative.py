@@ -28,7 +28,7 @@ class Derivative(Gradients):
     Raises
     ------
     DeclarationError
-        It takes or gives what there is not.
+        It takes or returns a name that the kernel does not have.
     """
 
     def __init__(

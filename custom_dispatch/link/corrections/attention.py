@@ -30,7 +30,7 @@ def write_attention(module: ir.Module) -> None:
     Raises
     ------
     ModelError
-        There is one in the form that IREE itself makes of it, which is as wrong.
+        The model has attention in the form that IREE lowers it to, which gives wrong results too.
     """
     if operations_of(module, _ONLINE):
         raise ModelError(
