@@ -16,7 +16,7 @@ import torch
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
-from custom_dispatch.cli.inputs import parse_input
+from custom_dispatch.cli.notation import parse_input
 from custom_dispatch.cli.run import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import click
 
 from custom_dispatch.cli import options
-from custom_dispatch.cli.inputs import parse_sizes
 from custom_dispatch.cli.kernels import load_members
+from custom_dispatch.cli.notation import parse_sizes
 from custom_dispatch.cli.report import json_file, json_option, show_error, show_table, tell
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.placing import target_of
@@ -31,7 +31,8 @@ from custom_dispatch.measure.measurement import Measurement, Subject, Timing, re
 from custom_dispatch.measure.plot import check_plot, line_chart, picture
 from custom_dispatch.toolchain.build import BuildOptions
 
-_COPY = "a copy of as many bytes"
+_AS_MANY = " of as many bytes"
+_COPY = f"a copy{_AS_MANY}"
 _KINDS = {
     "a call": "call",
     "IREE alone": "invoke",
@@ -109,7 +110,7 @@ def command(
     with (
         temporary_directory() as directory,
         Child(
-            "custom_dispatch.cli.child",
+            "custom_dispatch.cli.isolated",
             "Benches",
             shown=True,
             names=opened.names,
@@ -220,18 +221,14 @@ def _show(subject: Subject, measured: list[Measurement]) -> None:
         rows.append(
             (
                 what or " ".join(found.shapes) or "-",
-                _time(found.call),
-                _time(found.invoke),
-                _time(found.native),
-                _time(found.kernel),
-                _time(found.copy),
+                *(_time(getattr(found, kind)) for kind in _KINDS.values()),
                 _rate(found.bytes_per_second, "B/s"),
                 _rate(found.flops_per_second, "FLOP/s"),
                 "; ".join(map(str, found.agreements)) or f"not compared: {found.why_not_compared}",
             )
         )
-    columns = ("sizes", "a call", "IREE alone", "CUDA driver", "kernel", "a copy")
-    show_table((*columns, "bandwidth", "arithmetic", "results"), rows)
+    kinds = (name.removesuffix(_AS_MANY) for name in _KINDS)
+    show_table(("sizes", *kinds, "bandwidth", "arithmetic", "results"), rows)
     click.echo("Times are medians, with the quartiles beside them.")
     if any(found.copy for found in measured):
         click.echo("A copy moves as many bytes as the kernel must.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,10 @@ def command(
     places = [*here.values()][::-1] if device == "auto" else [options.device_for(device)[0]]
     show_resources(library)
     results: list[CheckResult] = []
-    skips: list[CheckResult] = []
     rows, ended = [], list[KernelError]()
     with (
         temporary_directory() as made,
-        Child("custom_dispatch.cli.child", "Checks", shown=True, names=kernels) as child,
+        Child("custom_dispatch.cli.isolated", "Checks", shown=True, names=kernels) as child,
     ):
         module = made / "module.vmfb"
         for place, kernel in enumerate(declared):
@@ -76,31 +75,35 @@ def command(
                     seen = list(_check(child, place, kernel, device, timeout, module, **how))
                 found = [item for item in seen if not isinstance(item, KernelError)]
                 ended += [item for item in seen if isinstance(item, KernelError)]
-                skipped = [result for result in found if result.skipped]
-                if skipped:
-                    skips += skipped
-                    rows.append((kernel.name, device, "-", "-", f"not run: {skipped[0].skipped}"))
-                    continue
                 results += found
-                failed = [result for result in found if not result.passed]
-                sizes = ", ".join(_sizes(result) for result in failed or found)
-                largest = max(result.largest_difference for result in found)
-                verdict = failed[0].problem if failed else "agrees"
-                rows.append((kernel.name, device, sizes, f"{largest:.3g}", verdict))
+                rows.append((kernel.name, device, *_cells(found)))
 
     def show() -> None:
         click.echo()
         show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
 
-    tell(json_path, show, kernels=library.report(), results=[*results, *skips])
+    results.sort(key=lambda result: bool(result.skipped))
+    tell(json_path, show, kernels=library.report(), results=results)
     for error in ended:
         show_error(f"error: {error}")
-    failures = sum(not result.passed for result in results)
+    compared = [result for result in results if not result.skipped]
+    failures = sum(not result.passed for result in compared)
     if failures:
-        show_error(f"error: {failures} of {len(results)} comparisons failed")
-    if not results:
+        show_error(f"error: {failures} of {len(compared)} comparisons failed")
+    if not compared:
         show_error("error: no kernel declares a reference, so nothing was compared")
-    return 2 if failures or not results else 0
+    return 2 if failures or not compared else 0
+
+
+def _cells(found: Sequence[CheckResult]) -> tuple[str, str, str]:
+    """What a row says of a kernel on a device: sizes, the largest difference, the verdict."""
+    for result in found:
+        if result.skipped:
+            return "-", "-", f"not run: {result.skipped}"
+    failed = [result for result in found if not result.passed]
+    sizes = ", ".join(_sizes(result) for result in failed or found)
+    largest = max(result.largest_difference for result in found)
+    return sizes, f"{largest:.3g}", failed[0].problem if failed else "agrees"
 
 
 def _check(

@@ -11,7 +11,7 @@ import click
 import numpy
 
 from custom_dispatch.cli import options
-from custom_dispatch.cli.inputs import format_result, parse_input
+from custom_dispatch.cli.notation import format_result, parse_input
 from custom_dispatch.cli.report import json_file, json_option, tell
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import write_together

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from custom_dispatch.cli import options
-from custom_dispatch.cli.inputs import parse_sizes, read_number
 from custom_dispatch.cli.kernels import choice_in
+from custom_dispatch.cli.notation import parse_sizes, read_number
 from custom_dispatch.cli.report import json_file, json_option, show_error, show_table, tell
 from custom_dispatch.eager.call_choice import targets_here
 from custom_dispatch.errors import CallError

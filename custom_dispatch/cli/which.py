@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from custom_dispatch.cli import options
-from custom_dispatch.cli.inputs import parse_sizes
 from custom_dispatch.cli.kernels import choice_in
+from custom_dispatch.cli.notation import parse_sizes
 from custom_dispatch.cli.report import json_option, show_table, tell
 from custom_dispatch.kernel import launch
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -25,7 +27,6 @@ from custom_dispatch.measure.comparison import Array, agreement
 from custom_dispatch.measure.inputs import (
     BenchInputs,
     bytes_moved,
-    given_by_name,
     launch_numbers,
     output_arrays,
 )
@@ -148,18 +149,17 @@ class Bench:
         """
         kernel, agreements = self.kernel, []
         results = self.results(inputs)
-        given = inputs.given
-        if reference and given is not None and kernel is not None and kernel.reference is not None:
-            wanted = reference_results(kernel, [_copy(value) for value in given])
-            agreements.append(agreement("the reference", kernel, results, wanted))
-        known = kernel if kernel is not None and given is not None else None
+        known = kernel if inputs.of_kernel else None
+        if reference and known is not None and known.reference is not None:
+            wanted = reference_results(known, copy.deepcopy([*inputs.named.values()]))
+            agreements.append(agreement("the reference", known, results, wanted))
         moved = None if known is None else bytes_moved(known, inputs.dims)
         with self.function.access, ExitStack() as stack:
             calls = self._calls(inputs)
-            if self._image is not None and given is not None and kernel is not None:
+            if self._image is not None and known is not None:
                 context = stack.enter_context(NativeContext(self.device.index))
                 launch, found = native_launch(context, *self._image, inputs, self.capability)
-                agreements.append(agreement("the native launch", kernel, results, found))
+                agreements.append(agreement("the native launch", known, results, found))
                 calls["native"] = _timed(launch.run)
                 calls["kernel"] = launch.kernel_seconds
                 calls |= native_copy(context, moved or 0)
@@ -264,7 +264,7 @@ def launch_of(
     capability: int,
 ) -> NativeLaunch:
     """A launch of a kernel in an object, with operands at these addresses."""
-    numbers = launch_numbers(kernel, given_by_name(kernel, inputs))
+    numbers = launch_numbers(kernel, inputs.named)
     return NativeLaunch(
         context,
         image,
@@ -296,7 +296,7 @@ def native_launch(
 ) -> tuple[NativeLaunch, tuple[Array, ...]]:
     """A launch of the object with the same inputs, and the results of the first."""
     outputs = output_arrays(kernel, inputs)
-    operands = given_by_name(kernel, inputs) | outputs
+    operands = {**inputs.named, **outputs}
     addresses = scratch_for(context, kernel, inputs.dims)
     for buffer in kernel.abi.bindings:
         if not isinstance(buffer, Scratch):
@@ -306,10 +306,6 @@ def native_launch(
     for name, array in outputs.items():
         context.download(addresses[name], array)
     return launch, tuple(outputs[item.name] for item in kernel.outputs)
-
-
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, numpy.ndarray) else value
 
 
 def _pages(size: int) -> Array:
@@ -343,14 +339,5 @@ def host_copy(moved: int) -> dict[str, Callable[[], float]]:
     parts = [[array[at : at + each] for at in range(0, size, each)] for array in (target, source)]
     pool = ThreadPoolExecutor(threads)
 
-    def copy() -> float:
-        start = time.perf_counter()
-        list(pool.map(numpy.copyto, *parts))
-        return time.perf_counter() - start
-
-    def copy_alone() -> float:
-        start = time.perf_counter()
-        numpy.copyto(target, source)
-        return time.perf_counter() - start
-
-    return {"copy": copy_alone if threads == 1 else copy}
+    alone = partial(numpy.copyto, target, source)
+    return {"copy": _timed(alone if threads == 1 else lambda: [*pool.map(numpy.copyto, *parts)])}

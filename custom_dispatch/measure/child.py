@@ -32,6 +32,11 @@ START_S = 120.0
 class ChildEndedError(Exception):
     """The process ended, or its device is of no use: what it was asked for last is to blame."""
 
+    @property
+    def found(self) -> str:
+        """What is wrong, as errors of this package have it."""
+        return str(self)
+
     def of(self, what: str) -> KernelError:
         """The error for the user of a command, where `what` was run."""
         return KernelError(

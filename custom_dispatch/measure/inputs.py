@@ -32,8 +32,10 @@ class BenchInputs:
     """What the function is called with: arrays and numbers."""
     dims: Mapping[str, int]
     """The value of every dim that has one."""
-    given: tuple[Any, ...] | None = field(default=None, repr=False)
-    """What the kernel is called with, where the function is one: a struct is a mapping here."""
+    of_kernel: bool = False
+    """Whether the function is a kernel, whose operands they are."""
+    named: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Then what it is called with, by operand name: a struct is a mapping here."""
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -89,15 +91,15 @@ def inputs_for_kernel(
     check_dims(kernel, dims, "--dims", " ")
     grids_for(kernel, dims)
     _check_memory(kernel, dims)
-    given = tuple(
-        scalars[operand.name]
+    named = {
+        operand.name: scalars[operand.name]
         if operand.name in scalars
         else random_value(operand, dims, generator)
         if with_optional or not (isinstance(operand, Buffer) and operand.optional)
         else numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
         for operand in kernel.inputs
-    )
-    return BenchInputs(_flat(kernel, given), dict(dims), given)
+    }
+    return BenchInputs(_flat(kernel, named), dict(dims), True, named)
 
 
 def given_inputs(kernel: Kernel | None, kind: FunctionType, values: Sequence[Any]) -> BenchInputs:
@@ -122,7 +124,8 @@ def given_inputs(kernel: Kernel | None, kind: FunctionType, values: Sequence[Any
         for operand, value in zip(kernel.inputs, plain, strict=True)
         if isinstance(operand, Buffer)
     }
-    return BenchInputs(plain, bind_dims(kernel, shapes), plain)
+    named = {operand.name: value for operand, value in zip(kernel.inputs, plain, strict=True)}
+    return BenchInputs(plain, bind_dims(kernel, shapes), True, named)
 
 
 def inputs_for_type(
@@ -163,12 +166,11 @@ def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
 
 def output_arrays(kernel: Kernel, inputs: BenchInputs) -> dict[str, numpy.ndarray[Any, Any]]:
     """An array for each result, by operand name: uninitialised, or for an `InOut` what it was."""
-    before = given_by_name(kernel, inputs)
     shapes = output_shapes(kernel, inputs.dims)
     return {
         item.name: numpy.empty(shapes[item.name], item.dtype.to_numpy())
         if isinstance(item, Out)
-        else numpy.array(before[item.name])
+        else numpy.array(inputs.named[item.name])
         for item in kernel.outputs
     }
 
@@ -197,20 +199,16 @@ def _check_memory(kernel: Kernel, dims: Mapping[str, int]) -> None:
         )
 
 
-def _flat(kernel: Kernel, given: Sequence[Any]) -> tuple[Any, ...]:
+def _flat(kernel: Kernel, named: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of the module's function: a struct's numbers one by one."""
     values: list[Any] = []
-    for operand, value in zip(kernel.inputs, given, strict=True):
+    for operand in kernel.inputs:
+        value = named[operand.name]
         if isinstance(operand, Struct):
             values += struct_numbers(operand, value, operand.name)
         else:
             values.append(value)
     return tuple(values)
-
-
-def given_by_name(kernel: Kernel, inputs: BenchInputs) -> dict[str, Any]:
-    """The arguments of a call, by operand name."""
-    return dict(zip((item.name for item in kernel.inputs), inputs.given or (), strict=True))
 
 
 def launch_numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:

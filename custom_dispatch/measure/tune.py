@@ -128,7 +128,7 @@ def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path |
         return None
     generator = numpy.random.default_rng(effort.seed)
     inputs = inputs_for_kernel(kernel, dims, generator, with_optional=False, scalars=effort.scalars)
-    results = reference_results(kernel, inputs.given or ())
+    results = reference_results(kernel, [*inputs.named.values()])
     pairs = zip(kernel.outputs, results, strict=True)
     write_samples(path, {item.name: sample_of(result) for item, result in pairs})
     return path
@@ -224,11 +224,7 @@ class Runner:
             left = [index for index in left if index not in problems]
             if reference is not None:
                 self._right.update(left)
-            try:
-                seconds = self._time(left)
-            except ChildEndedError:
-                for index in left:
-                    self._time_alone(index, dims, reference, problems, seconds)
+            seconds = self._time(left, dims, reference, problems)
             break
         return tuple(
             Result(kernel.name, seconds.get(i), "" if i in seconds else problems.get(i, _NONE))
@@ -242,14 +238,14 @@ class Runner:
         try:
             self._ask(START_S, "open", dict(dims), str(reference or ""))
         except (ChildEndedError, CustomDispatchError) as error:
-            problems.update(dict.fromkeys(indices, _said(error)))
+            problems.update(dict.fromkeys(indices, error.found))
             return False
         for index in indices:
             try:
                 if problem := self._ask(self._effort.timeout_s, "check", index):
                     problems[index] = problem
             except (ChildEndedError, CustomDispatchError) as error:
-                problems[index] = _said(error)
+                problems[index] = error.found
                 if isinstance(error, ChildEndedError):
                     return False
         return True
@@ -261,31 +257,27 @@ class Runner:
             self._child.close()
             raise ChildEndedError(error.found.rstrip(".")) from None
 
-    def _time(self, indices: Sequence[int]) -> dict[int, float]:
+    def _time(
+        self, indices: Sequence[int], dims: Dims, reference: Path | None, problems: dict[int, str]
+    ) -> dict[int, float]:
+        """Time kernels that did not fail when they ran once, together; where one fails now, each by
+        itself, as it is not known which one.
+        """
         if not indices:
             return {}
         try:
             answer = self._ask(self._effort.timeout_s * len(indices), "seconds", list(indices))
-        except CustomDispatchError as error:
-            raise ChildEndedError(error.found) from None
+        except (ChildEndedError, CustomDispatchError) as error:
+            if len(indices) == 1:
+                problems[indices[0]] = error.found
+                return {}
+            alone: dict[int, float] = {}
+            for index in indices:
+                if self._check([index], dims, reference, problems) and index not in problems:
+                    alone |= self._time([index], dims, reference, problems)
+            return alone
         found = {int(index): float(value) for index, value in answer.items()}
         return {index: value for index, value in found.items() if 0 < value < math.inf}
-
-    def _time_alone(
-        self,
-        index: int,
-        dims: Dims,
-        reference: Path | None,
-        problems: dict[int, str],
-        seconds: dict[int, float],
-    ) -> None:
-        """One that did not fail when it ran once, by itself: which of several does is not known."""
-        if not self._check([index], dims, reference, problems) or index in problems:
-            return
-        try:
-            seconds |= self._time([index])
-        except ChildEndedError as error:
-            problems[index] = str(error)
 
 
 def _not_taken(kernel: Kernel, dims: Dims) -> str:
@@ -306,7 +298,3 @@ def _launched(kernel: Kernel, library: Library, target: Target) -> tuple[bytes, 
         (found,) = library.objects
         return found.data, found.symbol(kernel.for_target(target).entry)
     return compile_module(None, library).bytes, ""
-
-
-def _said(error: ChildEndedError | CustomDispatchError) -> str:
-    return error.found if isinstance(error, CustomDispatchError) else str(error)

@@ -28,7 +28,6 @@ from custom_dispatch.measure.comparison import (
 )
 from custom_dispatch.measure.inputs import (
     BenchInputs,
-    given_by_name,
     inputs_for_kernel,
     size_bytes,
 )
@@ -190,7 +189,6 @@ class OnGpu:
         """The results of one run, into memory that was poisoned."""
         kernel = self._asked.kernels[index]
         inputs, sets = self._inputs(kernel)
-        given = given_by_name(kernel, inputs)
         scratch = scratch_for(self._context, kernel, self._dims)
         launched = self._context, *self._asked.code(index), kernel, inputs
         self._launches[index] = [
@@ -204,7 +202,7 @@ class OnGpu:
             if isinstance(item, Out):
                 self._context.fill(address, _POISON, sizes[item.name] * item.dtype.bytes)
             else:
-                self._context.overwrite(address, numpy.asarray(given[item.name]))
+                self._context.overwrite(address, numpy.asarray(inputs.named[item.name]))
         for launch in reversed(self._launches[index]):
             launch.run()
         found = {}
@@ -243,12 +241,13 @@ class OnGpu:
         if key in self._sets:
             return self._sets[key]
         inputs = self._asked.inputs(kernel, self._dims)
-        given = given_by_name(kernel, inputs)
         buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
         sizes = {item.name: size_bytes(item, self._dims) for item in buffers}
         for item in buffers:
             if not isinstance(item, Out):
-                sizes[item.name] = numpy.asarray(given[item.name]).nbytes  # none, if it is absent
+                sizes[item.name] = numpy.asarray(
+                    inputs.named[item.name]
+                ).nbytes  # none, if it is absent
         sets: list[Addresses] = []
         for _ in range(self._copies(sum(sizes.values()))):
             addresses = {name: self._context.allocate(size) for name, size in sizes.items()}
@@ -259,7 +258,9 @@ class OnGpu:
                     source = sets[0][item.name]
                     self._context.copy(addresses[item.name], source, sizes[item.name])
                 else:
-                    self._context.overwrite(addresses[item.name], numpy.asarray(given[item.name]))
+                    self._context.overwrite(
+                        addresses[item.name], numpy.asarray(inputs.named[item.name])
+                    )
             sets.append(addresses)
         self._sets[key] = inputs, sets
         return self._sets[key]

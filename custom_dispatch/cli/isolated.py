@@ -17,8 +17,8 @@ from typing import Any
 import numpy
 
 from custom_dispatch.cli import show_warning
-from custom_dispatch.cli.inputs import parse_input
 from custom_dispatch.cli.kernels import load_members
+from custom_dispatch.cli.notation import parse_input
 from custom_dispatch.eager.call import keep
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import of_numpy
