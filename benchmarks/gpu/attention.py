@@ -20,6 +20,7 @@ decoding at 80 % of the bandwidth of a copy, counted in bytes of keys and values
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator
@@ -88,6 +89,10 @@ class Launcher:
         self._objects = gpu_objects.Objects(directory)
         self._kernels = {kernel.name: kernel for kernel in unbound()}
 
+    def names(self, beginning: str) -> list[str]:
+        """Kernels of every form, `prefill_attention_f16_128`; the usual one first."""
+        return [name for name in self._kernels if re.match(rf"{beginning}_[tw]\d", name)]
+
     def launch(
         self, target: str, name: str, given: Inputs, lengths: Any = None
     ) -> tuple[NativeLaunch, Any, Any]:
@@ -101,38 +106,28 @@ def check(directory: Path, few: bool) -> int:
     """Run the odd sizes."""
     import torch
 
-    launcher, failures, count = Launcher(directory), 0, 0
+    launcher, tally, calls = Launcher(directory), gpu_command.Tally(), gpu_command.Tally()
     for suffix, prefix, given in cases(few):
         want, kind = exact(given), suffix.split("_")[0]
-        forms = DECODE_FORMS if prefix.endswith("decode") else PREFILL_FORMS
-        infixes = [found.infix for found in forms]
-        for name in (f"{prefix}_attention_{infix}{suffix}" for infix in infixes):
+        for name in launcher.names(f"{prefix}_attention_{suffix}"):
             for target in TARGETS:
                 launch, out, guard = launcher.launch(target, name, given)
                 launch.run()
-                problem = wrong(kind, out, want, guard)
-                count += 1
-                if problem:
-                    failures += 1
-                    print(f"{name} for {target} {given.sizes}: {problem}", flush=True)
+                what = f"{name} for {target} {given.sizes}"
+                tally.add(what, wrong(kind, out, want, guard))
         if prefix == "decode" and not given.causal and given.q.storage_offset() == 0:
             batch, _, _, queries, keys, _ = given.sizes
             lengths = torch.randint(0, keys + 1, (batch,), dtype=torch.int32, device="cuda")
             last = lengths[:, None] - queries + 1 + torch.arange(queries, device="cuda")
             seen = torch.arange(keys, device="cuda") < last[:, None, :, None]
             want = exact(Inputs(given.q, given.k, given.v, seen, given.scale, False))
-            for infix in infixes:
-                name = f"decode_cache_{infix}{suffix}"
+            for name in launcher.names(f"decode_cache_{suffix}"):
                 launch, out, guard = launcher.launch(TARGETS[0], name, given, lengths)
                 launch.run()
-                problem = wrong(kind, out, want, guard)
-                count += 1
-                if problem:
-                    failures += 1
-                    print(f"{name} {given.sizes} {lengths.tolist()}: {problem}", flush=True)
-    print(f"{count} launches, {failures} wrong")
+                what = f"{name} {given.sizes} {lengths.tolist()}"
+                tally.add(what, wrong(kind, out, want, guard))
     if not few:
-        program, calls = cd.load(directory / "attention.vmfb", "cuda"), 0
+        program = cd.load(directory / "attention.vmfb", "cuda")
         for sizes in (
             (1, 4, 2, 130, 200, 128),
             (16, 32, 8, 1, 300, 128),
@@ -143,12 +138,8 @@ def check(directory: Path, few: bool) -> int:
             none = torch.empty((sizes[0], 1, 1, 0), dtype=given.q.dtype, device="cuda")
             out = program.attention_bf16_128(given.q, given.k, given.v, none, given.scale, False)
             problem = wrong("bf16", torch.from_dlpack(out), exact(given))
-            calls += 1
-            if problem:
-                failures += 1
-                print(f"through IREE {sizes}: {problem}")
-        print(f"{calls} calls through IREE")
-    return int(failures > 0)
+            calls.add(f"through IREE {sizes}", problem)
+    return tally.finish() | calls.finish("calls through IREE")
 
 
 @dataclass(frozen=True)
@@ -218,7 +209,7 @@ def run(directory: Path) -> tuple[list[Row], float]:
     for kind, sizes, causal in work:
         given = inputs(kind, sizes, causal=causal)
         functions = backends(given)
-        name = f"prefill_attention_{kind}_{sizes[-1]}"
+        name = launcher.names(f"prefill_attention_{kind}_{sizes[-1]}")[0]
         for target in TARGETS:
             launch, out, guard = launcher.launch(target, name, given)
             launch.run()

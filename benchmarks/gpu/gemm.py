@@ -21,7 +21,6 @@ geometric mean over the weights of Llama 3 8B's layers, at 1, 16, 128 and 4096 r
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import statistics
 import sys
@@ -34,8 +33,6 @@ from typing import TYPE_CHECKING, Any
 import custom_dispatch as cd
 from benchmarks.lib import gpu_command, gpu_objects
 from cuda_kernels import gemm
-from custom_dispatch.errors import CallError
-from custom_dispatch.toolchain.tuned import tuned
 
 if TYPE_CHECKING:
     import torch
@@ -101,17 +98,6 @@ class Launcher:
 
         self._objects = gpu_objects.Objects(directory)
         self.target = Target.parse(target or self._objects.best(TARGETS))
-        self._functions: dict[str, ctypes.c_void_p] = {}
-
-    def _function(self, name: str, shared_bytes: int) -> ctypes.c_void_p:
-        if name not in self._functions:
-            context, function = self._objects.context, ctypes.c_void_p()
-            image, symbol = self._objects.code(str(self.target), name)
-            module = context.load(image)
-            context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
-            context.call("cuFuncSetAttribute", function, 8, shared_bytes)
-            self._functions[name] = function
-        return self._functions[name]
 
     def launch(
         self,
@@ -122,46 +108,13 @@ class Launcher:
         """The kernel that a choice takes by its table, or the only one, and a launch of it."""
         import torch
 
-        from custom_dispatch.kernel.abi import constants_of
-        from custom_dispatch.kernel.binding import bind_dims, grid_for
-
-        given = {name: value for name, value in tensors.items() if value is not None}
-        (rows, k), columns = given["a"].shape, given["c"].shape[1]
-        sizes = {"batch": rows, "n": columns, "k": k}
-        ordered = tuned(choice, [self.target]).ordered(sizes, self.target)
-        for kernel in ordered if only is None else [only]:
-            form = kernel.for_target(self.target)
-            absent = {item.name: (0,) * item.rank for item in form.abi.bindings}
-            shapes = absent | {name: tuple(value.shape) for name, value in given.items()}
-            try:
-                dims = bind_dims(form, {item.name: shapes[item.name] for item in form.inputs})
-            except CallError:
-                continue
-            break
-        else:
-            raise LookupError(choice.name)
-        some = next(iter(given.values())).data_ptr()
-        addresses = {item.name: some for item in form.abi.bindings}
-        addresses |= {name: value.data_ptr() for name, value in given.items()}
-        words = constants_of(
-            form.abi, dims, {item.name: int(item.name in given) for item in form.inputs}
-        )
-        values: list[Any] = [ctypes.c_uint64(addresses[item.name]) for item in form.abi.bindings]
-        values += [ctypes.c_uint32(word) for word in words]
-        pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        function = self._function(kernel.name, form.dynamic_shared_memory)
-        block = (*form.block, 1, 1)[:3]
-        sizes = [ctypes.c_uint(size) for size in (*grid_for(form, dims), *block)]
-        sizes.append(ctypes.c_uint(form.dynamic_shared_memory))
-        context, kept = self._objects.context, values
-        start = context.function("cuLaunchKernel")
-
-        def run() -> None:
-            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            assert kept
-            context.check("cuLaunchKernel", start(function, *sizes, stream, pointers, None))
-
-        return kernel.name, run
+        a, c = tensors["a"], tensors["c"]
+        assert a is not None
+        assert c is not None
+        dims = {"batch": a.shape[0], "n": c.shape[1], "k": a.shape[1]}
+        kernel = only or gpu_objects.kernel_for(choice, dims, self.target)
+        launch = self._objects.launch(kernel, str(self.target), tensors, into=[c])
+        return kernel.name, lambda: launch.native.enqueue(torch.cuda.current_stream().cuda_stream)
 
 
 def product(
@@ -221,7 +174,7 @@ def check(directory: Path, target: str) -> int:
     """Run the odd sizes."""
     import torch
 
-    launcher, failures, count = Launcher(directory, target), 0, 0
+    launcher, tally = Launcher(directory, target), gpu_command.Tally()
     choices = (*CHOICES, *CHOICES_F32)
     cases: list[tuple[cd.Choice, cd.Kernel | None, tuple[int, int, int], int]] = [
         (choice, None, sizes, misaligned)
@@ -244,13 +197,9 @@ def check(directory: Path, target: str) -> int:
         name, run = launcher.launch(choice, tensors, kernel)
         run()
         torch.cuda.synchronize()
-        found = problem(choice, tensors)
-        count += 1
-        if found:
-            failures += 1
-            print(f"{name} {m} x {n} x {k}, {misaligned} elements off: {found}", flush=True)
-    print(f"{count} launches, {failures} wrong")
-    return int(failures > 0)
+        what = f"{name} {m} x {n} x {k}, {misaligned} elements off"
+        tally.add(what, problem(choice, tensors))
+    return tally.finish()
 
 
 def in_turn(runs: dict[str, list[Callable[[], Any]]], rounds: int) -> dict[str, float]:

@@ -153,19 +153,15 @@ def check(directory: Path, with_variants: bool) -> int:
     """Run the odd sizes."""
     from benchmarks.cases.kernels import small_cases
 
-    launcher, failures, count = Launcher(directory, with_variants), 0, 0
+    launcher, tally = Launcher(directory, with_variants), gpu_command.Tally()
     for make in small_cases():
         case = make()
         for label in launcher.labels(case):
             launch = launcher.launch(case, label)
             launch.native.run()
-            problem = wrong(case, launch.results, launch.guards)
-            count += 1
-            if problem:
-                failures += 1
-                print(f"{case.kernel} [{label}] {case.what}: {problem}", flush=True)
-    print(f"{count} launches, {failures} wrong")
-    return int(failures > 0)
+            what = f"{case.kernel} [{label}] {case.what}"
+            tally.add(what, wrong(case, launch.results, launch.guards))
+    return tally.finish()
 
 
 def run(directory: Path, only: str, with_variants: bool) -> tuple[list[Row], dict[str, float]]:

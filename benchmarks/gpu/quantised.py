@@ -20,6 +20,7 @@ counted in bytes of weights, scales, x and y, at 4096 x 14336.
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -159,13 +160,13 @@ def kernel_for(choice: cd.Choice, x: Any, weights: Sequence[Any]) -> cd.Kernel:
 
 def check(directory: Path, only: str) -> int:
     """Run the odd sizes. What is drawn is drawn on the host, whose copies initcheck sees."""
-    launcher, failures, count = Launcher(directory), 0, 0
+    launcher, tally = Launcher(directory), gpu_command.Tally()
     torch = launcher.torch
     for choice in choices(only):
         layout, kind = choice.name.rsplit("_", 1)
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
         for kernel in choice.kernels:
-            columns = int(kernel.name.rsplit("_", 1)[1])
+            columns = int(re.search(r"_t\d+x(\d+)_", kernel.name)[1])  # type: ignore[index]
             for n, k, group, offset in cases():
                 for batch in {1: (1,), 8: (2, 8)}.get(columns, (1, columns, columns + 1)):
                     weights = weights_of(layout, kind, n, k, group, offset, drawn="cpu")
@@ -173,13 +174,9 @@ def check(directory: Path, only: str) -> int:
                     x = memory[offset:].view(batch, k)
                     launch, result, guard = launcher.launch(kernel, x, weights.operands)
                     launch.run()
-                    count += 1
-                    problem = wrong(x, weights, result, guard, kind)
-                    if problem:
-                        failures += 1
-                        print(f"{kernel.name} {n} x {k}, batch {batch}: {problem}", flush=True)
-    print(f"{count} launches, {failures} wrong")
-    return int(failures > 0)
+                    what = f"{kernel.name} {n} x {k}, batch {batch}"
+                    tally.add(what, wrong(x, weights, result, guard, kind))
+    return tally.finish()
 
 
 def median_us(torch: Any, run: Callable[[], None], count: int) -> float:

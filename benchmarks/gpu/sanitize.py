@@ -51,7 +51,7 @@ from benchmarks.lib.bare_launch import (
     resources,
     wanted,
 )
-from benchmarks.lib.gpu_command import itself, parser, save, versions
+from benchmarks.lib.gpu_command import Tally, itself, parser, save, versions
 
 TOOLS = {
     "memcheck": ("--leak-check", "no"),
@@ -67,21 +67,17 @@ DONE = re.compile(r"(\d+) launches, (\d+) wrong")
 
 def check(directory: Path, names: list[str]) -> int:
     """Launch everything of some parts; 1 if a result is wrong."""
-    launcher, failures, count = Launcher(directory), 0, 0
+    launcher, tally = Launcher(directory), Tally()
     random = numpy.random.default_rng(11)
     for name in names:
         for case in members(name):
-            count += 1
             form = case.subject.form
             inputs = drawn(form, case.dims, random, all_there=case.all_there)
             numbers = numbers_of(form, causal=case.causal)
             results = launcher.launch(case.subject, case.dims, inputs, numbers, offset=case.offset)
-            found = problem(form, results, wanted(form, inputs, numbers))
-            if found:
-                failures += 1
-                print(f"{case.subject.key} {case.dims}, {case.offset} off: {found}", flush=True)
-    print(f"{count} launches, {failures} wrong", flush=True)
-    return int(failures > 0)
+            what = f"{case.subject.key} {case.dims}, {case.offset} off"
+            tally.add(what, problem(form, results, wanted(form, inputs, numbers)))
+    return tally.finish()
 
 
 @dataclass(frozen=True)

@@ -227,29 +227,10 @@ class Launcher:
     def __init__(self, directory: Path) -> None:
         from custom_dispatch.measure.native_launch import NativeContext
 
-        self._directory = directory
         self._index = json.loads((directory / "index.json").read_text())
+        self._image = functools.cache(lambda file: (directory / file).read_bytes())
         self._context = NativeContext().__enter__()  # until the process ends
-        self._modules: dict[str, ctypes.c_void_p] = {}
         self.keys = frozenset(self._index)
-        self._functions: dict[str, ctypes.c_void_p] = {}
-
-    def _function(self, subject: Subject) -> ctypes.c_void_p:
-        if subject.key not in self._functions:
-            place, function = self._index[subject.key], ctypes.c_void_p()
-            file = place["file"]
-            if file not in self._modules:
-                self._modules[file] = self._context.load((self._directory / file).read_bytes())
-            self._context.call(
-                "cuModuleGetFunction",
-                ctypes.byref(function),
-                self._modules[file],
-                place["symbol"].encode(),
-            )
-            shared = subject.form.dynamic_shared_memory
-            self._context.call("cuFuncSetAttribute", function, 8, shared)
-            self._functions[subject.key] = function
-        return self._functions[subject.key]
 
     def _placed(self, array: Array | Repeated, offset: int) -> ctypes.c_uint64:
         """The array in memory of its own, `offset` elements behind the beginning of it."""
@@ -261,12 +242,11 @@ class Launcher:
     def _repeated(self, array: Repeated) -> ctypes.c_uint64:
         done, total = array.beginning.nbytes, array.count * array.beginning.itemsize
         address = self._context.allocate(total)
-        source = ctypes.c_void_p(array.beginning.ctypes.data)
-        self._context.call("cuMemcpyHtoD_v2", address, source, ctypes.c_size_t(done))
+        self._context.overwrite(address, array.beginning)
         while done < total:
             # As much again as is there.
-            more, behind = min(done, total - done), ctypes.c_uint64(address.value + done)
-            self._context.call("cuMemcpyDtoD_v2", behind, address, ctypes.c_size_t(more))
+            more = min(done, total - done)
+            self._context.copy(ctypes.c_uint64(address.value + done), address, more)
             done += more
         return address
 
@@ -289,7 +269,9 @@ class Launcher:
         fetch
             Whether the results are wanted.
         """
-        form, call = subject.form, self._context.call
+        from custom_dispatch.measure.native_launch import NativeLaunch
+
+        form = subject.form
         addresses: dict[str, ctypes.c_uint64] = {}
         results: dict[str, Array] = {}
         absent = self._context.allocate(16)
@@ -304,21 +286,23 @@ class Launcher:
                 addresses[name] = ctypes.c_uint64(memory.value + start)
                 if fetch and isinstance(operand, Out):
                     poison = numpy.full(start + size, 0xFF, numpy.uint8)  # NaN in every type
-                    source = ctypes.c_void_p(poison.ctypes.data)
-                    call("cuMemcpyHtoD_v2", memory, source, ctypes.c_size_t(poison.nbytes))
+                    self._context.overwrite(memory, poison)
             else:
                 addresses[name] = absent
             if fetch and isinstance(operand, Out | InOut):
                 results[name] = numpy.empty(shape_of(operand, dims), dtype)
         given = {item.name: int(item.name in inputs) for item in form.inputs} | dict(numbers)
-        values: list[Any] = [addresses[item.name] for item in form.abi.bindings]
-        values += [ctypes.c_uint32(word) for word in constants_of(form.abi, dims, given)]
-        pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        grid = grid_for(form, dims, capability=CAPABILITY)
-        sizes = [ctypes.c_uint(size) for size in (*grid, *form.block)]
-        sizes.append(ctypes.c_uint(form.dynamic_shared_memory))
-        call("cuLaunchKernel", self._function(subject), *sizes, None, pointers, None)
-        call("cuCtxSynchronize")
+        place = self._index[subject.key]
+        NativeLaunch(
+            self._context,
+            self._image(place["file"]),
+            place["symbol"],
+            grid=grid_for(form, dims, capability=CAPABILITY),
+            block=form.block,
+            shared_bytes=form.dynamic_shared_memory,
+            bindings=[addresses[item.name] for item in form.abi.bindings],
+            constants=constants_of(form.abi, dims, given),
+        ).run()
         for name, result in results.items():
             self._context.download(addresses[name], result)
         return [results[item.name] for item in form.outputs if fetch]

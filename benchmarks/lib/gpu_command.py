@@ -66,6 +66,25 @@ def versions() -> dict[str, str]:
     return found | {"gpu": done.stdout.strip()}
 
 
+class Tally:
+    """Launches that are checked: those that are wrong are printed, and at the end how many."""
+
+    def __init__(self) -> None:
+        self.count = self.wrong = 0
+
+    def add(self, what: str, problem: str) -> None:
+        """Count one, with what is wrong; empty if nothing."""
+        self.count += 1
+        if problem:
+            self.wrong += 1
+            print(f"{what}: {problem}", flush=True)
+
+    def finish(self, of: str = "launches") -> int:
+        """Print the numbers; 1 if one is wrong."""
+        print(f"{self.count} {of}, {self.wrong} wrong", flush=True)
+        return int(self.wrong > 0)
+
+
 def itself(*arguments: str) -> list[str]:
     """The command that runs a benchmark in a process of its own, in the working directory."""
     return [sys.executable, "-W", "ignore", "-m", "benchmarks", *arguments]
