@@ -137,6 +137,9 @@ class Started:
         message = struct.pack("<Q", len(question)) + question
         try:
             answer = self._exchange(message, time.monotonic() + timeout_seconds)
+            if answer is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_LEFT_OPEN_SECONDS)  # its own status says how it ended
         except TimeoutError as error:
             self.end()
             raise self._too_slow(timeout_seconds) from error

@@ -203,6 +203,14 @@ def test_a_program_is_asked_again_and_again_until_it_ends() -> None:
     assert not process._running
 
 
+def test_a_program_that_ends_slowly_says_how() -> None:
+    code = "import os, sys, time; os.close(1); time.sleep(0.3); sys.exit('no module')"
+    with start([sys.executable, "-c", code]) as started:
+        ended = started.ask(b"ptx", timeout_seconds=60)
+    assert isinstance(ended, process.Completed)
+    assert (ended.returncode, ended.stderr) == (1, "no module\n")
+
+
 def test_a_program_that_does_not_answer_is_ended() -> None:
     with (
         pytest.raises(ToolTimeoutError, match=r"`NVRTC` did not finish within 0\.5 seconds"),

@@ -31,7 +31,12 @@ from custom_dispatch.measure.inputs import (
     output_arrays,
 )
 from custom_dispatch.measure.measurement import Measurement, Subject, time_in_turn
-from custom_dispatch.measure.native_launch import NativeContext, NativeCopy, NativeLaunch
+from custom_dispatch.measure.native_launch import (
+    NativeContext,
+    NativeCopy,
+    NativeLaunch,
+    seconds_of,
+)
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import cuda_executables
 from custom_dispatch.runtime.call_arguments import push_scalar
@@ -155,13 +160,13 @@ class Bench:
             agreements.append(agreement("the reference", known, results, wanted))
         moved = None if known is None else bytes_moved(known, inputs.dims)
         with self.function.access, ExitStack() as stack:
-            calls = self._calls(inputs)
+            calls = self.calls(inputs)
             if self._image is not None and known is not None:
                 context = stack.enter_context(NativeContext(self.device.index))
                 launch, found = native_launch(context, *self._image, inputs, self.capability)
                 agreements.append(agreement("the native launch", known, results, found))
                 calls["native"] = _timed(launch.run)
-                calls["kernel"] = launch.kernel_seconds
+                calls["kernel"] = partial(seconds_of, context, [launch], 1)
                 calls |= native_copy(context, moved or 0)
             elif not self.capability:
                 calls |= host_copy(moved or 0)
@@ -217,7 +222,8 @@ class Bench:
         several = results if isinstance(results, tuple) else (results,)
         return tuple(map(numpy.asarray, several))
 
-    def _calls(self, inputs: BenchInputs) -> dict[str, Callable[[], float]]:
+    def calls(self, inputs: BenchInputs) -> dict[str, Callable[[], float]]:
+        """What makes one call, through this package and through IREE alone, and times it."""
         device = self.function.device
         kinds = self.function.type.inputs
         arguments: list[Any] = []
@@ -322,9 +328,10 @@ def native_copy(context: NativeContext, moved: int) -> dict[str, Callable[[], fl
     if moved < 2:
         return {}
     try:
-        return {"copy": NativeCopy(context, moved // 2).seconds}
+        copied = NativeCopy(context, moved // 2)
     except DeviceError:
         return {}
+    return {"copy": partial(seconds_of, context, [copied], 1)}
 
 
 def host_copy(moved: int) -> dict[str, Callable[[], float]]:

@@ -240,10 +240,6 @@ class NativeLaunch:
             status = self._launch(*self._before_stream, handle, self._pointers, None)
             self._context.check("cuLaunchKernel", status)
 
-    def kernel_seconds(self) -> float:
-        """Launch it between two events; the seconds between them, on the GPU's clock."""
-        return seconds_of(self._context, [self], 1)
-
 
 class NativeCopy:
     """A copy of device memory, to be timed as launches are."""
@@ -257,10 +253,6 @@ class NativeCopy:
         """Copy behind everything else in a stream, and wait for nothing."""
         status = self._copy(*self._arguments, ctypes.c_void_p(stream))
         self._context.check("cuMemcpyDtoDAsync_v2", status)
-
-    def seconds(self) -> float:
-        """Copy between two events; the seconds between them, on the GPU's clock."""
-        return seconds_of(self._context, [self], 1)
 
 
 @contextmanager
