@@ -89,16 +89,16 @@ def compile(  # noqa: A001 - the public name is cd.compile
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     replace
-        `Pattern`s: kernels to be put wherever the model computes what they do. Their kernels need
-        not be among `kernels`. `replaced` of the result says where.
+        `Pattern`s: their kernels replace what computes the same in the model. They need not be
+        among `kernels`. `replaced` of the result lists the places.
     flags
-        Further flags for `iree-compile`. What is compiled with some is not kept: a flag may name a
-        file.
+        Further flags for `iree-compile`. The result is then not kept in the store, because a flag
+        may name a file.
     asynchronous
-        Whether the functions of a module of kernels can also be called without waiting, or with
-        results to write into. A model's always can be called without waiting.
+        Whether the functions of a module of kernels can also be called asynchronously, or write
+        into given results. Functions of a model can always be called asynchronously.
     store
-        Whether to take from the store what was compiled before, and to keep there what is new.
+        Whether to use the store: reuse what was compiled before, and keep what is new.
     **options
         As for `cd.build`: compiler, objects, include_dirs, image, ptx_version, fail_on_spill, jobs.
 
@@ -282,21 +282,21 @@ def emit(
     store: bool = True,
     **options: Unpack[BuildOptions],
 ) -> EmittedModule:
-    """Write one `.mlir` that stock `iree-compile` takes, and say how.
+    """Write one `.mlir` for stock `iree-compile`, and return the command that compiles it.
 
     Parameters
     ----------
     output
-        The `.mlir` file. Objects are written beside it, unless they are embedded.
+        The `.mlir` file. Objects are written to the same directory, unless they are embedded.
     into
         A model to link the kernels into; without one each kernel is a public function.
     form
-        "executable": `hal.executable` with a conditioned variant a target. "source":
+        "executable": `hal.executable` with a conditioned variant for each target. "source":
         `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
     embed
         Put the objects' bytes into the file.
     store
-        Whether to take from the store what was compiled before, and to keep there what is new.
+        Whether to use the store: reuse what was compiled before, and keep what is new.
     **options
         As for `compile`.
 

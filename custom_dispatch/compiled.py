@@ -43,8 +43,8 @@ class CompiledModule:
         Raises
         ------
         OutputError
-            It cannot be written, a weight was changed since the model was compiled, or there is a
-            file of that name that is neither a module nor called `.vmfb`.
+            The file cannot be written, a weight has changed since the model was compiled, or the
+            path is an existing file that is neither a module nor named `.vmfb`.
         """
         file = as_path(path, "The module's file", OutputError)
         beside = file.with_suffix(SUFFIX)

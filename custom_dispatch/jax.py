@@ -60,28 +60,29 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
 ) -> CompiledModule:
     """Export a function of JAX, link kernels into it, and compile it for every target.
 
-    Large arrays that it holds stay outside of the module, and are written beside it by `save`.
+    Large arrays that it holds stay outside the module; `save` writes them to a file in the same
+    directory.
 
     Parameters
     ----------
     function
         A function of arrays, jitted or not. It calls kernels through `cd.jax.call`.
     arguments
-        Arguments of a call, or `jax.ShapeDtypeStruct`s, which say the types and sizes. What is in
-        containers becomes arguments of the module one by one, and so do results.
+        Example arguments or `jax.ShapeDtypeStruct`s, which determine types and sizes. Containers
+        are flattened: each leaf becomes an argument of the module, and likewise for results.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         Kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
         `jax.lax.composite` of their name.
     replace
-        Kernels to be put wherever the function computes what they do: `Pattern`s, or kernels whose
-        `reference` is code of JAX. `replaced` of the result says where.
+        `Pattern`s, or kernels whose `reference` is JAX code: they replace what computes the same in
+        the function. `replaced` of the result lists the places.
     name
         The name of the module's function.
     inline_bytes
-        Up to how many bytes an array that the function holds becomes a constant of the module
-        instead; None for all of them.
+        Arrays of at most this many bytes become constants of the module instead; None for all of
+        them.
     flags, store, **options
         As for `cd.compile`.
 

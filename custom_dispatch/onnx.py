@@ -71,28 +71,28 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
 ) -> CompiledModule:
     """Import an ONNX model, link kernels into it, and compile it for every target.
 
-    Its large tensors stay outside of the module, and are written beside it by `save`.
+    Its large tensors stay outside the module; `save` writes them to a file in the same directory.
 
     Parameters
     ----------
     model
-        A path, beside which its external data are, or a `ModelProto`. It calls kernels as operators
-        of a domain that is not ONNX's own: those of `register`, or others of their names. What
-        the model itself says of such an operator, as a function, is for other tools. Sizes that it
-        has a name for, or nothing, are dynamic.
+        A path, with external data in the same directory, or a `ModelProto`. It calls kernels as
+        operators of a domain other than ONNX's, registered by `register` or otherwise under their
+        names. A function that the model defines for such an operator is ignored. Sizes with a name,
+        or without a value, are dynamic.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
-        The kernels and choices that it calls; None for those that were registered.
+        The kernels and choices that it calls; None for all registered ones.
     replace
-        Kernels to be put wherever the model computes what they do. `replaced` of the result says
-        where.
+        `Pattern`s, whose kernels replace what computes the same in the model. `replaced` of the
+        result lists the places.
     name
         The name of the module's function.
     inline_bytes
-        Up to how many bytes a tensor becomes a constant of the module instead, at least 128; None
-        for all of them, which makes one file of small models and takes the compiler's memory for
-        large ones.
+        Tensors of at most this many bytes, at least 128, become constants of the module instead;
+        None for all of them, which makes one file, and for large models needs much memory to
+        compile.
     flags, store, **options
         As for `cd.compile`.
 

@@ -65,29 +65,29 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
 ) -> CompiledModule:
     """Export a PyTorch model, link kernels into it, and compile it for every target.
 
-    Its weights stay outside of the module, and are written beside it by `save`.
+    Its weights stay outside the module; `save` writes them to a file in the same directory.
 
     Parameters
     ----------
     model
-        A `torch.nn.Module`, or an exported program (then arguments and dynamic_shapes are not
-        looked at). It calls kernels as operators: those of `register`, or others of their names.
+        A `torch.nn.Module`, or an exported program (then arguments and dynamic_shapes are ignored).
+        It calls kernels as operators, registered by `register` or otherwise under their names.
     arguments
-        Arguments of a call, which say the types and sizes.
+        Example arguments, which determine types and sizes.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
-        The kernels that it calls; None for those that were registered.
+        The kernels that it calls; None for all registered ones.
     replace
-        Kernels to be put wherever the model computes what they do: `Pattern`s, or kernels whose
-        `reference` is code of PyTorch. `replaced` of the result says where.
+        `Pattern`s, or kernels whose `reference` is PyTorch code: they replace what computes the
+        same in the model. `replaced` of the result lists the places.
     dynamic_shapes
-        As for `torch.export.export`: which sizes are not those of the arguments alone.
+        As for `torch.export.export`: which sizes may differ from those of the arguments.
     name
         The name of the module's function.
     inline_bytes
-        Up to how many bytes a weight becomes a constant of the module instead; None for all of
-        them, which makes one file of small models and takes the compiler's memory for large ones.
+        Weights of at most this many bytes become constants of the module instead; None for all
+        weights, which makes one file, and for large models needs much memory to compile.
     flags, store, **options
         As for `cd.compile`.
 
@@ -95,7 +95,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     ------
     ModelError
         PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
-        arguments by anything but kernels in place. Buffers that it changes are the module's state.
+        arguments other than by kernels in place. Buffers that it changes are the module's state.
     LinkError
         It calls no kernel, an operator does not fit its kernel's declaration, or a pattern is
         found nowhere.

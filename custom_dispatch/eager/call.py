@@ -101,7 +101,7 @@ def call(
     fallback
         Whether a kernel's reference may run in its place, where its declaration allows that.
     store
-        Whether to take from the store what was compiled before, and to keep there what is new.
+        Whether to use the store: reuse what was compiled before, and keep what is new.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from custom_dispatch.kernel.tuning import Measured
 
 @dataclass(frozen=True, init=False, eq=False)
 class Choice(Callee):
-    """Several kernels that serve one operation: a call takes the first that it fits.
+    """Several kernels for one operation; a call takes the first one that fits it.
 
     A kernel fits a call if dtypes, ranks and sizes are as declared and its requirements hold. If
     the sizes are known when a model is compiled, the choice is made then; otherwise the module
@@ -32,20 +32,20 @@ class Choice(Callee):
     Parameters
     ----------
     name
-        The name by which a model calls them; no kernel may have it.
+        The name by which a model calls the choice; none of its kernels may have that name.
     kernels
         The kernels, the preferred one first. Their inputs and their results have the same names in
         the same order.
     tuning
         The table that `custom-dispatch tune` writes, beside the file that declares the choice:
-        "gemm.tuning.json". Of kernels that take the same, the one that was measured to be the best
-        for a call's sizes, or the nearest ones, is taken then; without the file, in their order.
-        Or another choice with such a table, whose first kernels are these in the same order, but
-        for their types and so on: what was measured of those counts for these.
+        "gemm.tuning.json". Among kernels that fit a call, the one that was fastest for its sizes,
+        or the nearest measured sizes, is then taken; if the file does not exist, the first one. Or
+        another choice with a table, whose first kernels correspond to these in the same order, for
+        instance with other types; its measurements then apply to these.
     rules
-        Conditions on dims, by kernel name, where nothing was measured, or several sizes are not
-        known: a kernel is taken where they hold, though it takes other sizes, too. Kernels behind
-        the first that takes everything are there for tables alone.
+        Conditions on dims, by kernel name, for sizes that were not measured or of which several are
+        unknown: a kernel is taken only where its conditions hold. Kernels after the first one that
+        takes everything are candidates for tables only.
 
     Raises
     ------
@@ -122,13 +122,13 @@ class Choice(Callee):
     def ordered(self, dims: Mapping[str, int], target: Target | None = None) -> tuple[Kernel, ...]:
         """The kernels, the preferred one first, for a call of which these sizes are known.
 
-        Some may require more than they do by themselves: what says that a call is theirs.
+        Some of them have further requirements, which say when a call is theirs.
 
         Parameters
         ----------
         target
-            Where the call runs. What was measured counts for that target alone; on another, and
-            where none is given, the rules and the declared order do.
+            Where the call runs. Measurements apply to their own target only; on other targets, and
+            if none is given, the rules and the declared order decide.
         """
         key = frozenset(dims.items()), target
         found = self._ordered.get(key)
@@ -139,7 +139,7 @@ class Choice(Callee):
         return found
 
     def measured_for(self, target: Target | None) -> Measured | None:
-        """What was measured for a target; None where nothing was."""
+        """The measurements for a target; None if there are none."""
         return next((item for item in self.measured if item.target == target and item.dims), None)
 
     def own(self, kernel: Kernel) -> Kernel:
@@ -185,12 +185,12 @@ class Choice(Callee):
         )
 
     def by_tables(self, targets: Sequence[Target], measured: Sequence[Measured]) -> Choice:
-        """The same choice by what was measured for some targets.
+        """The same choice, ordered by the measurements for some targets.
 
-        Kernels that none of the targets ever takes are left out: on a target with a table those
-        that take the same as another and are best nowhere, on one without it those that the
-        declared order and the rules never come to. Where nothing was measured for any of them, and
-        there are no rules, the choice stays as it is.
+        Kernels that are never taken on any of the targets are left out: on a target with a table,
+        those that are never the fastest of the kernels that fit; on one without, those that the
+        declared order and the rules never reach. If nothing was measured for any of them and there
+        are no rules, the choice stays as it is.
         """
         found = self._with(self.kernels, measured)
         if not self.rules and not any(map(found.measured_for, targets)):
@@ -233,7 +233,7 @@ class Choice(Callee):
         return found
 
     def which(self, *, target: Target | str | None = None, **dims: int) -> Taken:
-        """Which kernel a call of some sizes takes, and why: as modules and calls decide.
+        """Which kernel a call of these sizes takes, and why, as modules and calls decide.
 
         Nothing is compiled. Optional operands count as given, and types are as the first kernel
         with these dims declares them.
@@ -241,7 +241,7 @@ class Choice(Callee):
         Parameters
         ----------
         target
-            Where the call runs; where a call runs here, if left out.
+            Where the call runs. By default, where calls run on this machine.
         **dims
             The size of every dim of the inputs; leading dims are `batch`, as one.
 

@@ -198,7 +198,9 @@ class Kernel(Callee):
 
     @property
     def arguments(self) -> tuple[Buffer | Scalar, ...]:
-        """What a model's function takes, in order: the inputs, a struct's numbers one by one."""
+        """The arguments of a model's function, in order: the inputs, with a struct's numbers one by
+        one.
+        """
         found: list[Buffer | Scalar] = []
         for operand in self.inputs:
             match operand:
@@ -229,7 +231,7 @@ class Kernel(Callee):
         return self._again(implementations=None) if self.implementations else self
 
     def for_target(self, target: Target | None) -> Kernel:
-        """The kernel as it is on a target: one without implementations of other targets.
+        """The kernel as it runs on a target, without implementations for other targets.
 
         Where there is no target, that is its own form. Every CPU takes the implementation for
         `cpu`, but for `cpu:checked`.
@@ -239,7 +241,7 @@ class Kernel(Callee):
 
     @property
     def forms(self) -> tuple[Kernel, ...]:
-        """All that it may be: its own form first, then those of targets."""
+        """Every form of the kernel: its own first, then those for single targets."""
         return (self.own, *(kernel for _, kernel in self.variants))
 
     @property
@@ -267,26 +269,26 @@ class Kernel(Callee):
 
         Implementations for single targets keep what they replace.
 
-        The source is compiled again only where `options` differ, as they must where the block is a
-        macro of the source or a template argument.
+        The source is compiled again only if `options` differ, which is necessary if the block size
+        is a macro or a template argument of the source.
 
         Parameters
         ----------
         name
-            A name of its own, where a model calls both.
+            Another name, needed if a model calls both kernels.
         block, grid, dynamic_shared_memory, launch_bounds, max_registers, cluster, options
             As for a kernel. If the grid depends on the block size, pass a new grid as well.
 
         Raises
         ------
         DeclarationError
-            Any part is wrong by itself or together with the others.
+            An argument is wrong, or does not fit the rest of the declaration.
         """
         given = {part: value for part, value in locals().items() if part != "self"}
         return self._again(**{part: new for part, new in given.items() if new is not None})
 
     def requiring(self, conditions: Sequence[Condition]) -> Kernel:
-        """The same kernel, for calls of which more has to hold."""
+        """The same kernel with further requirements."""
         return self._again(requires=(*self.requires, *conditions)) if conditions else self
 
     def _again(self, **changes: Any) -> Kernel:

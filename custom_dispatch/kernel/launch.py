@@ -74,7 +74,7 @@ class BoundKernel:
     compiler: str = "auto"
     """What compiles its source, as of `cd.build`."""
     store: bool = True
-    """Whether to take from the store what was compiled before, and to keep there what is new."""
+    """Whether to use the store: reuse what was compiled before, and keep what is new."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel now, on this device; otherwise as `Kernel.__call__`."""
@@ -112,6 +112,6 @@ class Callee:
         compiler
             What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
         store
-            Whether to take from the store what was compiled before, and to keep there what is new.
+            Whether to use the store: reuse what was compiled before, and keep what is new.
         """
         return BoundKernel(self, device, compiler, store)

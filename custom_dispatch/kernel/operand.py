@@ -151,7 +151,7 @@ class InOut(Buffer):
     """A buffer that the kernel updates in place.
 
     The call takes it and returns the updated one. The caller's own array stays as it is: IREE
-    copies it first, unless it is an intermediate value of the model that nobody else reads.
+    copies it first, unless it is an intermediate value of the model without other readers.
     """
 
     __slots__ = ()
@@ -161,7 +161,8 @@ class Scratch(Buffer):
     """Memory that the kernel needs while it runs: a pointer that the caller never sees.
 
     It is neither an argument nor a result. IREE allocates it for each call, uninitialised: a kernel
-    writes what it reads, and what it leaves there nobody sees. It begins at a multiple of 64 bytes.
+    has to write what it reads, and the content is lost after the call. The address is a multiple of
+    64 bytes.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ class Scalar:
     dtype
         "i32", "u64", "f64", "bool", "f16", ...: any element type but the 8-bit floats.
     value
-        An expression of dims that is passed by itself; without it the scalar is an argument of
+        An expression of dims that is passed automatically; without it the scalar is an argument of
         the call.
 
     Raises
@@ -298,12 +299,12 @@ class Struct:
     name
         The operand's name.
     alignment
-        Bytes, where C aligns it more than its fields need: 16 for a `float4`, 8 for a `float2`.
-        By position only, as is the name: every keyword is a field.
+        Bytes, if C aligns the struct more strictly than its fields: 16 for a `float4`, 8 for a
+        `float2`. Positional only, like the name: every keyword is a field.
     **fields
         The fields in the order of the C declaration: an element type, or (type, count) for an
-        array. They lie as C lays them out; the fields of an inner struct stand for it where that
-        needs no padding of its own.
+        array. They are laid out as in C. Instead of an inner struct, list its fields, if it needs
+        no padding of its own.
 
     Raises
     ------

@@ -271,13 +271,13 @@ def is_argument(option: object, *, escaped: bool = False) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Implementation:
-    """Another code for a kernel, on one target: `implementations={"cuda:sm_90a": ...}`.
+    """Other code for a kernel on one target: `implementations={"cuda:sm_90a": ...}`.
 
-    That for `cpu` is what every CPU runs: the PTX of another source, say, without tensor cores.
-    `cpu:checked` keeps to the kernel's own code, whose mistakes it is for.
+    The implementation for `cpu` runs on every CPU, for instance the PTX of a source without tensor
+    cores. `cpu:checked` runs the kernel's own code, whose mistakes it looks for.
 
-    What is given takes the place of the kernel's own; what is left out stays. Operands, and so the
-    C signature, are the same everywhere, as are the reference and what the kernel requires.
+    Arguments that are given replace the kernel's own; the others stay. The operands, and so the C
+    signature, the reference and the requirements are the same on every target.
 
     Parameters
     ----------

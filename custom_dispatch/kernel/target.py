@@ -290,9 +290,10 @@ class Target:
 
     @property
     def implemented(self) -> Target:
-        """The target under whose name a kernel has an implementation of its own for this one.
+        """The target by whose name a kernel may have an implementation for this one.
 
-        `cpu` for every CPU, except that `cpu:checked` looks for mistakes in what GPUs run.
+        `cpu` for every CPU, except for `cpu:checked`, which looks for mistakes in the code for
+        GPUs.
         """
         return self if self.is_cuda or self.checked else EVERY_CPU
 

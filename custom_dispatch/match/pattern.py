@@ -37,7 +37,7 @@ class Replaceable:
     bools: Mapping[str, float] = field(hash=False)
     """What stands for False in operands of floats that the model has as bools; True is 0."""
     required: bool
-    """Whether it is an error that no place is found."""
+    """Whether it is an error if nothing matches."""
 
     def _set(
         self,
@@ -80,20 +80,20 @@ class Pattern(Replaceable):
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found; or a choice, of which each place takes the
-        first kernel that it fits.
+        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
+        match.
     computes
         One or several modules as MLIR text, each with one public function. Its parameters are the
         kernel's operands in a call's order: tensors, and numbers for value-less scalars. Optional
         operands may be left out, the last ones first. A size `?` stands for every size.
     fixed
-        Scalars with a value that the functions hold for, instead of a parameter:
+        Scalars that have this value in the functions instead of being a parameter:
         {"causal": True}.
     axes
-        Of operands and results that the functions have with their axes in another order, that order
-        as of `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is put.
+        For operands and results whose axes have another order in the functions, that order as in
+        `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is inserted.
     required
-        Whether it is an error that no place is found.
+        Whether it is an error if nothing matches.
 
     Raises
     ------

@@ -123,8 +123,8 @@ class DeviceArray:
     device it is on, without copying. Reading waits for the call that computes it; passing it on to
     another call does not.
 
-    Its memory belongs to the result and everything made from it. What other libraries write into it
-    is seen here too.
+    Its memory belongs to the result and everything made from it. Writes by other libraries are
+    visible here too.
     """
 
     __slots__ = ("__weakref__", "_flight", "element_type", "open_device", "shape", "view")
@@ -183,7 +183,7 @@ class DeviceArray:
         return self
 
     def written_by(self, flight: Flight) -> None:
-        """Note a call under way that writes into it: who reads it waits for that one."""
+        """Record a call in flight that writes into the array: readers wait for it."""
         self._flight = flight
 
     def to_host(self) -> HostArray:
@@ -274,7 +274,7 @@ class DeviceArray:
 
     @property
     def flight(self) -> Flight | None:
-        """The call that computes it, while it is under way."""
+        """The call that computes it, while it is in flight."""
         return None if self.ready else self._flight
 
     def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:

@@ -214,7 +214,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class Submission:
-    """A call on its way. Made by `Function.submit`."""
+    """A call in flight. Made by `Function.submit`."""
 
     __slots__ = ("_arrays", "_flight", "_results")
 
@@ -229,7 +229,7 @@ class Submission:
     def arrays(self) -> Any:
         """The results as `DeviceArray`s, to be passed on before they are computed.
 
-        Waits for the call where its module has no function that does not wait.
+        Waits for the call if its module has no asynchronous function.
         """
         return self.result() if self._arrays is None else self._arrays
 
@@ -254,7 +254,7 @@ class Submission:
         Raises
         ------
         TimeoutError
-            It is not done by then. It goes on, and can be waited for again.
+            The call has not finished. It continues, and can be waited for again.
         CallError, DeviceError, KernelError
             The call failed.
         """

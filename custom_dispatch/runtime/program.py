@@ -101,7 +101,7 @@ class Program:
         """Report the kernels that each function dispatches and how often, the variant of each
         kernel that IREE chooses here with its resources, and the module's parts.
 
-        For a module that another tool made it reports what is known, without an error.
+        For a module made by another tool it reports what is known.
         """
         # Loaded here: what is deployed rarely asks.
         from custom_dispatch.runtime.program_report import (
@@ -128,13 +128,13 @@ class Program:
         Parameters
         ----------
         array
-            A numpy array, or one that offers DLPack. What is on the device already is not copied;
-            a `DeviceArray` of another device is, through the host's memory.
+            A numpy array, or one that supports DLPack. An array already on the device is not
+            copied; a `DeviceArray` of another device is copied through the host's memory.
 
         Raises
         ------
         CallError
-            It is no array, or of a dtype that kernels do not take.
+            The value is not an array, or has a dtype that kernels do not take.
         """
         what = "the array"
         read = read_array(array, what)
@@ -261,22 +261,22 @@ def load(
     ----------
     module
         A file, its bytes, or what `cd.compile` returned. Any `.vmfb` loads; one that this package
-        made also explains itself.
+        made also describes its kernels.
     device
-        "auto" takes the first GPU when the module holds something for it, else the CPU;
+        "auto" takes the first GPU if the module has code for it, else the CPU;
         `Program.device_reason` says why. "cuda" and "cpu" take just that, and "cuda:1" the second
         GPU; or a `torch.device`.
     parameters
-        The `.irpa` file with its weights, where that is not beside it under the same name. For
-        modules that others compiled, a mapping from the scopes of parameters to files.
+        The `.irpa` file with its weights, if that is not in the same directory under the same name.
+        For modules compiled by other tools, a mapping from the scopes of parameters to files.
 
     Raises
     ------
     ModuleFileError
-        The file is missing or no module; or its weights are missing, cut short, or others than
-        it was compiled with.
+        The file is missing or not a module; or its weights are missing, truncated, or not those it
+        was compiled with.
     DeviceError
-        No device here runs it; the message says what it holds, and what is here.
+        No device of this machine can run it; the message lists its targets and the devices.
     """
     source = module.bytes if isinstance(module, CompiledModule) else module
     file = ModuleFile(source)

@@ -92,23 +92,23 @@ def build(
     include_dirs
         Directories searched for headers, after the source's own.
     image
-        What PTX becomes: "ptx" (as it is, so that it also runs on later GPUs), "cubin" (machine
-        code for each target, which nothing has to compile when it is loaded and which runs on no
-        other), or "fatbin" (both for every target in one object, of which the driver takes what
-        fits). Machine code among the objects stays what it is.
+        The form of objects: "ptx", which also runs on later GPUs; "cubin", machine code for each
+        target, which loads without compilation and runs on no other; or "fatbin", both for every
+        target in one object, from which the driver takes what fits. Prebuilt machine code stays as
+        it is.
     ptx_version
-        The PTX ISA version that objects are to need, "8.0", for drivers older than the compiler.
+        The PTX ISA version of the objects, "8.0", for drivers older than the compiler.
     fail_on_spill
-        Refuse a kernel whose registers do not suffice for a GPU, so that some spill to memory.
+        Refuse a kernel that spills registers to memory on a target.
     jobs
         How many compilations run at once; one for each CPU when omitted.
     store
-        Whether to take from the store what was compiled before, and to keep there what is new.
+        Whether to use the store: reuse what was compiled before, and keep what is new.
 
     Raises
     ------
     DeclarationError
-        No kernels or targets, or some that contradict each other.
+        Kernels or targets are missing, or contradict each other.
     SourceError
         A source is missing or does not compile.
     PtxError

@@ -245,7 +245,7 @@ class SourceFiles:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What `cd.build` returns: everything that is needed to put the kernels into a model."""
+    """The result of `cd.build`: everything needed to put the kernels into a model."""
 
     units: tuple[Unit, ...]
     targets: tuple[Target, ...]
@@ -278,7 +278,7 @@ class Library:
         return (item for unit in self.units for item in unit.objects)
 
     def report(self) -> tuple[KernelReport, ...]:
-        """What every kernel takes, for each CUDA target; fatbins built elsewhere do not tell."""
+        """The resources of every kernel for each CUDA target; unknown for foreign fatbins."""
         return tuple(
             _report(kernel.for_target(item.target), item, resources)
             for unit in self.units
@@ -292,11 +292,11 @@ class Library:
     def write(self, directory: Path | str) -> tuple[Path, ...]:
         """Write the objects for CUDA into a directory as NAME_sm_XX.ptx; return the files.
 
-        They are what is linked: where a kernel's C signature is not in IREE's form, its entry is
-        rewritten to that. `build(..., objects=directory)` finds them there again, and tells by the
-        names of an entry's parameters which form it has; behind machine code these stand in
-        remarks. The PTX that the CPU runs is one of them, unless no plain CUDA target was asked
-        for; where the CPU has an implementation of its own, it is NAME_cpu_sm_80.ptx.
+        The files are what is linked: if a kernel's C signature does not follow IREE's convention,
+        its entry is rewritten to it. `build(..., objects=directory)` finds them again, and
+        recognises rewritten entries by the names of their parameters, which are appended to machine
+        code. The PTX that the CPU runs is one of the files, unless no plain CUDA target was
+        requested; if the CPU has its own implementation, it is NAME_cpu_sm_80.ptx.
 
         Raises
         ------

@@ -56,13 +56,13 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
     `Struct`s as mappings, in declaration order or by keyword, and returns the `Out`s and `InOut`s
     as new arrays: one alone, several as a tuple. It works by itself and in `jax.jit`, where it runs
-    on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap`
-    adds a leading dim to shapes that begin with `...`, and else calls the kernel for each.
+    on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap` adds a
+    leading dim to shapes that begin with `...`, and otherwise calls the kernel once per element.
 
     Parameters
     ----------
     kernel
-        A kernel; or a choice, of which each call takes the first that its arrays fit.
+        A kernel; or a choice: each call takes the first kernel that fits its arrays.
     backward
         Its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by name what
         it needs of the arguments and results, and `grad_y` for the gradient of the result `y`. A

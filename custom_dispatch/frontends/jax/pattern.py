@@ -42,29 +42,29 @@ from custom_dispatch.match.types import as_the_kernels
 
 @dataclass(frozen=True, init=False)
 class Pattern(OfFunctions):
-    """A kernel, and what it computes in JAX's words.
+    """A kernel, and what it computes, written with JAX.
 
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found; or a choice, of which each place takes the
-        first kernel that it fits.
+        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
+        match.
     computes
         One or several functions of JAX that compute what the kernel does. Their parameters have
         the names of the kernel's operands, in any order; one that is optional may be left out.
-        Numbers are the kernel's value-less scalars, and have to be passed on as they are. Without
-        it the kernel's `reference` is taken.
+        Numbers are the kernel's value-less scalars, and must be used unchanged. By default, the
+        kernel's `reference`.
     fixed
-        Scalars with a value that the functions hold for, instead of a parameter:
+        Scalars that have this value in the functions instead of being a parameter:
         {"causal": True}.
     sizes
-        Values of dims to trace the functions with first, where not all will do:
+        Sizes to trace the functions with first, if they do not accept any size:
         {"heads": 8, "kv_heads": 8}.
     axes
-        Of operands and results that the functions have with their axes in another order, that order
-        as of `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is put.
+        For operands and results whose axes have another order in the functions, that order as in
+        `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is inserted.
     bools
-        Of operands of floats that the functions take as bools, the number for False; True is 0:
+        For float operands that are bools in the functions, the number for False; True is 0:
         {"mask": -1e30}.
     required
         Whether it is an error that no place is found.

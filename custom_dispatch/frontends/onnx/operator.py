@@ -40,9 +40,9 @@ _registered: dict[tuple[str, str], Kernel | Choice] = {}
 
 
 def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[OpRun]:
-    """Make a kernel or a choice an operator of ONNX: the one named after it.
+    """Make a kernel or a choice an operator of ONNX with the same name.
 
-    It is in a domain of its own, and of version 1 there.
+    Its domain is separate from ONNX's, with version 1.
 
     A node's inputs are the kernel's `In`s and `InOut`s, in declaration order; an optional one may
     be left out, or be "". Its attributes are the value-less `Scalar`s, all of them: FLOAT for those
@@ -53,7 +53,7 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
     Returns
     -------
     type
-        What ONNX's reference evaluator runs it with, on the best device there is:
+        A class for ONNX's reference evaluator, which runs the kernel on the best device:
         `onnx.reference.ReferenceEvaluator(model, new_ops=[cd.onnx.register(kernel)])`.
 
     Raises

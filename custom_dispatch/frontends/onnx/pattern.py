@@ -46,25 +46,25 @@ class Computed:
 
 @dataclass(frozen=True, init=False)
 class Pattern(Replaceable):
-    """A kernel, and what it computes in ONNX's words.
+    """A kernel, and what it computes, in ONNX's operators.
 
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found; or a choice, of which each place takes the
-        first kernel that it fits.
+        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
+        match.
     computes
         An operator of ONNX ("LayerNormalization"), whose inputs and outputs are those of the
         kernel, in order; a node or a graph, or a model of one, with inputs named after the kernel's
         operands, and its outputs in the kernel's order; or a list of these. Value-less scalars are
-        inputs of the graph, which stand for constants of one number; or attributes that have their
-        names, and are not given. Other attributes that are not given have ONNX's defaults. Optional
+        inputs of the graph, which stand for constants with one number; or attributes of their names
+        that the graph leaves out. Other attributes that are left out have ONNX's defaults. Optional
         operands may be left out.
     fixed
-        Scalars with a value that the graph holds for: {"causal": True}.
+        Scalars that have this value in the graph: {"causal": True}.
     axes
-        Of operands and results that the graph has with their axes in another order, that order as
-        of `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is put.
+        For operands and results whose axes have another order in the graph, that order as in
+        `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
     required
         Whether it is an error that no place is found.
 

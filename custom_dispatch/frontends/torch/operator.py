@@ -48,20 +48,21 @@ def register(
     """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on one GPU, and value-less
-    `Scalar`s as ints, floats and bools, in declaration order; a `Struct` is its numbers one by
-    one. It returns the `Out`s and `InOut`s as new tensors and changes none of its arguments.
+    `Scalar`s as ints, floats and bools, in declaration order; a `Struct` is passed as its numbers,
+    one by one. It returns the `Out`s and `InOut`s as new tensors and changes none of its arguments.
     Tensors are passed without copying, except those that are not contiguous and views that begin
     at an unaligned address. It runs where the tensors are, and is built on its first call.
 
     `torch.export` and `torch.compile` take it as one operator, with static or dynamic sizes.
-    `torch.vmap` makes one call where what it maps and all results have leading dims, `[..., n]`,
-    and else one for each. Under `torch.autocast` tensors are converted to the type it takes.
+    `torch.vmap` makes one call if the mapped operands and all results have leading dims, `[...,
+    n]`, otherwise one per element. Under `torch.autocast` tensors are converted to the type that
+    the kernel takes.
 
     Parameters
     ----------
     kernel
         A kernel; or a choice, whose kernels take the same kinds of numbers: each call takes the
-        first that it fits.
+        first that fits it.
     namespace
         The operator's namespace.
     backward
@@ -69,7 +70,7 @@ def register(
         needs by name: the operator's arguments and results, and `grad_y` for the gradient of the
         result `y`. A function returns the gradients of the tensors that the operator takes, all in
         their order, or some as a mapping; a kernel's results are named `grad_x`. Without it,
-        a tensor that requires a gradient ends in PyTorch's error.
+        a tensor that requires a gradient leads to PyTorch's error.
 
     Returns
     -------
@@ -80,7 +81,8 @@ def register(
     ------
     DeclarationError
         The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
-        which is not this kernel; or the backward takes or gives what there is not.
+        which is not this kernel; or the backward takes or returns a name that the kernel does not
+        have.
     """
     check_declared(kernel, "cd.torch.register")
     made = _register(kernel, check_name(namespace, "namespace"))

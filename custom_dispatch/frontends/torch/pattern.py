@@ -44,26 +44,26 @@ from custom_dispatch.match.traced import (
 
 @dataclass(frozen=True, init=False)
 class Pattern(OfFunctions):
-    """A kernel, and what it computes in PyTorch's words.
+    """A kernel, and what it computes, written with PyTorch.
 
     Parameters
     ----------
     kernel
-        The kernel that takes the places that are found; or a choice, of which each place takes the
-        first kernel that it fits, when compiled or when it runs.
+        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
+        match, when compiled or when it runs.
     computes
         One or several functions of PyTorch that compute what the kernel does. Their parameters have
         the names of the kernel's operands, in any order; one that is optional may be left out, or
         have the default None to stand for both. Numbers are the kernel's value-less scalars, and
-        have to be passed on as they are. Without it the kernel's `reference` is taken.
+        must be used unchanged. By default, the kernel's `reference`.
     fixed
-        Scalars with a value that the functions hold for, instead of a parameter:
+        Scalars that have this value in the functions instead of being a parameter:
         {"causal": True}.
     sizes
-        Values of dims to trace the functions with, where not all will do: {"heads": 8}.
+        Sizes to trace the functions with, if they do not accept any size: {"heads": 8}.
     axes
-        Of operands and results that the functions have with their axes in another order, that order
-        as of `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is put.
+        For operands and results whose axes have another order in the functions, that order as in
+        `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
     required
         Whether it is an error that no place is found.
 
