@@ -41,6 +41,8 @@ class Builder:
         self.lines: list[str] = []
         self.processor = UNKNOWN
         """What the code is for."""
+        self.block_start = 0
+        """The number of lines before the basic block's first."""
         self._values = 0
         self._labels = 0
 
@@ -68,6 +70,7 @@ class Builder:
         """Start a block; arguments are (name, type)."""
         listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
         self.lines.append(f"  ^{label}({listed}):" if listed else f"  ^{label}:")
+        self.block_start = len(self.lines)
 
     def branch(self, label: str, *arguments: tuple[Given, str]) -> None:
         """Go to a block."""
@@ -285,24 +288,18 @@ class FunctionBuilder(Builder):
         return self.shared(float_text(value, type_name))
 
     def long_function(
-        self, what: str, arguments: list[str], type_name: str, write: LongFunction
-    ) -> str:
-        """The same, written once and called."""
-        if not self.symbol:
-            return write(self, arguments)
-        return self.call_function(what, arguments, type_name, FunctionBuilder(), write)
-
-    def call_function(
         self,
         what: str,
         arguments: list[str],
         type_name: str,
-        body: FunctionBuilder,
-        write: LongFunction,
+        write: Callable[[FunctionBuilder, list[str]], str],
     ) -> str:
-        """Call a function; where there is none of that name yet, it is written with `body`."""
+        """The same, written once and called."""
+        if not self.symbol:
+            return write(self, arguments)
         name = f"{self.symbol}.{what}"
         if name not in self.functions:
+            body = FunctionBuilder()
             body.processor = self.processor
             given = [f"%a{index}" for index in range(len(arguments))]
             result = write(body, given)

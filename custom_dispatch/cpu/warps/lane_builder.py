@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from custom_dispatch.cpu.analysis.bounds import compared
-from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, LongFunction, bytes_of
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, LongFunction, bytes_of
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import Value, compare, from_constants, resized, signed
@@ -44,18 +44,17 @@ class LaneAccess(Protocol):
 class LaneBuilder(DistantBuilder):
     """Collects the lines of a function that runs a warp."""
 
-    def __init__(self, symbol: str = "") -> None:
-        super().__init__(symbol)
+    def __init__(self, one: FunctionBuilder) -> None:
+        super().__init__(one)
         self.access: LaneAccess | None = None
 
     def const(self, value: int, bits: int) -> str:
-        if self.is_raw:
-            return self.number(value, bits)
         return self.name(Value("", known=signed(value, bits)))
 
+    def float_const(self, value: float, type_name: str) -> str:
+        return self.one.float_const(value, type_name)
+
     def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        if self.is_raw:
-            return super().binary(operation, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         x, y = self.of(a), self.of(b)
         if operation in _NEUTRAL and y.is_uniform and y.known == _NEUTRAL[operation]:
@@ -73,16 +72,12 @@ class LaneBuilder(DistantBuilder):
         return self.varying(f"llvm.{operation} {left}, {right} : {vector_of(type_name)}")
 
     def unary(self, operation: str, a: str, type_name: str) -> str:
-        if self.is_raw:
-            return super().unary(operation, a, type_name)
         if self.of(a).is_uniform:
             return self.emit(f"llvm.{operation} {self.scalar(a, type_name)} : {type_name}")
         vector = self.vector(a, type_name)
         return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
 
     def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        if self.is_raw:
-            return super().icmp(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         x, y = self.of(a), self.of(b)
         if type_name not in ("i1", POINTER):
@@ -96,8 +91,6 @@ class LaneBuilder(DistantBuilder):
         return self._compared("icmp", condition, a, b, type_name)
 
     def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> str:
-        if self.is_raw:
-            return super().fcmp(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return self._compared("fcmp", condition, a, b, type_name)
 
@@ -110,8 +103,6 @@ class LaneBuilder(DistantBuilder):
         return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
 
     def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        if self.is_raw:
-            return super().select(condition, a, b, type_name)
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         c, x, y = self.of(condition), self.of(a), self.of(b)
         if c.is_uniform and c.known is not None:
@@ -132,8 +123,8 @@ class LaneBuilder(DistantBuilder):
         return self.varying(f"llvm.select {by}, {p}, {q} : {how}, {vector_of(type_name)}")
 
     def cast(self, operation: str, a: str, source: str, target: str) -> str:
-        if self.is_raw or source == target:
-            return super().cast(operation, a, source, target)
+        if source == target:
+            return a
         x = self.of(a)
         if operation == "bitcast":
             return self._bitcast(a, x, source, target)
@@ -158,19 +149,17 @@ class LaneBuilder(DistantBuilder):
         """The same bits as another type: written once, and not to come back to what they were."""
         held = self.base(x, source) if x.is_uniform else self.vector(a, source)
         kinds = (source, target) if x.is_uniform else (vector_of(source), vector_of(target))
-        made = self.cast_from.get((held, target))
+        made = self.one.cast_from.get((held, target))
         if made is None:
             made = self.once(
                 (f"bitcast to {target}", held), f"llvm.bitcast {held} : {kinds[0]} to {kinds[1]}"
             )
-            self.cast_from[(made, source)] = held
+            self.one.cast_from[(made, source)] = held
         return made if x.is_uniform else self.name(Value(made, varying=True))
 
     def call_intrinsic(
         self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
     ) -> str:
-        if self.is_raw:
-            return super().call_intrinsic(name, arguments, result, types)
         types = types or [result] * len(arguments)
         given = list(map(self.typed, arguments, types))
         if name in _GREATER:
@@ -190,44 +179,37 @@ class LaneBuilder(DistantBuilder):
             else:
                 names.append(self.vector(argument, type_name))
                 kinds.append(vector_of(type_name))
-        with self.raw():
-            if is_uniform:
-                return super().call_intrinsic(name, names, result, kinds)
-            made = super().call_intrinsic(name, names, vector_of(result), kinds)
+        if is_uniform:
+            return self.one.call_intrinsic(name, names, result, kinds)
+        made = self.one.call_intrinsic(name, names, vector_of(result), kinds)
         return self.name(Value(made, varying=True))
 
     def long_function(
         self, what: str, arguments: list[str], type_name: str, write: LongFunction
     ) -> str:
-        if self.is_raw or not self.symbol:
+        if not self.one.symbol:
             return super().long_function(what, arguments, type_name, write)
         if all(self.of(argument).is_uniform for argument in arguments):
             scalars = [self.scalar(argument, type_name) for argument in arguments]
-            with self.raw():
-                return super().long_function(what, scalars, type_name, write)
+            return self.one.long_function(what, scalars, type_name, write)
         vectors = [self.vector(argument, type_name) for argument in arguments]
 
-        def lanes(builder: Builder, given: list[str]) -> str:
-            assert isinstance(builder, LaneBuilder)  # noqa: S101 - made just below
+        def lanes(one: FunctionBuilder, given: list[str]) -> str:
+            builder = LaneBuilder(one)
             names = [builder.name(Value(name, varying=True)) for name in given]
             return builder.vector(write(builder, names), type_name)
 
-        with self.raw():
-            made = self.call_function(
-                f"{what}.lanes", vectors, vector_of(type_name), LaneBuilder(), lanes
-            )
+        made = self.one.long_function(f"{what}.lanes", vectors, vector_of(type_name), lanes)
         return self.name(Value(made, varying=True))
 
     def offset(self, pointer: str, offset: int | str) -> str:
-        if self.is_raw or offset == 0:
-            return super().offset(pointer, offset)
+        if offset == 0:
+            return pointer
         if isinstance(offset, int):
             offset = self.name(Value("", known=offset))
         return self.name(self.moved(pointer, offset))
 
     def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
-        if self.is_raw:
-            return super().load(pointer, type_name, align, how)
         if self.access is None:
             raise NeedsLoopError
         return self.access.load(pointer, type_name, align or bytes_of(type_name), how)
@@ -235,10 +217,7 @@ class LaneBuilder(DistantBuilder):
     def store(
         self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
     ) -> None:
-        if self.is_raw:
-            super().store(value, pointer, type_name, align, how)
-        elif self.access is None:
+        if self.access is None:
             raise NeedsLoopError
-        else:
-            value = self.typed(value, type_name)
-            self.access.store(value, pointer, type_name, align or bytes_of(type_name), how)
+        value = self.typed(value, type_name)
+        self.access.store(value, pointer, type_name, align or bytes_of(type_name), how)

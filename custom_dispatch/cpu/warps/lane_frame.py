@@ -117,7 +117,7 @@ class LaneFrame(Frame):
 
     def _variable(self, type_name: str, *, lasts: bool) -> str:
         """A variable in the warp's state, or one on the stack that is zero at first."""
-        return self.place_scalar() if lasts else self.lanes.variable(type_name)
+        return self.place_scalar() if lasts else self.lanes.one.variable(type_name)
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
         unit = max(align, 16)
@@ -168,13 +168,12 @@ class LaneFrame(Frame):
         if not self.final:
             return b.name(stand_in(form, b.fresh()))
         place, stride, valid, shadow = self._places[name]
-        with b.raw():
-            if form.rank in (UNIFORM, DISTANT):
-                base = self._load(place, scalar) if place else ""
-                is_valid = self._load(valid, "i1") if valid else ""
-                by = self._load(stride, self.type_of(name)) if stride else ""
-                return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
-            lanes = self._load(place, vector_of(scalar))
+        if form.rank in (UNIFORM, DISTANT):
+            base = self._load(place, scalar) if place else ""
+            is_valid = self._load(valid, "i1") if valid else ""
+            by = self._load(stride, self.type_of(name)) if stride else ""
+            return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
+        lanes = self._load(place, vector_of(scalar))
         return b.name(Value(lanes, varying=True))
 
     def _load(self, place: str, type_name: str) -> str:
@@ -184,16 +183,15 @@ class LaneFrame(Frame):
 
     def _put(self, value: str, place: str, type_name: str) -> None:
         """Write to a register's place."""
-        b = self.lanes
-        with b.raw():
-            b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+        b, one = self.lanes, self.lanes.one
+        one.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
         self._writes[place] = number = self._writes.get(place, 0) + 1
         b.kept((place, f"after write {number}"), value)
 
     def _distant(
         self, form: Form, scalars: tuple[str, str], valid: str, shadow: str, scalar: str
     ) -> Value:
-        b = self.lanes
+        one = self.lanes.one
         held = Value(
             scalars[0],
             form.distances,
@@ -207,8 +205,7 @@ class LaneFrame(Frame):
             return held
 
         def lanes() -> str:
-            with b.raw():
-                return b.load(shadow, vector_of(scalar), 8, "volatile")
+            return one.load(shadow, vector_of(scalar), 8, "volatile")
 
         return replace(held, valid=valid, lanes=Lanes(lanes))
 
@@ -236,7 +233,7 @@ class LaneFrame(Frame):
 
     def _store_or_merge(self, name: str, value: str, form: Form) -> None:
         """Write a value that stays distant as long as no lane keeps another."""
-        b, scalar = self.lanes, self.type_of(name)
+        b, one, scalar = self.lanes, self.lanes.one, self.type_of(name)
         _, _, valid, shadow = self._places[name]
 
         def whole() -> str:
@@ -245,13 +242,11 @@ class LaneFrame(Frame):
 
         def some() -> str:
             lanes = b.vector(self._merged(name, value), scalar)
-            with b.raw():
-                b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
+            one.store(lanes, shadow, vector_of(scalar), 8, "volatile")
             self._put(b.number(0, 1), valid, "i1")
             return ""
 
-        with b.raw():
-            everyone = b.icmp("eq", b.load(self.alive), self.access.mask)
+        everyone = one.icmp("eq", one.load(self.alive), self.access.mask)
         either(b, everyone, whole, some)
 
     def _merged(self, name: str, value: str) -> str:
@@ -275,21 +270,20 @@ class LaneFrame(Frame):
                 self._store_check(held, (valid, shadow), scalar)
 
     def _store_check(self, held: Value, places: tuple[str, str], scalar: str) -> None:
-        b = self.lanes
+        b, one = self.lanes, self.lanes.one
         valid, shadow = places
-        with b.raw():
-            is_valid = held.valid or b.const(1, 1)
-            self._put(is_valid, valid, "i1")
-            if not held.valid or held.lanes is None:
-                return
-            wrong, after = b.fresh_label("wrong"), b.fresh_label("right")
-            b.cond_branch(is_valid, after, wrong)
-            b.block(wrong)
-            with b.scope():
-                lanes = held.lanes.write()
-                b.store(lanes, shadow, vector_of(scalar), 8, "volatile")
-            b.branch(after)
-            b.block(after)
+        is_valid = held.valid or one.const(1, 1)
+        self._put(is_valid, valid, "i1")
+        if not held.valid or held.lanes is None:
+            return
+        wrong, after = b.fresh_label("wrong"), b.fresh_label("right")
+        one.cond_branch(is_valid, after, wrong)
+        one.block(wrong)
+        with b.scope():
+            lanes = held.lanes.write()
+            one.store(lanes, shadow, vector_of(scalar), 8, "volatile")
+        one.branch(after)
+        one.block(after)
 
     # ---- active lanes
 
@@ -303,11 +297,10 @@ class LaneFrame(Frame):
         whole
             Whether they are all lanes, an i1, if that is known already.
         """
-        b = self.lanes
-        with b.raw():
-            self.access.mask = mask
-            self.access.everyone = bool(whole)
-            self.access.full = whole or b.icmp("eq", mask, -1)
+        one = self.lanes.one
+        self.access.mask = mask
+        self.access.everyone = bool(whole)
+        self.access.full = whole or one.icmp("eq", mask, -1)
 
     def mask_lanes(self) -> str:
         """The active lanes as i1."""
@@ -318,30 +311,27 @@ class LaneFrame(Frame):
 
     def bits(self, condition: str) -> str:
         """The active lanes for which an i1 holds, as bits."""
-        b, mask = self.lanes, self.access.mask
+        b, one, mask = self.lanes, self.lanes.one, self.access.mask
         value = b.of(condition)
         if value.is_uniform:
             scalar = b.scalar(condition, "i1")
-            with b.raw():
-                return b.select(scalar, mask, 0)
+            return one.select(scalar, mask, 0)
         if value.is_known:
             number = sum((lane & 1) << index for index, lane in enumerate(value.constants()))
-            with b.raw():
-                return b.binary("and", mask, number)
+            return one.binary("and", mask, number)
         vector = b.vector(condition, "i1")
-        with b.raw():
-            held = b.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
-            return b.binary("and", mask, held)
+        held = one.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
+        return one.binary("and", mask, held)
 
     def count(self, condition: str = "") -> str:
-        b = self.lanes
+        one = self.lanes.one
         mask = self.bits(condition) if condition else self.access.mask
-        with b.raw():
-            return b.call_intrinsic("llvm.ctpop", [mask])
+        return one.call_intrinsic("llvm.ctpop", [mask])
 
     def fail(self, failure: Failure) -> None:
-        with self.lanes.raw():
-            super().fail(failure)
+        one = self.lanes.one
+        one.fail(failure)
+        one.block(one.fresh_label("failed"))
 
     def carry(self) -> str:
         return self._read(CARRY)

@@ -25,7 +25,7 @@ from custom_dispatch.cpu.analysis.liveness import (
 )
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.waits import Waits
-from custom_dispatch.cpu.text.builder import POINTER
+from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
@@ -73,25 +73,23 @@ def _size(frame: LaneFrame, name: str) -> int:
 
 def spread(frame: LaneFrame, name: str, place: str) -> None:
     """Write the lanes of a register to an array."""
-    b, scalar = frame.lanes, frame.type_of(name)
+    b, one, scalar = frame.lanes, frame.lanes.one, frame.type_of(name)
     vector = b.vector(frame.read(name)[0], scalar)
-    with b.raw():
-        kind = vector_of(scalar)
-        if scalar == "i1":
-            vector = b.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
-            kind = vector_of("i8")
-        b.store(vector, place, kind, 64)
+    kind = vector_of(scalar)
+    if scalar == "i1":
+        vector = one.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
+        kind = vector_of("i8")
+    one.store(vector, place, kind, 64)
 
 
 def gather(frame: LaneFrame, name: str, place: str) -> None:
     """Read the lanes of a register from an array."""
-    b, scalar = frame.lanes, frame.type_of(name)
-    with b.raw():
-        if scalar == "i1":
-            held = b.load(place, vector_of("i8"), 64)
-            vector = b.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
-        else:
-            vector = b.load(place, vector_of(scalar), 64)
+    b, one, scalar = frame.lanes, frame.lanes.one, frame.type_of(name)
+    if scalar == "i1":
+        held = one.load(place, vector_of("i8"), 64)
+        vector = one.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
+    else:
+        vector = one.load(place, vector_of(scalar), 64)
     frame.write(name, b.name(Value(vector, varying=True)))
 
 
@@ -109,8 +107,8 @@ class LaneLoop(Waits):
     """
 
     def __init__(self, frame: LaneFrame, instruction: Instruction, access: LaneMemory) -> None:
-        super().__init__(access.b)
-        self._lanes: LaneBuilder = access.b
+        super().__init__(access.b.one)
+        self._lanes = access.b
         self._access = access
         self._warp = frame
         self._instruction = instruction
@@ -119,7 +117,7 @@ class LaneLoop(Waits):
         self._arrays: dict[str, str] = {}
         self._scalars: dict[str, str] = {}
         self._variables: dict[str, str] = {}
-        self.frame = Frame(access.b, frame.thread)
+        self.frame = Frame(self.b, frame.thread)
         self.frame.coroutine = self
         self.frame.current = instruction
 
@@ -142,28 +140,26 @@ class LaneLoop(Waits):
         self._arrays, self._scalars, self._variables = arrays, scalars, variables
         with self._lanes.scope():
             self._open()
-            with self._lanes.raw():
-                lowering(self.frame, self._instruction)
+            lowering(self.frame, self._instruction)
             self._close()
 
     def _open(self) -> None:
-        b, warp = self._lanes, self._warp
-        self._loop = each_lane(b, self._access.mask)
+        b, warp = self.b, self._warp
+        self._loop = each_lane(self._lanes, self._access.mask)
         self._lane = self._loop.__enter__()
-        with b.raw():
-            slots = {
-                name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
-                for name, place in self._arrays.items()
-            }
-            slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
-            variables = {name: self._variable(handle) for name, handle in self._variables.items()}
-            self.frame.rebind(slots, variables)
-            block = warp.thread.kernel.block
-            self.frame.place_in_block = place_of_lane(b, block, self._lane)
+        slots = {
+            name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
+            for name, place in self._arrays.items()
+        }
+        slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
+        variables = {name: self._variable(handle) for name, handle in self._variables.items()}
+        self.frame.rebind(slots, variables)
+        block = warp.thread.kernel.block
+        self.frame.place_in_block = place_of_lane(b, block, self._lane)
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
-        return self._lanes.element(value.base, self._lane, value.distances[1])
+        return self.b.element(value.base, self._lane, value.distances[1])
 
     def _close(self) -> None:
         self._loop.__exit__(None, None, None)
@@ -180,7 +176,7 @@ class LaneLoop(Waits):
 
     def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         del keep
-        b, access = self._lanes, self._access
+        b, access = self.b, self._access
         groups = access.place("groups", 4)
         b.store(mask, b.element(groups, self._lane, 4))
         for index, word in enumerate(words):
@@ -199,7 +195,7 @@ class LaneLoop(Waits):
         return self._access.place(f"shown{word}", 4)
 
     def group(self) -> str:
-        b = self._lanes
+        b = self.b
         groups = self._access.place("groups", 4)
         mask = b.load(b.element(groups, self._lane, 4))
         everyone = b.icmp("eq", mask, 0)
@@ -207,18 +203,18 @@ class LaneLoop(Waits):
         return b.select(everyone, self._group, together)
 
     def ballot(self) -> str:
-        b = self._lanes
+        b = self.b
         return b.binary("and", self._votes, self.group())
 
     def lane(self) -> str:
         return self._lane
 
     def seen(self, lane: str, word: int) -> str:
-        b = self._lanes
+        b = self.b
         return b.load(b.element(self._shown(word), lane, 4))
 
 
-def place_of_lane(b: LaneBuilder, block: tuple[int, int, int], lane: str) -> Place:
+def place_of_lane(b: Builder, block: tuple[int, int, int], lane: str) -> Place:
     """Which thread of a block of a size one lane of the warp is, in code for one lane."""
     width, height, depth = block
     number, zero = b.binary("add", FIRST, lane), b.const(0, 32)
@@ -278,12 +274,12 @@ def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
 
 def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
     """Write an instruction as a call, and the function where there is none like it yet."""
-    b, access = frame.lanes, frame.access
+    b, one, access = frame.lanes, frame.lanes.one, frame.access
     registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
     names = list(dict.fromkeys(registers))
     array = access.place(f"registers {len(names)}", _BYTES * len(names))
     read, written = reads(instruction), written_registers(instruction)
-    places = {name: b.shared(_part(array, index)) for index, name in enumerate(names)}
+    places = {name: b.one.shared(_part(array, index)) for index, name in enumerate(names)}
     for name, place in places.items():
         if name in read or frame.merging or name in frame.blended:
             spread(frame, name, place)
@@ -293,8 +289,7 @@ def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering)
     body = _body(frame, instruction, lowering, names)
     name = access.function("_".join(instruction.parts[:2]), arguments, body)
     given = {MASK: access.mask, _REGISTERS: array}
-    with b.raw():
-        b.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
+    one.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
     for name in sorted(written):
         gather(frame, name, places[name])
 
@@ -309,8 +304,8 @@ def _body(
     frame: LaneFrame, instruction: Instruction, lowering: Lowering, names: list[str]
 ) -> list[str]:
     """The function's lines, in which registers are known by their order only."""
-    b = LaneBuilder()
-    access = LaneMemory(b, "")
+    b = FunctionBuilder()
+    access = LaneMemory(LaneBuilder(b), "")
     access.mask = MASK
     arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
     loop = LaneLoop(frame, instruction, access)

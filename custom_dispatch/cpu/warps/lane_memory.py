@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, bytes_of, function_text
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, bytes_of, function_text
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
@@ -26,23 +26,24 @@ _ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 @contextmanager
 def each_lane(b: LaneBuilder, mask: str) -> Iterator[str]:
     """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
+    one = b.one
     head, body, following, after = (
         b.fresh_label(name) for name in ("lane", "active", "next_lane", "lanes")
     )
     lane = b.fresh()
-    with b.scope(), b.raw():
-        b.branch(head, (b.const(0, 32), "i32"))
-        b.block(head, (lane, "i32"))
-        bit = b.resize(b.binary("lshr", mask, lane), 32, 1)
-        b.cond_branch(bit, body, following)
-        b.block(body)
+    with b.scope():
+        one.branch(head, (one.const(0, 32), "i32"))
+        one.block(head, (lane, "i32"))
+        bit = one.resize(one.binary("lshr", mask, lane), 32, 1)
+        one.cond_branch(bit, body, following)
+        one.block(body)
         yield lane
-        b.branch(following)
-        b.block(following)
-        onward = b.binary("add", lane, 1)
-        more = b.icmp("ult", onward, LANES)
-        b.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
-        b.block(after)
+        one.branch(following)
+        one.block(following)
+        onward = one.binary("add", lane, 1)
+        more = one.icmp("ult", onward, LANES)
+        one.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
+        one.block(after)
 
 
 def either(
@@ -53,34 +54,17 @@ def either(
     type_name: str = "",
 ) -> str:
     """Write code that goes one of two ways, by an i1; returns what came of it, if of a type."""
-    one, other, after = (b.fresh_label(name) for name in ("one_way", "other_way", "either"))
+    there, elsewhere, after = (b.fresh_label(name) for name in ("one_way", "other_way", "either"))
+    one = b.one
     result = b.fresh() if type_name else ""
-    with b.raw():
-        b.cond_branch(condition, one, other)
-    for label, write in ((one, yes), (other, no)):
-        with b.raw():
-            b.block(label)
+    one.cond_branch(condition, there, elsewhere)
+    for label, write in ((there, yes), (elsewhere, no)):
+        one.block(label)
         with b.scope():
             value = write()
-        with b.raw():
-            b.branch(after, *([(value, type_name)] if type_name else []))
-    with b.raw():
-        b.block(after, *([(result, type_name)] if type_name else []))
+        one.branch(after, *([(value, type_name)] if type_name else []))
+    one.block(after, *([(result, type_name)] if type_name else []))
     return result
-
-
-@contextmanager
-def conditionally(b: LaneBuilder, condition: str) -> Iterator[None]:
-    """Write code that runs if an i1 holds."""
-    body, after = b.fresh_label("when"), b.fresh_label("endwhen")
-    with b.raw():
-        b.cond_branch(condition, body, after)
-        b.block(body)
-    with b.scope():
-        yield
-    with b.raw():
-        b.branch(after)
-        b.block(after)
 
 
 class LaneMemory:
@@ -104,7 +88,7 @@ class LaneMemory:
         """Whether they all are, an i1."""
         self.everyone = False
         """Whether they are known to be."""
-        self.functions = builder.functions
+        self.functions = builder.one.functions
         """The functions in which lanes take turns, among others, by name."""
         self._named: dict[tuple[object, ...], str] = {}
         self._moving: dict[str, str] = {}
@@ -115,7 +99,7 @@ class LaneMemory:
         if key not in self._places:
             b = self.b
             count = b.number(1, 32)
-            name = b.at_entry(
+            name = b.one.at_entry(
                 f"llvm.alloca {count} x !llvm.array<{LANES * size} x i8> "
                 f"{{alignment = 64 : i64}} : (i32) -> {POINTER}"
             )
@@ -133,12 +117,11 @@ class LaneMemory:
         return name
 
     def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        b = self.b
+        b, one = self.b, self.b.one
         value = b.of(pointer)
         if value.is_uniform:
             scalar = b.scalar(pointer, POINTER)
-            with b.raw():
-                return b.load(scalar, type_name, align, how)
+            return one.load(scalar, type_name, align, how)
         parts = load_parts(value, bytes_of(type_name)) if value.base and not how else []
         if not parts:
             return self._varying(self._load_in_turn(pointer, type_name, align, how))
@@ -155,12 +138,11 @@ class LaneMemory:
         return self._varying(either(b, self._fast(value), together, in_turn, kind))
 
     def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
-        b = self.b
+        b, one = self.b, self.b.one
         place, what = b.of(pointer), b.of(value)
         if place.is_uniform:
             scalar, at = self._last(value, what, type_name), b.scalar(pointer, POINTER)
-            with b.raw():
-                b.store(scalar, at, type_name, align, how)
+            one.store(scalar, at, type_name, align, how)
             return
         parts = store_parts(place, bytes_of(type_name)) if place.base and not how else []
         if not parts:
@@ -187,111 +169,102 @@ class LaneMemory:
 
     def _fast(self, place: Value) -> str:
         """Whether all lanes are active and where they are expected."""
-        with self.b.raw():
-            if not place.valid:
-                return self.full
-            return self.b.binary("and", self.full, place.valid, "i1")
+        if not place.valid:
+            return self.full
+        return self.b.one.binary("and", self.full, place.valid, "i1")
 
     def _last(self, name: str, value: Value, type_name: str) -> str:
         """What the last active lane holds."""
-        b = self.b
+        b, one = self.b, self.b.one
         if value.is_uniform:
             return b.scalar(name, type_name)
         vector = b.vector(name, type_name)
-        with b.raw():
-            zeros = b.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
-            last = b.binary("sub", LANES - 1, zeros)
-            return b.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
+        zeros = one.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
+        last = one.binary("sub", LANES - 1, zeros)
+        return one.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
 
     def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
         """A vector of 32 lanes, from the parts that hold them."""
-        b = self.b
+        b, one = self.b, self.b.one
         result = ""
         for part in parts:
             pointer = b.lane_pointer(place, part.first)
             kind = f"vector<{part.width}x{type_name}>"
-            with b.raw():
-                vector = b.load(pointer, kind, align)
-                if part.width != LANES or part.elements != tuple(range(LANES)):
-                    picked = ", ".join(str(max(element, 0)) for element in part.elements)
-                    vector = b.value(f"llvm.shufflevector {vector}, {vector} [{picked}] : {kind}")
-                if result:
-                    chosen = ", ".join(
-                        str(lane + LANES * (element >= 0))
-                        for lane, element in enumerate(part.elements)
-                    )
-                    vector = b.value(
-                        f"llvm.shufflevector {result}, {vector} [{chosen}] : {vector_of(type_name)}"
-                    )
+            vector = one.load(pointer, kind, align)
+            if part.width != LANES or part.elements != tuple(range(LANES)):
+                picked = ", ".join(str(max(element, 0)) for element in part.elements)
+                vector = one.value(f"llvm.shufflevector {vector}, {vector} [{picked}] : {kind}")
+            if result:
+                chosen = ", ".join(
+                    str(lane + LANES * (element >= 0)) for lane, element in enumerate(part.elements)
+                )
+                vector = one.value(
+                    f"llvm.shufflevector {result}, {vector} [{chosen}] : {vector_of(type_name)}"
+                )
             result = vector
         return result
 
     def _store_together(
         self, name: str, place: Value, parts: list[Part], type_name: str, align: int
     ) -> None:
-        b = self.b
+        b, one = self.b, self.b.one
         vector = b.vector(name, type_name)
         for part in parts:
             pointer = b.lane_pointer(place, part.first)
             lanes = part.lanes()
-            with b.raw():
-                piece = vector
-                if lanes != tuple(range(LANES)):
-                    picked = ", ".join(map(str, lanes))
-                    piece = b.value(
-                        f"llvm.shufflevector {vector}, {vector} [{picked}] : {vector_of(type_name)}"
-                    )
-                b.store(piece, pointer, f"vector<{part.width}x{type_name}>", align)
+            piece = vector
+            if lanes != tuple(range(LANES)):
+                picked = ", ".join(map(str, lanes))
+                piece = one.value(
+                    f"llvm.shufflevector {vector}, {vector} [{picked}] : {vector_of(type_name)}"
+                )
+            one.store(piece, pointer, f"vector<{part.width}x{type_name}>", align)
 
     def _addresses(self, pointer: str) -> str:
         """An array of the lanes' addresses."""
-        b = self.b
+        b, one = self.b, self.b.one
         addresses = self.place("addresses", 8)
         vector = b.vector(pointer, POINTER)
-        with b.raw():
-            b.store(vector, addresses, vector_of("i64"), 64)
+        one.store(vector, addresses, vector_of("i64"), 64)
         return addresses
 
     def _load_in_turn(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        b = self.b
+        b, one = self.b, self.b.one
         size = bytes_of(type_name)
         with b.scope():
             addresses, loaded = self._addresses(pointer), self.place(f"loaded{size}", size)
             self._call("load", (addresses, loaded), type_name, align, how)
-            with b.raw():
-                return b.load(loaded, vector_of(type_name), 64)
+            return one.load(loaded, vector_of(type_name), 64)
 
     def _store_in_turn(
         self, value: str, pointer: str, type_name: str, align: int, how: str
     ) -> None:
-        b = self.b
+        b, one = self.b, self.b.one
         size = bytes_of(type_name)
         with b.scope():
             addresses, stored = self._addresses(pointer), self.place(f"loaded{size}", size)
             vector = b.vector(value, type_name)
-            with b.raw():
-                b.store(vector, stored, vector_of(type_name), 64)
+            one.store(vector, stored, vector_of(type_name), 64)
             self._call("store", (addresses, stored), type_name, align, how)
 
     def _call(
         self, what: str, arrays: tuple[str, str], type_name: str, align: int, how: str
     ) -> None:
         name = "_".join(part for part in (what, type_name, str(align), how) if part)
-        b = self.b
+        one = self.b.one
         if name not in self._moving:
             self._moving[name] = self.function(
                 name, _ARGUMENTS, _in_turn(what, type_name, align, how)
             )
         name = self._moving[name]
-        with b.raw():
-            b.call(name, [(self.mask, "i32"), *((array, POINTER) for array in arrays)])
+        one.call(name, [(self.mask, "i32"), *((array, POINTER) for array in arrays)])
 
 
 def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
-    b = LaneBuilder()
+    b = FunctionBuilder()
     size = bytes_of(type_name)
-    with each_lane(b, MASK) as lane:
+    with each_lane(LaneBuilder(b), MASK) as lane:
         place = b.load(b.element(_ADDRESSES, lane, 8), POINTER)
         part = b.element(_VALUES, lane, size)
         if what == "load":

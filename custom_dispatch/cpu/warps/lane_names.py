@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, constant_text
+from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder, Given
 from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, signed
 
 _NAME: Final = re.compile(r"%[\w~]+")
@@ -30,15 +30,20 @@ def vector_of(type_name: str) -> str:
     return f"vector<{LANES}x{'i64' if type_name == POINTER else type_name}>"
 
 
-class LaneNames(FunctionBuilder):
-    """Collects the lines of a function that runs a warp."""
+class LaneNames(Builder):
+    """Collects the lines of a function that runs a warp.
 
-    def __init__(self, symbol: str = "") -> None:
-        super().__init__(symbol)
-        self.block_start = 0
-        """The number of lines before the basic block's first."""
-        self.is_raw = False
-        """Whether code for one thread is written, in which names are SSA names."""
+    Parameters
+    ----------
+    one
+        What writes for one thread into the same function: there, names are SSA names, and blocks
+        may be written.
+    """
+
+    def __init__(self, one: FunctionBuilder) -> None:
+        super().__init__()
+        self.one = one
+        self.processor = one.processor
         self._known: dict[str, Value] = {}
         self._vectors: _Made = {}
         self._scalars: _Made = {}
@@ -73,12 +78,12 @@ class LaneNames(FunctionBuilder):
         if value.base:
             return value.base
         if type_name == POINTER:
-            return self.shared(f"llvm.mlir.zero : {POINTER}")
+            return self.one.shared(f"llvm.mlir.zero : {POINTER}")
         return self.number(value.known or 0, int(type_name[1:]))
 
     def number(self, value: int, bits: int) -> str:
         """The SSA name of a constant."""
-        return self.shared(constant_text(value, bits))
+        return self.one.const(value, bits)
 
     def vector(self, name: str, type_name: str) -> str:
         """The SSA name of a value's lanes as a vector; of pointers, as numbers."""
@@ -130,7 +135,7 @@ class LaneNames(FunctionBuilder):
     def splat(self, scalar: str, type_name: str) -> str:
         """A vector of equal lanes."""
         vector = vector_of(type_name)
-        poison = self.shared(f"llvm.mlir.poison : {vector}")
+        poison = self.one.shared(f"llvm.mlir.poison : {vector}")
         zero = self.number(0, 32)
         one = self.emit(f"llvm.insertelement {scalar}, {poison}[{zero} : i32] : {vector}")
         lanes = ", ".join(["0"] * LANES)
@@ -138,11 +143,11 @@ class LaneNames(FunctionBuilder):
 
     def constants(self, lanes: Distances, type_name: str) -> str:
         """A vector of integer constants."""
-        return self.shared(_constants_text(lanes, type_name))
+        return self.one.shared(_constants_text(lanes, type_name))
 
     def emit(self, text: str) -> str:
         """Write an operation with one result, all of whose names are SSA names."""
-        return super().value(text)
+        return self.one.value(text)
 
     def varying(self, text: str) -> str:
         """Write an operation whose result is a vector."""
@@ -186,47 +191,39 @@ class LaneNames(FunctionBuilder):
         """Begin a block that others may lead to."""
         self._vectors, self._scalars = {}, {}
 
-    @contextmanager
-    def raw(self) -> Iterator[None]:
-        """Write for one thread: names are SSA names, and blocks may be written."""
-        before, self.is_raw = self.is_raw, True
-        yield
-        self.is_raw = before
+    def fresh(self) -> str:
+        return self.one.fresh()
+
+    def fresh_label(self, prefix: str) -> str:
+        return self.one.fresh_label(prefix)
 
     # ---- what has no form for all lanes
 
-    def _check_raw(self, text: str) -> None:
-        if self.is_raw:
-            return
+    def _check(self, text: str) -> None:
         for name in _NAME.findall(text):
             value = self._known.get(name)
             if value is not None and (not value.is_uniform or value.base != name):
                 raise NeedsLoopError
 
     def line(self, text: str) -> None:
-        self._check_raw(text)
-        super().line(text)
+        self._check(text)
+        self.one.line(text)
 
     def value(self, text: str) -> str:
-        self._check_raw(text)
-        return super().value(text)
+        self._check(text)
+        return self.one.value(text)
 
     def block(self, label: str, *arguments: tuple[str, str]) -> None:
-        self._only_raw()
-        super().block(label, *arguments)
-        self.block_start = len(self.lines)
+        del label, arguments
+        raise NeedsLoopError
 
     def branch(self, label: str, *arguments: tuple[Given, str]) -> None:
-        self._only_raw()
-        super().branch(label, *arguments)
+        del label, arguments
+        raise NeedsLoopError
 
     def cond_branch(self, condition: str, yes: str, no: str) -> None:
-        self._only_raw()
-        super().cond_branch(condition, yes, no)
-
-    def _only_raw(self) -> None:
-        if not self.is_raw:
-            raise NeedsLoopError
+        del condition, yes, no
+        raise NeedsLoopError
 
 
 @functools.lru_cache(maxsize=1024)

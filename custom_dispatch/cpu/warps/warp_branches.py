@@ -33,9 +33,11 @@ class WarpBranches:
         """The blocks at whose ends lanes were found to go apart."""
         self.reached = set(plan.reached)
         """The blocks that lanes were found to come to."""
-        self.active, self.alive = self._b.variable("i32"), self._b.variable("i32")
+        self.active, self.alive = self._b.one.variable("i32"), self._b.one.variable("i32")
         """Where the bits of the active lanes are, and of those that have not ended."""
-        self._pending = {stop: self._b.variable("i32") for stop in sorted(plan.divergence.stops)}
+        self._pending = {
+            stop: self._b.one.variable("i32") for stop in sorted(plan.divergence.stops)
+        }
         self._searches: dict[tuple[int, ...], str] = {}
         detours = sorted(plan.divergence.detours.items(), reverse=True)
         self._detours = {meet: start for start, meet in detours}
@@ -45,33 +47,31 @@ class WarpBranches:
 
     def begin(self, index: int) -> None:
         """Begin a block, and activate the lanes that come to it."""
-        b = self._b
-        with b.raw():
-            if index in self._pending:  # lanes that waited here go on together with those that come
-                b.block(f"m{index}")
-                active = b.load(self.active)
-                waited = b.load(self._pending[index])
-                b.store(0, self._pending[index])
-                b.store(b.binary("or", active, waited), self.active)
-                b.branch(f"b{index}")
-            b.block(f"b{index}")
-            b.forget()
-            if index in self._plan.whole:
-                mask, whole = b.const(FULL, 32), b.const(1, 1)
-            else:
-                mask, whole = b.load(self.active), ""
+        b, one = self._b, self._b.one
+        if index in self._pending:  # lanes that waited here go on together with those that come
+            one.block(f"m{index}")
+            active = one.load(self.active)
+            waited = one.load(self._pending[index])
+            one.store(0, self._pending[index])
+            one.store(one.binary("or", active, waited), self.active)
+            one.branch(f"b{index}")
+        one.block(f"b{index}")
+        b.forget()
+        if index in self._plan.whole:
+            mask, whole = one.const(FULL, 32), one.const(1, 1)
+        else:
+            mask, whole = one.load(self.active), ""
         self._frame.activate(mask, whole=whole)
         self._frame.blended = self._plan.divergence.blended[index]
 
     def skip(self, index: int) -> None:
         """A block that no lane comes to."""
-        b = self._b
-        with b.raw():
-            if index in self._pending:
-                b.block(f"m{index}")
-                b.branch(STOPPED)
-            b.block(f"b{index}")
-            b.branch(STOPPED)
+        one = self._b.one
+        if index in self._pending:
+            one.block(f"m{index}")
+            one.branch(STOPPED)
+        one.block(f"b{index}")
+        one.branch(STOPPED)
 
     def leave(self, index: int, block: Block) -> None:
         """The branch at a block's end, or the way into the next."""
@@ -81,7 +81,7 @@ class WarpBranches:
         if branch is None:
             self.go(index, index + 1 if block.falls_through else None)
             return
-        b, frame = self._b, self._frame
+        b, one, frame = self._b, self._b.one, self._frame
         base = opcode_base(branch)
         following = index + 1 if block.falls_through else None
         if base in ("brx",):
@@ -99,22 +99,19 @@ class WarpBranches:
         if b.of(condition).is_uniform:
             yes, no = b.fresh_label("taken"), b.fresh_label("passed")
             scalar = b.scalar(condition, "i1")
-            with b.raw():
-                b.cond_branch(scalar, yes, no)
-                b.block(yes)
+            one.cond_branch(scalar, yes, no)
+            one.block(yes)
             self.go(index, taken)
-            with b.raw():
-                b.block(no)
+            one.block(no)
             self.go(index, following)
             return
         self.divergent.add(index)
         there = frame.bits(condition)
-        with b.raw():
-            rest = b.binary("xor", frame.access.mask, there)
+        rest = one.binary("xor", frame.access.mask, there)
         self._part(index, [(taken, there), (following, rest)])
 
     def _switch(self, index: int, block: Block, branch: Instruction) -> None:
-        b, frame = self._b, self._frame
+        b, one, frame = self._b, self._b.one, self._frame
         if branch.predicate is not None:
             raise frame.unsupported(branch, "with a predicate")
         selector = frame.integer(branch.operands[0], 32)
@@ -123,22 +120,18 @@ class WarpBranches:
             labels = [b.fresh_label("case") for _ in targets]
             number = b.scalar(selector, "i32")
             cases = ", ".join(f"{case}: ^{label}" for case, label in enumerate(labels))
-            with b.raw():
-                b.line(f"llvm.switch {number} : i32, ^{labels[-1]} [{cases}]")
+            one.line(f"llvm.switch {number} : i32, ^{labels[-1]} [{cases}]")
             for label, target in zip(labels, targets, strict=True):
-                with b.raw():
-                    b.block(label)
+                one.block(label)
                 self.go(index, target)
             return
         self.divergent.add(index)
         ways: list[tuple[int | None, str]] = []
-        with b.raw():
-            left = frame.access.mask
+        left = frame.access.mask
         for case, target in enumerate(targets[:-1]):
             chosen = frame.bits(b.icmp("eq", selector, case))
             ways.append((target, chosen))
-            with b.raw():
-                left = b.binary("xor", left, chosen)
+            left = one.binary("xor", left, chosen)
         ways.append((targets[-1], left))
         self._part(index, ways)
 
@@ -147,31 +140,30 @@ class WarpBranches:
 
     def go(self, index: int, target: int | None) -> None:
         """All active lanes go one way."""
-        b = self._b
+        one = self._b.one
         waiting = sorted(self._plan.divergence.waiting[index])
-        with b.raw():
-            if self._ends(target):
-                alive = b.load(self.alive)
-                gone = b.binary("xor", self._frame.access.mask, FULL)
-                b.store(b.binary("and", alive, gone), self.alive)
-                self._next(waiting)
-                return
-            assert target is not None  # noqa: S101 - `_ends` says so
-            self.reached.add(target)
-            for stop in waiting:
-                if index < stop < target:
-                    self._let_pass(stop, target)
-            start = self._detours.get(target, index)
-            if self._plan.final and start < index < target:
-                b.store(self._before[start], self.active)
-            b.branch(self._label(target))
+        if self._ends(target):
+            alive = one.load(self.alive)
+            gone = one.binary("xor", self._frame.access.mask, FULL)
+            one.store(one.binary("and", alive, gone), self.alive)
+            self._next(waiting)
+            return
+        assert target is not None  # noqa: S101 - `_ends` says so
+        self.reached.add(target)
+        for stop in waiting:
+            if index < stop < target:
+                self._let_pass(stop, target)
+        start = self._detours.get(target, index)
+        if self._plan.final and start < index < target:
+            one.store(self._before[start], self.active)
+        one.branch(self._label(target))
 
     def _label(self, target: int) -> str:
         return f"m{target}" if target in self._pending else f"b{target}"
 
     def _let_pass(self, stop: int, target: int) -> None:
         """Lanes that wait at an earlier block go first; the active ones wait where they go."""
-        b = self._b
+        b = self._b.one
         waits, on = b.fresh_label("waits"), b.fresh_label("on")
         there = b.load(self._pending[stop])
         b.cond_branch(b.icmp("ne", there, 0), waits, on)
@@ -185,7 +177,7 @@ class WarpBranches:
 
     def _next(self, stops: list[int]) -> None:
         """No lane is active: the earliest of those that wait go on, or the warp has ended."""
-        b = self._b
+        b = self._b.one
         b.store(0, self.active)
         for position, stop in enumerate(stops):
             # Where many lanes may wait, the same are looked for at many ends of blocks: once
@@ -205,52 +197,49 @@ class WarpBranches:
 
     def _part(self, index: int, ways: list[tuple[int | None, str]]) -> None:
         """The active lanes go different ways."""
-        b = self._b
+        one = self._b.one
         ending = [mask for target, mask in ways if self._ends(target)]
         going = [(target, mask) for target, mask in ways if not self._ends(target)]
         targets = sorted({target for target, _ in going if target is not None})
         self.reached.update(targets)
         if index not in self._plan.divergent:
-            with b.raw():
-                b.branch(STOPPED)  # found just now: the next pass knows it
+            one.branch(STOPPED)  # found just now: the next pass knows it
             return
         if index in self._plan.divergence.detours:
             self._detour(index, next(mask for target, mask in going if target == index + 1))
             return
         waiting = sorted(self._plan.divergence.waiting[index])
-        with b.raw():
-            for mask in ending:
-                alive = b.load(self.alive)
-                gone = b.binary("xor", mask, FULL)
-                b.store(b.binary("and", alive, gone), self.alive)
-            if not targets:
-                self._next(waiting)
-                return
-            if len(targets) == 1:
-                self._go_if_any(index, targets[0], [mask for _, mask in going])
-                return
-            for target, mask in going:
-                assert target is not None  # noqa: S101 - `_ends` says so
-                place = self._pending[target]
-                held = b.load(place)
-                b.store(b.binary("or", held, mask), place)
-            self._next(sorted({*waiting, *targets}))
+        for mask in ending:
+            alive = one.load(self.alive)
+            gone = one.binary("xor", mask, FULL)
+            one.store(one.binary("and", alive, gone), self.alive)
+        if not targets:
+            self._next(waiting)
+            return
+        if len(targets) == 1:
+            self._go_if_any(index, targets[0], [mask for _, mask in going])
+            return
+        for target, mask in going:
+            assert target is not None  # noqa: S101 - `_ends` says so
+            place = self._pending[target]
+            held = one.load(place)
+            one.store(one.binary("or", held, mask), place)
+        self._next(sorted({*waiting, *targets}))
 
     def _detour(self, index: int, there: str) -> None:
         """Some lanes run the next blocks, if there are any; the others stay where they are."""
-        b = self._b
+        b, one = self._b, self._b.one
         some, none = b.fresh_label("some"), b.fresh_label("none")
-        with b.raw():
-            b.cond_branch(b.icmp("ne", there, 0), some, none)
-            b.block(some)
-            b.store(there, self.active)
-            b.branch(f"b{index + 1}")
-            b.block(none)
+        one.cond_branch(one.icmp("ne", there, 0), some, none)
+        one.block(some)
+        one.store(there, self.active)
+        one.branch(f"b{index + 1}")
+        one.block(none)
         self.go(index, self._plan.divergence.detours[index])
 
     def _go_if_any(self, index: int, target: int, masks: list[str]) -> None:
         """Lanes that do not end go on, if there are any."""
-        b = self._b
+        b = self._b.one
         left = masks[0]
         for mask in masks[1:]:
             left = b.binary("or", left, mask)

@@ -6,7 +6,8 @@ from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.instruction_table import lowering_of
-from custom_dispatch.cpu.text.builder import POINTER, function_text
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_text
+from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
@@ -19,7 +20,6 @@ from custom_dispatch.cpu.warps.lane_loop import (
     lower_in_turn,
     place_of_warp,
 )
-from custom_dispatch.cpu.warps.lane_memory import conditionally
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
@@ -51,7 +51,9 @@ class WarpPass:
     def __init__(self, plan: WarpPlan) -> None:
         thread = plan.thread
         self.plan = plan
-        self.b = LaneBuilder(thread.kernel.symbol)
+        one = FunctionBuilder(thread.kernel.symbol)
+        one.processor = thread.kernel.processor
+        self.b = LaneBuilder(one)
         self.frame = LaneFrame(self.b, plan)
         self.branches = WarpBranches(plan, self.frame)
         self.frame.alive = self.branches.alive
@@ -59,9 +61,8 @@ class WarpPass:
         self.waits = WarpWaits(self.frame, plan.live_after, cells)
         self.frame.coroutine = self.waits
         self.frame.place_scalar = self.waits.place_scalar
-        self._zero = self.b.variable("i32")
-        with self.b.raw():
-            self._spins = SpinCounter(self.b, thread.spins)
+        self._zero = one.variable("i32")
+        self._spins = SpinCounter(one, thread.spins)
         self._cuts = 0
 
     def lines(self) -> list[str]:
@@ -88,7 +89,7 @@ class WarpPass:
         return function_text(
             f"{thread.kernel.symbol}.warp",
             arguments,
-            [*b.entry_lines, *start, *head, *begin, *body],
+            [*b.one.entry_lines, *start, *head, *begin, *body],
             attribute="always_inline",
         )
 
@@ -108,54 +109,50 @@ class WarpPass:
 
     def _taken(self) -> list[str]:
         """What was written since the last time."""
-        lines, self.b.lines = self.b.lines, []
+        lines, self.b.one.lines = self.b.one.lines, []
         return lines
 
     def _activate(self) -> None:
         """Activate the lanes that there are."""
-        b = self.b
+        one = self.b.one
         threads = self.plan.thread.memory.threads
-        with b.raw():
-            mask = b.const(FULL, 32)
-            if threads % LANES:
-                left = b.binary("sub", threads, FIRST)
-                few = b.icmp("ult", left, LANES)
-                bits = b.binary("shl", 1, left)
-                bits = b.binary("sub", bits, 1)
-                mask = b.select(few, bits, mask)
-            b.store(mask, self.branches.active)
-            b.store(mask, self.branches.alive)
-            b.branch("b0")
+        mask = one.const(FULL, 32)
+        if threads % LANES:
+            left = one.binary("sub", threads, FIRST)
+            few = one.icmp("ult", left, LANES)
+            bits = one.binary("shl", 1, left)
+            bits = one.binary("sub", bits, 1)
+            mask = one.select(few, bits, mask)
+        one.store(mask, self.branches.active)
+        one.store(mask, self.branches.alive)
+        one.branch("b0")
 
     def _resume(self) -> None:
         """Go on where the warp stopped."""
-        b, memory = self.b, self.plan.thread.memory
-        with b.raw():
-            place = b.load(memory.place(b, WARP_NUMBER))
-            labels = enumerate(self.waits.resume_labels, 1)
-            cases = ", ".join(f"{number}: ^{label}" for number, label in labels)
-            b.line(f"llvm.switch {place} : i32, ^begin [{cases}]")
-            b.block("begin")
+        one, memory = self.b.one, self.plan.thread.memory
+        place = one.load(memory.place(one, WARP_NUMBER))
+        labels = enumerate(self.waits.resume_labels, 1)
+        cases = ", ".join(f"{number}: ^{label}" for number, label in labels)
+        one.line(f"llvm.switch {place} : i32, ^begin [{cases}]")
+        one.block("begin")
 
     def _end(self) -> None:
-        b = self.b
-        with b.raw():
-            b.block("exit")
-            if self.plan.thread.memory.suspends:
-                self.waits.finish()
-            b.branch(STOPPED)
-            if self._cuts:
-                b.block("never")
-                b.line('"llvm.intr.trap"() : () -> ()')
-                b.branch(STOPPED)
-            b.block(STOPPED)
-            b.return_()
+        one = self.b.one
+        one.block("exit")
+        if self.plan.thread.memory.suspends:
+            self.waits.finish()
+        one.branch(STOPPED)
+        if self._cuts:
+            one.block("never")
+            one.line('"llvm.intr.trap"() : () -> ()')
+            one.branch(STOPPED)
+        one.block(STOPPED)
+        one.return_()
 
     def _block(self, index: int, block: Block) -> None:
-        b, frame, branch = self.b, self.frame, block.branch
+        one, frame, branch = self.b.one, self.frame, block.branch
         self.branches.begin(index)
-        with b.raw():
-            self._spins.begin(index)
+        self._spins.begin(index)
         frame.merging = False
         for instruction in block.instructions:
             if instruction is not branch:
@@ -165,8 +162,7 @@ class WarpPass:
         try:
             self.branches.leave(index, block)
         except NotYetError:
-            with b.raw():
-                b.branch(STOPPED)
+            one.branch(STOPPED)
 
     def _cut(self) -> None:
         """End a basic block that has become long.
@@ -174,15 +170,14 @@ class WarpPass:
         LLVM's scheduler takes time that grows with the square of a block's length. A branch that
         LLVM cannot know to be never taken keeps two blocks apart: it asks for a volatile zero.
         """
-        b = self.b
-        if len(b.lines) - b.block_start < _LONG_BLOCK:
+        one = self.b.one
+        if len(one.lines) - one.block_start < _LONG_BLOCK:
             return
         self._cuts += 1
-        with b.raw():
-            zero = b.load(self._zero, "i32", 4, "volatile")
-            never = b.icmp("ne", zero, 0)
-            b.cond_branch(never, "never", f"cut{self._cuts}")
-            b.block(f"cut{self._cuts}")
+        zero = one.load(self._zero, "i32", 4, "volatile")
+        never = one.icmp("ne", zero, 0)
+        one.cond_branch(never, "never", f"cut{self._cuts}")
+        one.block(f"cut{self._cuts}")
 
     # ---- instructions
 
@@ -198,7 +193,7 @@ class WarpPass:
             return
 
     def _predicated(self, instruction: Instruction, lowering: Lowering) -> None:
-        b, frame = self.b, self.frame
+        b, one, frame = self.b, self.b.one, self.frame
         predicate = instruction.predicate
         if predicate is None:
             self._lower(instruction, lowering)
@@ -212,15 +207,14 @@ class WarpPass:
                     self._lower(instruction, lowering)
                 return
             scalar = b.scalar(condition, "i1")
-            with conditionally(b, scalar):
+            with when(b.one, scalar), b.scope():
                 self._lower(instruction, lowering)
             return
         bits = frame.bits(condition)
         merging, frame.merging = frame.merging, True
         if _has_effects(instruction):
-            with b.raw():
-                some = b.icmp("ne", bits, 0)
-            with conditionally(b, some):
+            some = one.icmp("ne", bits, 0)
+            with when(b.one, some), b.scope():
                 frame.activate(bits)
                 self._lower(instruction, lowering)
         else:
@@ -232,13 +226,13 @@ class WarpPass:
     def _lower(self, instruction: Instruction, lowering: Lowering) -> None:
         b, frame = self.b, self.frame
         if instruction.parts[0] not in _IN_TURN:
-            written, known = len(b.lines), b.checkpoint()
+            written, known = len(b.one.lines), b.checkpoint()
             try:
                 lowering(frame, instruction)
             except NeedsLoopError as error:
                 if "cc" in instruction.parts or instruction.parts[0] in _WITH_CARRY:
                     raise NoWarpFormError from error
-                del b.lines[written:]
+                del b.one.lines[written:]
                 b.roll_back(known)
             else:
                 return

@@ -68,7 +68,7 @@ class WarpWaits(Waits):
         """A pointer to the part of the warp's state that was taken last."""
         self._grow(self._local_bytes)
         text = f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8"
-        return self._lanes.at_entry(text)
+        return self._lanes.one.at_entry(text)
 
     def _grow(self, size: int) -> None:
         self.state_bytes = max(self.state_bytes, -(-size // 64) * 64)
@@ -76,33 +76,32 @@ class WarpWaits(Waits):
     # ---- barriers of the block
 
     def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
-        b, frame = self._lanes, self._frame
+        b, one, frame = self._lanes, self._lanes.one, self._frame
         at = b.scalar(number, "i32")
         everyone = frame.access.everyone
-        with b.raw():
-            self._require_everyone()
-            if not self.memory.lockstep:
-                b.store(at, self.memory.subject(b, WARP_NUMBER))
-                b.store(AT_BARRIER, self.memory.status(b, WARP_NUMBER))
-            names = kept_across(frame.current, self._live, keep)
-            saved = self._save(names) if frame.final else []
-            label = f"resume{len(self.resume_labels) + 1}"
-            self.resume_labels.append(label)
-            place = b.const(len(self.resume_labels), 32)
-            b.store(place, self.memory.place(b, WARP_NUMBER))
-            b.branch(STOPPED)
-            b.block(label)
-            b.forget()
-            self._restore(saved)
-            mask = b.load(self._active)
-            if everyone:
-                frame.activate(b.const(FULL, 32), whole=b.const(1, 1))
-            else:
-                frame.activate(mask)
+        self._require_everyone()
+        if not self.memory.lockstep:
+            one.store(at, self.memory.subject(one, WARP_NUMBER))
+            one.store(AT_BARRIER, self.memory.status(one, WARP_NUMBER))
+        names = kept_across(frame.current, self._live, keep)
+        saved = self._save(names) if frame.final else []
+        label = f"resume{len(self.resume_labels) + 1}"
+        self.resume_labels.append(label)
+        place = one.const(len(self.resume_labels), 32)
+        one.store(place, self.memory.place(one, WARP_NUMBER))
+        one.branch(STOPPED)
+        one.block(label)
+        b.forget()
+        self._restore(saved)
+        mask = one.load(self._active)
+        if everyone:
+            frame.activate(one.const(FULL, 32), whole=one.const(1, 1))
+        else:
+            frame.activate(mask)
 
     def _require_everyone(self) -> None:
         """A barrier is for all lanes of a warp; where some are elsewhere, they never come."""
-        b = self._lanes
+        b = self._lanes.one
         if self._frame.access.everyone:
             b.store(LANES, self.memory.alive(b, WARP_NUMBER))
             return
@@ -114,7 +113,7 @@ class WarpWaits(Waits):
 
     def require(self, condition: str) -> None:
         """Fail where lanes wait for others that cannot come."""
-        b = self._lanes
+        b = self._lanes.one
         wrong, right = b.fresh_label("apart"), b.fresh_label("together")
         b.cond_branch(condition, right, wrong)
         b.block(wrong)
@@ -144,7 +143,7 @@ class WarpWaits(Waits):
         return sorted(parts, key=lambda part: -part[2])
 
     def _save(self, names: list[str]) -> list[tuple[str, str, int]]:
-        b = self._lanes
+        b = self._lanes.one
         saved = []
         at = self._local_bytes
         for place, type_name, size in self._parts(names):
@@ -157,7 +156,7 @@ class WarpWaits(Waits):
         return saved
 
     def _packed(self, value: str, type_name: str) -> tuple[str, str]:
-        b = self._lanes
+        b = self._lanes.one
         if type_name == vector_of("i1"):
             return b.value(f"llvm.bitcast {value} : {type_name} to i32"), "i32"
         if type_name == "i1":
@@ -165,7 +164,7 @@ class WarpWaits(Waits):
         return value, type_name
 
     def _restore(self, saved: list[tuple[str, str, int]]) -> None:
-        b = self._lanes
+        b = self._lanes.one
         for place, type_name, at in saved:
             pointer = b.offset(STATE, at)
             if type_name == vector_of("i1"):
@@ -179,19 +178,18 @@ class WarpWaits(Waits):
 
     def finish(self) -> None:
         """Note that the warp has ended."""
-        b = self._lanes
-        with b.raw():
-            b.store(FINISHED, self.memory.place(b, WARP_NUMBER))
-            b.store(0, self.memory.alive(b, WARP_NUMBER))
-            if not self.memory.lockstep:
-                status = self.memory.status(b, WARP_NUMBER)
-                b.store(DONE, status)
+        one = self._lanes.one
+        one.store(FINISHED, self.memory.place(one, WARP_NUMBER))
+        one.store(0, self.memory.alive(one, WARP_NUMBER))
+        if not self.memory.lockstep:
+            status = self.memory.status(one, WARP_NUMBER)
+            one.store(DONE, status)
 
     # ---- the warp's lanes
 
     def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         del keep
-        b = self._lanes
+        b, one = self._lanes, self._lanes.one
         self._shown = list(words)
         active = self._frame.access.mask
         if b.of(mask).is_uniform and b.of(mask).known == 0:
@@ -200,18 +198,15 @@ class WarpWaits(Waits):
         if self._frame.access.everyone:
             self._group = b.binary("and", mask, active)
             return
-        with b.raw():
-            alive = b.load(self._alive)
-            away = b.binary("and", alive, b.binary("xor", active, FULL))
+        alive = one.load(self._alive)
+        away = one.binary("and", alive, one.binary("xor", active, FULL))
         missing = b.binary("and", mask, away)
         if b.of(missing).is_uniform:
             number = b.scalar(missing, "i32")
-            with b.raw():
-                self.require(b.icmp("eq", number, 0))
+            self.require(one.icmp("eq", number, 0))
         else:
             late = self._frame.bits(b.icmp("ne", missing, 0))
-            with b.raw():
-                self.require(b.icmp("eq", late, 0))
+            self.require(one.icmp("eq", late, 0))
         self._group = b.binary("and", mask, active)
 
     def group(self) -> str:
@@ -227,14 +222,13 @@ class WarpWaits(Waits):
 
     def seen(self, lane: str, word: int) -> str:
         """A word of another lane, whether that takes part or not."""
-        b = self._lanes
+        b, one = self._lanes, self._lanes.one
         shown, source = self._shown[word], b.of(lane)
         if b.of(shown).is_uniform:
             return shown
         if source.is_uniform:
             vector, index = b.vector(shown, "i32"), b.scalar(lane, "i32")
-            with b.raw():
-                return b.value(f"llvm.extractelement {vector}[{index} : i32] : {vector_of('i32')}")
+            return one.value(f"llvm.extractelement {vector}[{index} : i32] : {vector_of('i32')}")
         if source.is_known:
             return self._varying(self._permuted(shown, [n % LANES for n in source.constants()]))
         return self._varying(self._looked_up(shown, lane))
@@ -262,48 +256,42 @@ class WarpWaits(Waits):
 
     def _everyone(self, condition: str) -> str:
         """Whether an i1 holds for all active lanes."""
-        b = self._lanes
+        one = self._lanes.one
         held = self._frame.bits(condition)
-        with b.raw():
-            return b.icmp("eq", held, self._frame.access.mask)
+        return one.icmp("eq", held, self._frame.access.mask)
 
     def reduce(self, operation: str, neutral: int) -> str:
-        b = self._lanes
+        b, one = self._lanes, self._lanes.one
         if not b.of(self._group).is_uniform:
             raise NeedsLoopError
         group = b.scalar(self._group, "i32")
         kind = vector_of("i32")
-        with b.raw():
-            takes_part = b.value(f"llvm.bitcast {group} : i32 to {vector_of('i1')}")
+        takes_part = one.value(f"llvm.bitcast {group} : i32 to {vector_of('i1')}")
         part = b.name(Value(takes_part, varying=True))
         vector = b.vector(b.select(part, self._shown[0], neutral), "i32")
-        with b.raw():
-            name = operation.removeprefix("llvm.")
-            return b.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
+        name = operation.removeprefix("llvm.")
+        return one.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
 
     def _permuted(self, shown: str, lanes: list[int]) -> str:
-        b = self._lanes
+        b, one = self._lanes, self._lanes.one
         vector = b.vector(shown, "i32")
-        with b.raw():
-            listed = ", ".join(map(str, lanes))
-            return b.value(f"llvm.shufflevector {vector}, {vector} [{listed}] : {vector_of('i32')}")
+        listed = ", ".join(map(str, lanes))
+        return one.value(f"llvm.shufflevector {vector}, {vector} [{listed}] : {vector_of('i32')}")
 
     def _looked_up(self, shown: str, lane: str) -> str:
-        b, access = self._lanes, self._frame.access
+        b, one, access = self._lanes, self._lanes.one, self._frame.access
         words, wanted = access.place("shown0", 4), access.place("groups", 4)
         vector, source = b.vector(shown, "i32"), b.vector(lane, "i32")
         kind = vector_of("i32")
-        with b.raw():
-            b.store(vector, words, kind, 64)
-            b.store(source, wanted, kind, 64)
-            found = access.place("loaded4", 4)
+        one.store(vector, words, kind, 64)
+        one.store(source, wanted, kind, 64)
+        found = access.place("loaded4", 4)
         with each_lane(b, access.mask) as number:
-            other = b.load(b.element(wanted, number, 4))
-            other = b.binary("and", other, LANES - 1)
-            value = b.load(b.element(words, other, 4))
-            b.store(value, b.element(found, number, 4))
-        with b.raw():
-            return b.load(found, kind, 64)
+            other = one.load(one.element(wanted, number, 4))
+            other = one.binary("and", other, LANES - 1)
+            value = one.load(one.element(words, other, 4))
+            one.store(value, one.element(found, number, 4))
+        return one.load(found, kind, 64)
 
     def _varying(self, vector: str) -> str:
         return self._lanes.name(Value(vector, varying=True))
