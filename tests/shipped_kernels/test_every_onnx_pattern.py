@@ -26,6 +26,7 @@ PATTERNS = [
     for pattern in onnx_patterns.everything
     for index in range(len(pattern.computes))
 ]
+THOROUGH = pytest.mark.thorough
 # Those of the other types are written by the same lines: a part of them is enough.
 LOOKED_FOR = [item for item in PATTERNS if "f32" in item[0].item.name] + PATTERNS[::9]
 
@@ -95,10 +96,18 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=opsets, ir_version=11)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_every_pattern_is_found_where_nothing_else_is(part: int) -> None:
+@pytest.mark.parametrize(
+    "part",
+    [
+        LOOKED_FOR[::2],
+        LOOKED_FOR[1::2],
+        pytest.param([item for item in PATTERNS if item not in LOOKED_FOR], marks=THOROUGH),
+    ],
+    ids=["some", "others", "all"],
+)
+def test_every_pattern_is_found_where_nothing_else_is(part: list[Any]) -> None:
     lost = []
-    for pattern, index in LOOKED_FOR[part::2]:
+    for pattern, index in part:
         report = replaced_in_onnx(model_of(pattern, index), [pattern])
         if [item.kernel for item in report] != [pattern.item.name]:
             lost.append((pattern.item.name, index, [item.reason for item in report.near_misses]))
