@@ -152,20 +152,6 @@ def _dynamic() -> Any:
     return ({1: length},) * 3
 
 
-def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets)
-
-
-def _without_products(
-    module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets
-) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets, products=False)
-
-
-def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return without_kernels(module, next(iter(calls.values())), _dynamic(), targets)
-
-
 # -- a step with a cache
 
 
@@ -193,10 +179,6 @@ def _steps(batch: int, directory: Path) -> dict[str, Arguments]:
     return {named: (x, cos, sin, mask, position, keys, values)}
 
 
-def _step_from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return with_kernels(module, next(iter(calls.values())), None, targets)
-
-
 def _without_mask(given: Arguments) -> tuple[Any, ...]:
     """All of the cache is seen: PyTorch then has kernels for grouped heads, and repeats no keys."""
     x, cos, sin, mask, *others = given
@@ -207,7 +189,7 @@ def _without_mask(given: Arguments) -> tuple[Any, ...]:
 def _step_alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     assert isinstance(module, Step)
     returning = ReturningStep(module.layer).eval()
-    return without_kernels(returning, next(iter(calls.values())), None, targets)
+    return without_kernels(returning, calls, targets)
 
 
 # -- from JAX
@@ -256,12 +238,18 @@ def _static_calls(directory: Path) -> dict[str, Arguments]:
     return {STATIC: _calls(directory)[STATIC]}
 
 
-FROM_TORCH = Case(_model, _calls, _from_torch, _alone, open_sizes=True)
-WITHOUT_PRODUCTS = Case(_model, _calls, _without_products)
+FROM_TORCH = Case(
+    _model,
+    _calls,
+    partial(with_kernels, dynamic=_dynamic),
+    partial(without_kernels, dynamic=_dynamic),
+    open_sizes=True,
+)
+WITHOUT_PRODUCTS = Case(_model, _calls, partial(with_kernels, dynamic=_dynamic, products=False))
 FROM_JAX = Case(_model, _static_calls, _from_jax)
 FROM_JAX_OF_ANY_LENGTH = Case(_model, _calls, _from_jax_of_any_length)
 STEPS = {
-    batch: Case(_step, partial(_steps, batch), _step_from_torch, _step_alone, _without_mask)
+    batch: Case(_step, partial(_steps, batch), with_kernels, _step_alone, _without_mask)
     for batch in (1, 16)
 }
 """By the number of sequences."""

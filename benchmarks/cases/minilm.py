@@ -7,6 +7,7 @@ ONNX file that PyTorch exports. Its weights are those of the package gt-all-mini
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,6 @@ def _dynamic() -> Any:
     return ({0: batch, 1: tokens}, {0: batch, 1: tokens})
 
 
-def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets)
-
-
-def _without_products(
-    module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets
-) -> Any:
-    return with_kernels(module, next(iter(calls.values())), _dynamic(), targets, products=False)
-
-
-def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return without_kernels(module, next(iter(calls.values())), _dynamic(), targets)
-
-
 def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
     from cuda_kernels.patterns.onnx import everything
 
@@ -129,6 +116,15 @@ def _from_onnx(module: torch.nn.Module, calls: dict[str, Arguments], targets: Ta
     return cd.onnx.compile(program.model_proto, targets, replace=everything)
 
 
-FROM_TORCH = Case(_model, _calls, _from_torch, _alone, open_sizes=True, carried="minilm")
-WITHOUT_PRODUCTS = Case(_model, _calls, _without_products, carried="minilm")
+FROM_TORCH = Case(
+    _model,
+    _calls,
+    partial(with_kernels, dynamic=_dynamic),
+    partial(without_kernels, dynamic=_dynamic),
+    open_sizes=True,
+    carried="minilm",
+)
+WITHOUT_PRODUCTS = Case(
+    _model, _calls, partial(with_kernels, dynamic=_dynamic, products=False), carried="minilm"
+)
 FROM_ONNX = Case(_model, _calls, _from_onnx)

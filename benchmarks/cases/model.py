@@ -36,25 +36,38 @@ class Case:
 
 def with_kernels(
     module: torch.nn.Module,
-    arguments: Arguments,
-    dynamic: Any,
+    calls: dict[str, Arguments],
     targets: Targets,
     *,
+    dynamic: Callable[[], Any] | None = None,
     products: bool = True,
 ) -> Any:
-    """A model of PyTorch with every kernel that ships; those for matrix products only if asked."""
+    """A model of PyTorch with every kernel that ships; those for matrix products only if asked.
+
+    Parameters
+    ----------
+    calls
+        The first is what it is exported with.
+    dynamic
+        The sizes that stay open, made when a model is exported; None for none.
+    """
     import custom_dispatch as cd
     from cuda_kernels.patterns import torch as torch_patterns
 
     left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
     patterns = [item for item in torch_patterns.everything if item not in left_out]
+    arguments, shapes = next(iter(calls.values())), None if dynamic is None else dynamic()
     return cd.torch.compile(
-        module, arguments, targets, dynamic_shapes=dynamic, replace=patterns, inline_bytes=0
+        module, arguments, targets, dynamic_shapes=shapes, replace=patterns, inline_bytes=0
     )
 
 
 def without_kernels(
-    module: torch.nn.Module, arguments: Arguments, dynamic: Any, targets: Targets
+    module: torch.nn.Module,
+    calls: dict[str, Arguments],
+    targets: Targets,
+    *,
+    dynamic: Callable[[], Any] | None = None,
 ) -> Any:
     """The same by IREE alone."""
     import custom_dispatch as cd
@@ -64,7 +77,8 @@ def without_kernels(
     from custom_dispatch.frontends.torch.importer import export_model, import_program
     from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
-    program = export_model(module, arguments, dynamic)
+    shapes = None if dynamic is None else dynamic()
+    program = export_model(module, next(iter(calls.values())), shapes)
     imported = import_program(program, "main", 0)
     source = convert_torch(imported.module, {})[0]
     flags = device_flags(cd.build([simple_mul], targets))

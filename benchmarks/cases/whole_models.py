@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.cases.model import Arguments, Case, Targets, with_kernels, without_kernels
+from benchmarks.cases.model import Arguments, Case, with_kernels, without_kernels
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,6 @@ def _calls(about: Configuration, directory: Path) -> dict[str, Arguments]:
     return {f"{about.batch} x {about.tokens} tokens": (ids, mask)}
 
 
-def _from_torch(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return with_kernels(module, next(iter(calls.values())), None, targets)
-
-
-def _alone(module: torch.nn.Module, calls: dict[str, Arguments], targets: Targets) -> Any:
-    return without_kernels(module, next(iter(calls.values())), None, targets)
-
-
 CONFIGURATIONS = {
     "qwen3": Configuration(
         "Qwen3",
@@ -147,6 +139,6 @@ CONFIGURATIONS = {
     "vit": Configuration("ViT", {"num_hidden_layers": 4}, torch.float16, 8, 0),
 }
 CASES = {
-    name: Case(partial(_model, about), partial(_calls, about), _from_torch, _alone)
+    name: Case(partial(_model, about), partial(_calls, about), with_kernels, without_kernels)
     for name, about in CONFIGURATIONS.items()
 }

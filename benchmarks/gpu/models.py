@@ -113,7 +113,7 @@ def _alone(
     yield "", case.alone(module, calls, targets)
     if case.open_sizes:
         for what, given in calls.items():
-            yield what, without_kernels(module, given, None, targets)
+            yield what, without_kernels(module, {what: given}, targets)
 
 
 def _alone_file(name: str, call: str) -> str:

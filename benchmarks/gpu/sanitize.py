@@ -209,7 +209,7 @@ def main() -> int:
             same = elsewhere()
             library = cd.build([item.form for item in same], [PORTABLE])
             rows += resources(library, same)
-            save(given.save, "benchmarks/gpu/sanitize.py build", rows=rows)
+            save(given.save, "gpu.sanitize build", rows=rows)
         print(f"{len(rows)} instances, {sum(map(len, launches().values()))} launches")
         return 0
     if given.what == "check":
