@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 import click
 
-from custom_dispatch.errors import DeviceError
 from custom_dispatch.files import check_output
-from custom_dispatch.kernel.target import DEFAULT_TARGETS, gpu_index, gpu_name, read_device
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, read_device
 from custom_dispatch.phases import LOGGER
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -143,18 +142,11 @@ device = partial(
 
 
 def device_for(wanted: str) -> tuple[str, str]:
-    """The device that a kernel is built for, and why."""
-    from custom_dispatch.runtime.device_choice import why_not  # loads IREE
+    """The device that a kernel is built for, and why it is the CPU."""
+    from custom_dispatch.runtime.device_choice import choose_device  # loads IREE
 
-    if wanted == "cpu":
-        return wanted, "asked for"
-    gpu = gpu_name(gpu_index(wanted) or 0)
-    problem = why_not(gpu)
-    if problem is None:
-        return gpu, ""
-    if wanted != "auto":
-        raise DeviceError(problem)
-    return "cpu", problem
+    chosen = choose_device(wanted, "", None)
+    return chosen.device.argument, chosen.reason if chosen.device.kind == "cpu" else ""
 
 
 def object_files(how: Mapping[str, Any]) -> list[Path]:
