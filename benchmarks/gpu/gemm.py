@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import custom_dispatch as cd
 from benchmarks.lib import gpu_command, gpu_objects
+from benchmarks.lib.gpu_timing import in_graph
 from cuda_kernels import gemm
 
 if TYPE_CHECKING:
@@ -206,20 +207,16 @@ def in_turn(runs: dict[str, list[Callable[[], Any]]], rounds: int) -> dict[str, 
     """Microseconds of a launch: of each name's, one behind the other in a graph; medians."""
     import torch
 
-    graphs, times = {}, {name: list[float]() for name in runs}
-    for name, launches in runs.items():
-        for run in launches:
-            run()
-        torch.cuda.synchronize()
-        graphs[name] = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graphs[name]):
-            for run in launches:
-                run()
+    times = {name: list[float]() for name in runs}
+    replays = {
+        name: in_graph(lambda launches=launches: [run() for run in launches])
+        for name, launches in runs.items()
+    }
     for _ in range(rounds):
-        for name, graph in graphs.items():
+        for name, replay in replays.items():
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
             start.record()
-            graph.replay()
+            replay()
             stop.record()
             stop.synchronize()
             times[name].append(start.elapsed_time(stop) * 1e3 / len(runs[name]))

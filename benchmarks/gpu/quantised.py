@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING, Any
 import custom_dispatch as cd
 from benchmarks.cases.quantised_weights import Weights, weights_of
 from benchmarks.lib import gpu_command, gpu_objects
+from benchmarks.lib.gpu_timing import in_graph
 from cuda_kernels import quantised
+from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
     from custom_dispatch.measure.native_launch import NativeLaunch
@@ -96,14 +98,14 @@ class Launcher:
         import torch
 
         self._objects = gpu_objects.Objects(directory)
-        self._target = self._objects.best(TARGETS)
+        self.target = self._objects.best(TARGETS)
         self.torch = torch
 
     def launch(
         self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]
     ) -> tuple[NativeLaunch, Any, Any]:
         """A launch, its result, poisoned, and what lies behind it."""
-        launch = self._objects.launch(kernel, self._target, (x, *weights))
+        launch = self._objects.launch(kernel, self.target, (x, *weights))
         return launch.native, launch.results[0], launch.guards[0]
 
 
@@ -139,23 +141,6 @@ def cases() -> Iterator[tuple[int, int, int, int]]:
     )
     yield from ((65, 512, 128, 1), (33, 768, 32, 2), (33, 1024, 64, 4), (129, 1536, 128, 0))
     yield from ((40, 4352, 256, 0), (16, 9216, 32, 0))
-
-
-def kernel_for(choice: cd.Choice, x: Any, weights: Sequence[Any]) -> cd.Kernel:
-    """The one that a choice takes: the first whose conditions hold."""
-    from custom_dispatch.kernel.binding import bind_dims
-
-    for kernel in choice.kernels:
-        shapes = {
-            item.name: tuple(value.shape)
-            for item, value in zip(kernel.inputs, (x, *weights), strict=True)
-        }
-        try:
-            bind_dims(kernel, shapes)
-        except cd.CustomDispatchError:
-            continue
-        return kernel
-    raise LookupError(f"{choice.name} has no kernel for {tuple(x.shape)}")
 
 
 def check(directory: Path, only: str) -> int:
@@ -204,16 +189,6 @@ def all_of(once: Callable[[int], None], count: int) -> Callable[[], None]:
     return run
 
 
-def in_graph(torch: Any, once: Callable[[int], None], count: int) -> Callable[[], None]:
-    """The launches as a graph."""
-    once(0)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        all_of(once, count)()
-    return graph.replay  # type: ignore[no-any-return]
-
-
 def copy_bandwidth(torch: Any) -> float:
     """TB/s of a copy of 512 MiB, read and written."""
     source = torch.randn(1 << 27, device="cuda")
@@ -233,7 +208,7 @@ def plain_us(torch: Any, n: int, k: int, batch: int) -> float:
     def once(i: int) -> None:
         torch.mm(x, weights[i % 3].T)
 
-    return median_us(torch, in_graph(torch, once, 16), 16)
+    return median_us(torch, in_graph(all_of(once, 16)), 16)
 
 
 def _in_turn(torch: Any, launches: Sequence[NativeLaunch]) -> Callable[[int], None]:
@@ -254,13 +229,15 @@ def measure(
     """Check one product and time it; `copy` is in TB/s."""
     torch, kind = launcher.torch, choice.name.rsplit("_", 1)[1]
     dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
-    n, k = sets[0].n, sets[0].k
+    n, k, group = sets[0].n, sets[0].k, sets[0].group
+    dims = {"batch": batch, "n": n, "k": k, "parts": 1}
+    dims |= {"blocks": k // 32, "halves": k // 2, "groups": k // group}
+    kernel = gpu_objects.kernel_for(choice, dims, Target.parse(launcher.target))
     launches: list[NativeLaunch] = []
     kept: list[Any] = []  # what has to live as long as its launches
     moved = 0
     for weights in sets:
         x = torch.randn(batch, k, device="cuda").to(dtype)
-        kernel = kernel_for(choice, x, weights.operands)
         launch, result, guard = launcher.launch(kernel, x, weights.operands)
         launch.run()
         problem = wrong(x, weights, result, guard, kind) if not launches else ""
@@ -270,7 +247,7 @@ def measure(
         kept.append((x, result))
         moved = sum(item.nbytes for item in (x, *weights.operands, result))
     once = _in_turn(torch, launches)
-    graph = in_graph(torch, once, LAUNCHES)
+    graph = in_graph(all_of(once, LAUNCHES))
     us = tuple(median_us(torch, graph, LAUNCHES) for _ in range(2))
     rate = moved / max(us) / 1e6
     row = Row(
@@ -278,7 +255,7 @@ def measure(
         n=n,
         k=k,
         batch=batch,
-        group=sets[0].group,
+        group=group,
         us=us,
         stream_us=median_us(torch, all_of(once, LAUNCHES), LAUNCHES),
         tb_per_s=rate,

@@ -56,6 +56,18 @@ def launched(launch: NativeLaunch) -> Callable[[], float]:
     return with_events(lambda: launch.enqueue(torch.cuda.current_stream().cuda_stream))
 
 
+def in_graph(run: Callable[[], Any]) -> Callable[[], None]:
+    """What launches on PyTorch's current stream, as a CUDA graph: what is returned replays it."""
+    import torch
+
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay  # type: ignore[no-any-return]
+
+
 def copy_bandwidth(kind: str) -> float:
     """TB/s of a copy of 16384 x 8192 elements, read and written."""
     import torch
