@@ -31,6 +31,7 @@ from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.operations import (
     SIZED,
+    are_axes,
     attribute_of,
     is_overwritten,
     orders_of,
@@ -53,8 +54,6 @@ from custom_dispatch.match.whole import (
 _INDICES = ("index", "!torch.int", "!torch.float")
 """Types of sizes, and of what is computed of them."""
 _MOST_STEPS = 20_000
-
-
 _Ways = list[tuple[tuple[Pair, ...], State]]
 
 
@@ -378,7 +377,11 @@ class Matcher:
                 for index, other in enumerate(order)
             )
             # Of what is overwritten, only the sizes matter.
-            kept = tuple(p for i, p in enumerate(pairs) if not is_overwritten(mine, i))
+            kept = tuple(
+                p
+                for i, p in enumerate(pairs)
+                if not is_overwritten(mine, i) and not are_axes(mine, its, i)
+            )
             sizes = tuple(p for i, p in enumerate(pairs) if is_overwritten(mine, i))
             ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
         return ways

@@ -9,7 +9,14 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.constants import element_of, number_of, shortest
+from custom_dispatch.link.constants import (
+    constant_value,
+    element_of,
+    number_of,
+    owner_of,
+    shortest,
+)
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.state import Pair, State
@@ -113,6 +120,19 @@ _NOT_COMPARED = {
     "mhlo.sharding",
     "operandSegmentSizes",
 }
+_AXES = ("torch.onnx.axis", "torch.onnx.axes")
+_AXES_OPERANDS = {
+    **{f"onnx.Reduce{name}": 1 for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean")},
+    **{f"onnx.Reduce{name}": 1 for name in ("Min", "Prod", "Sum", "SumSquare")},
+    "onnx.CumSum": 1,
+    "onnx.Squeeze": 1,
+    "onnx.Unsqueeze": 1,
+    "onnx.Slice": 3,
+    "onnx.Pad": 3,
+}
+"""Which operand says axes."""
+_OF_RESULT = ("onnx.Unsqueeze", "onnx.OneHot")
+"""Their axes are those of what they give."""
 _PRECISION = "precision_config"
 """Exporting leaves it out where it says nothing."""
 
@@ -152,12 +172,47 @@ def other_attribute(
         both = one is not None and other is not None
         if both and (one == other or (loose and _is_of_sizes(one, other))):
             continue
+        if both and name in _AXES and axes_of(its, one) == axes_of(its, other) is not None:
+            continue
         if one is None and other is None:
             continue
         if not both and name == _PRECISION and _is_default(one or other):
             continue
         return str(name)
     return ""
+
+
+def axes_of(its: ir.Operation, said: ir.Attribute | ir.Value) -> list[int] | None:
+    """The axes that a node of ONNX says, from the front; None where they or the rank are not known.
+
+    Parameters
+    ----------
+    its
+        The node in the model, where tensors have ranks: those of patterns have any.
+    said
+        An attribute or an operand of that node, or of the pattern's.
+    """
+    tensors = its.results if kind_of(its) in _OF_RESULT else its.operands
+    kind = builtin_type(tensors[0].type) if len(tensors) else None
+    if isinstance(said, ir.Value):
+        owner = owner_of(said)
+        found = None if owner is None else constant_value(owner)
+        numbers = [*found] if isinstance(found, ir.DenseElementsAttr) else None
+    elif isinstance(said, ir.ArrayAttr):
+        numbers = [number_of(item) for item in said]
+    else:
+        numbers = [number_of(said)]
+    if numbers is None or not isinstance(kind, ir.RankedTensorType):
+        return None
+    return [int(number) + kind.rank * (number < 0) for number in numbers]
+
+
+def are_axes(mine: ir.Operation, its: ir.Operation, index: int) -> bool:
+    """Whether an operand says axes that are the same in an example and a model, in any way."""
+    if _AXES_OPERANDS.get(kind_of(its)) != index:
+        return False
+    found = axes_of(its, its.operands[index])
+    return found is not None and found == axes_of(its, mine.operands[index])
 
 
 def attribute_of(op: ir.Operation, name: str, defaults: Defaults) -> ir.Attribute | None:

@@ -130,6 +130,41 @@ def test_attributes_of_an_operator_are_compared(attributes: Any, reason: str | N
     assert len(report) == (reason is None)
 
 
+@pytest.mark.parametrize(("mine", "its"), [(-1, 2), (2, -1)])
+def test_axes_from_the_front_are_those_from_the_back(mine: int, its: int) -> None:
+    def norm(axis: int) -> onnx.NodeProto:
+        return node("LayerNormalization", "x weight bias", "y", axis=axis)
+
+    inputs = {"x": [2, 4, 8], "weight": [8], "bias": [8]}
+    model = model_of(graph_of([norm(its)], inputs, {"y": [2, 4, 8]}))
+    assert len(replaced(model, cd.onnx.Pattern(row_layer_norm, norm(mine)))) == 1
+
+
+def viewed(wide: list[int], narrow: list[int]) -> onnx.GraphProto:
+    """Gelu, with dims put in and taken away."""
+    nodes = [
+        node("Gelu", "x", "found"),
+        node("Unsqueeze", "found in", "wide"),
+        node("Squeeze", "wide out", "y"),
+    ]
+    axes = {"in": numpy.array(wide), "out": numpy.array(narrow)}
+    return graph_of(nodes, {"x": SIZES}, {"y": SIZES}, axes)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "found"),
+    [
+        (([0, -1], [-1, 0]), ([0, 4], [4, 0]), 1),
+        (([0, 4], [4, 0]), ([-5, -1], [-1, -5]), 1),
+        (([-1], [-1]), ([3], [3]), 1),
+        (([-1], [-1]), ([2], [2]), 0),
+    ],
+)
+def test_axes_that_are_operands_are_compared_likewise(mine: Any, its: Any, found: int) -> None:
+    pattern = cd.onnx.Pattern(gelu_erf_f32, viewed(*mine), required=False)
+    assert len(replaced(model_of(viewed(*its)), pattern)) == found
+
+
 def test_gelu_with_tanh_is_another_kernel() -> None:
     tanh = node("Gelu", "x", "y", approximate="tanh")
     model = model_of(graph_of([tanh], {"x": SIZES}, {"y": SIZES}))
