@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import sys
 import threading
 import time
 import weakref
@@ -231,9 +232,8 @@ def keep_in_forks(holder: object) -> None:
 
 def _keep_for_ever(*objects: object) -> None:
     """Let objects outlive the interpreter, which is then not told of them as leaks."""
-    from iree import runtime as rt
-
-    rt._binding.disable_leak_checker()
+    if (binding := sys.modules.get("iree.runtime._binding")) is not None:  # else there are none
+        binding.disable_leak_checker()
     for item in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))
 

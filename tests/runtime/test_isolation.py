@@ -259,6 +259,15 @@ time.sleep(0.2)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_interpreter_ends_without_importing_iree() -> None:
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('iree' in sys.modules)); "
+        "import custom_dispatch.runtime.access"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("False\n", "")
+
+
 def test_the_interpreter_ends_with_results_and_programs_alive(module: Path) -> None:
     code = """
 import iree.runtime as rt
