@@ -15,7 +15,7 @@ from typing import Final
 from custom_dispatch.cpu.lowering.floating import packed
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction, elements_of
+from custom_dispatch.ptx import TYPE_BITS, elements_of
 
 _INTEGER: Final = {
     "add": "add",
@@ -35,34 +35,34 @@ _TOO_WIDE: Final = "atomics of 128 bits need a CPU that has them, such as `cpu:x
 _HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 
 
-def lower_atomic(frame: Frame, instruction: Instruction) -> None:
+def lower_atomic(frame: Frame) -> None:
     """`atom` and `red`."""
-    base, *modifiers, type_name = instruction.parts
+    base, *modifiers, type_name = frame.parts
     operation = next((m for m in modifiers if m in _OPERATIONS), "")
     others = tuple(m for m in modifiers if m != operation and not m.startswith("L2::"))
-    frame.check_modifiers(instruction, others, _MODIFIERS)
+    frame.check_modifiers(others, _MODIFIERS)
     if not operation or type_name not in TYPE_BITS or not _exists(operation, type_name):
-        raise frame.unsupported(instruction)
-    operands = list(instruction.operands)
+        raise frame.unsupported()
+    operands = list(frame.instruction.operands)
     sources = 2 if operation == "cas" else 1
     first = 1 if base == "atom" else 0
     if "L2::cache_hint" in modifiers:
         operands = operands[:-1]
     if len(operands) != first + 1 + sources:
-        frame.operands(instruction, first + 1 + sources)
+        frame.operands(first + 1 + sources)
     values = [elements_of(operand) for operand in operands[first + 1 :]]
     results = elements_of(operands[0]) if first else [None] * len(values[0])
     if len(results) != len(values[0]) or (len(results) > 1 and operation == "cas"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     is_shared = "shared" in modifiers or "shared::cta" in modifiers
     pointer = frame.address(operands[first], "shared" if is_shared else "generic")
     size = TYPE_BITS[type_name]
     if size == 128 and not is_shared and not frame.thread.kernel.processor.wide_atomics:
-        raise frame.unsupported(instruction, _TOO_WIDE)
+        raise frame.unsupported(_TOO_WIDE)
     for index, result in enumerate(results):
         place = frame.b.offset(pointer, index * size // 8)
         taken = [frame.integer(value[index], size) for value in values]
-        old = (_in_turn if is_shared else _atomically)(frame, instruction, operation, place, taken)
+        old = (_in_turn if is_shared else _atomically)(frame, operation, place, taken)
         if result is not None:
             frame.set_integer(result, old, size, signed=type_name.startswith("s"))
 
@@ -77,12 +77,12 @@ def _exists(operation: str, type_name: str) -> bool:
     return TYPE_BITS[type_name] <= 64 or operation in ("exch", "cas")
 
 
-def _combined(frame: Frame, instruction: Instruction, operation: str, old: str, value: str) -> str:
+def _combined(frame: Frame, operation: str, old: str, value: str) -> str:
     """What an operation other than `cas` puts in memory, as an integer."""
-    b, type_name = frame.b, instruction.parts[-1]
+    b, type_name = frame.b, frame.parts[-1]
     integer = int_type(TYPE_BITS[type_name])
     if type_name in _HALVES:
-        return packed(frame, instruction, operation, (), [old, value], type_name)
+        return packed(frame, operation, (), [old, value], type_name)
     if type_name in ("f32", "f64"):
         x, y = (b.cast("bitcast", v, integer, type_name) for v in (old, value))
         return b.cast("bitcast", b.binary("fadd", x, y, type_name), type_name, integer)
@@ -101,34 +101,28 @@ def _combined(frame: Frame, instruction: Instruction, operation: str, old: str, 
     return b.select(wraps, value, b.binary("sub", old, 1, integer), integer)
 
 
-def _in_turn(
-    frame: Frame, instruction: Instruction, operation: str, place: str, values: list[str]
-) -> str:
+def _in_turn(frame: Frame, operation: str, place: str, values: list[str]) -> str:
     """Load, combine and store, on memory that no other core sees."""
-    b, integer = frame.b, int_type(TYPE_BITS[instruction.parts[-1]])
+    b, integer = frame.b, int_type(TYPE_BITS[frame.parts[-1]])
     old = b.load(place, integer)
     if operation == "cas":
         equal = b.icmp("eq", old, values[0], integer)
         new = b.select(equal, values[1], old, integer)
     else:
-        new = _combined(frame, instruction, operation, old, values[0])
+        new = _combined(frame, operation, old, values[0])
     b.store(new, place, integer)
     return old
 
 
-def _atomically(
-    frame: Frame, instruction: Instruction, operation: str, place: str, values: list[str]
-) -> str:
+def _atomically(frame: Frame, operation: str, place: str, values: list[str]) -> str:
     """The operation on memory that other cores see."""
-    b, type_name = frame.b, instruction.parts[-1]
+    b, type_name = frame.b, frame.parts[-1]
     bits, integer = TYPE_BITS[type_name], int_type(TYPE_BITS[type_name])
     value = values[0]
     if operation == "cas":
         return _compare_and_swap(b, place, value, values[1], bits)
     if type_name in _HALVES or bits == 128:
-        return _exchange_until(
-            b, place, bits, lambda old: _combined(frame, instruction, operation, old, value)
-        )
+        return _exchange_until(b, place, bits, lambda old: _combined(frame, operation, old, value))
     if type_name in ("f32", "f64"):
         addend = b.cast("bitcast", value, integer, type_name)
         value = b.value(f"llvm.atomicrmw fadd {place}, {addend} seq_cst : !llvm.ptr, {type_name}")

@@ -13,36 +13,36 @@ from custom_dispatch.cpu.threads.block_memory import (
     WAITING,
     count_up,
 )
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.ptx import Operand
 
 _MODIFIERS = frozenset({"sync", "arrive", "red", "aligned", "cta"})
 _REDUCTIONS = frozenset({"popc", "and", "or"})
 
 
-def lower_barrier(frame: Frame, instruction: Instruction) -> None:
+def lower_barrier(frame: Frame) -> None:
     """`bar` and `barrier`: `.sync`, `.arrive`, `.red` and `bar.warp.sync`."""
-    parts = instruction.parts[1:]
+    parts = frame.parts[1:]
     if parts == ("warp", "sync"):
-        (mask,) = frame.operands(instruction, 1)
+        (mask,) = frame.operands(1)
         frame.waits().meet_lanes(frame.integer(mask, 32), [])
         return
     is_reduction = "red" in parts
     known = _MODIFIERS | (_REDUCTIONS | {"u32", "pred"} if is_reduction else frozenset())
-    frame.check_modifiers(instruction, parts, known)
+    frame.check_modifiers(parts, known)
     wanted = sum(kind in parts for kind in ("sync", "arrive", "red"))
     reductions = sum(kind in parts for kind in _REDUCTIONS)
     result = "u32" if "popc" in parts else "pred"
     if wanted != 1 or reductions != is_reduction or (is_reduction and parts[-1] != result):
-        raise frame.unsupported(instruction)
-    operands = list(instruction.operands)
+        raise frame.unsupported()
+    operands = list(frame.instruction.operands)
     if is_reduction:
-        frame.operands(instruction, 4 if len(operands) == 4 else 3)
-        _reduce(frame, instruction, operands)
+        frame.operands(4 if len(operands) == 4 else 3)
+        _reduce(frame, operands)
     elif "arrive" in parts:
-        number, count = frame.operands(instruction, 2)
+        number, count = frame.operands(2)
         _arrive(frame, number, count)
     else:
-        frame.operands(instruction, 2 if len(operands) == 2 else 1)
+        frame.operands(2 if len(operands) == 2 else 1)
         at = _come(frame, operands[0], operands[1] if len(operands) == 2 else None, None)
         frame.waits().wait_at_barrier(at)
 
@@ -81,7 +81,7 @@ def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str |
     return at
 
 
-def _reduce(frame: Frame, instruction: Instruction, operands: list[Operand]) -> None:
+def _reduce(frame: Frame, operands: list[Operand]) -> None:
     b, memory = frame.b, frame.memory
     d, number, *count, condition = operands
     given = count[0] if count else None
@@ -89,9 +89,9 @@ def _reduce(frame: Frame, instruction: Instruction, operands: list[Operand]) -> 
     frame.waits().wait_at_barrier(at, keep=[number])
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)
     total = b.load(memory.barrier(b, at, LAST_SUM))
-    if "popc" in instruction.parts:
+    if "popc" in frame.parts:
         frame.set_integer(d, total, 32)
-    elif "or" in instruction.parts:
+    elif "or" in frame.parts:
         frame.set_integer(d, b.icmp("ne", total, 0), 1)
     else:
         everyone = b.load(memory.barrier(b, at, LAST_COUNT))

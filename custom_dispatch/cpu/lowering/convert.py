@@ -25,7 +25,7 @@ from custom_dispatch.cpu.numbers.rounding import (
 )
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction, Operand
+from custom_dispatch.ptx import TYPE_BITS, Operand
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
@@ -39,8 +39,8 @@ class _Conversion:
 
     Attributes
     ----------
-    frame, instruction
-        Where and what it is.
+    frame
+        Where it is.
     target, source
         The types.
     d, a
@@ -48,7 +48,6 @@ class _Conversion:
     """
 
     frame: Frame
-    instruction: Instruction
     target: str
     source: str
     d: Operand
@@ -56,7 +55,7 @@ class _Conversion:
 
     def says(self, modifier: str) -> bool:
         """Whether it has a modifier."""
-        return modifier in self.instruction.parts
+        return modifier in self.frame.parts
 
     @property
     def rounding(self) -> str:
@@ -80,23 +79,23 @@ class _Conversion:
         return flushed(self.frame.b, value, "f32")
 
 
-def lower_convert(frame: Frame, instruction: Instruction) -> None:
+def lower_convert(frame: Frame) -> None:
     """`cvt`."""
-    *modifiers, target, source = instruction.parts[1:]
+    *modifiers, target, source = frame.parts[1:]
     if target in BYTE_PAIRS or source in BYTE_PAIRS:
-        lower_convert_bytes(frame, instruction, tuple(modifiers), target, source)
+        lower_convert_bytes(frame, tuple(modifiers), target, source)
         return
     if target == "tf32":
-        _to_tf32(frame, instruction, tuple(modifiers), source)
+        _to_tf32(frame, tuple(modifiers), source)
         return
-    frame.check_modifiers(instruction, modifiers, _MODIFIERS)
+    frame.check_modifiers(modifiers, _MODIFIERS)
     if target in ("f16x2", "bf16x2") and source == "f32":
-        _to_pair(frame, instruction, tuple(modifiers), target.removesuffix("x2"))
+        _to_pair(frame, tuple(modifiers), target.removesuffix("x2"))
         return
     if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
-        raise frame.unsupported(instruction)
-    d, a = frame.operands(instruction, 2)
-    conversion = _Conversion(frame, instruction, target, source, d, a)
+        raise frame.unsupported()
+    d, a = frame.operands(2)
+    conversion = _Conversion(frame, target, source, d, a)
     if target in FLOAT_BITS and source in FLOAT_BITS:
         _float_to_float(conversion)
     elif target in FLOAT_BITS:
@@ -107,12 +106,10 @@ def lower_convert(frame: Frame, instruction: Instruction) -> None:
         _integer_to_integer(conversion)
 
 
-def _to_pair(
-    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], element: str
-) -> None:
+def _to_pair(frame: Frame, modifiers: tuple[str, ...], element: str) -> None:
     if not {"rn", "rz", "relu"}.issuperset(modifiers):
-        raise frame.unsupported(instruction)
-    d, upper, lower = frame.operands(instruction, 3)
+        raise frame.unsupported()
+    d, upper, lower = frame.operands(3)
     halves = []
     for source in (lower, upper):
         value = frame.float(source, "f32")
@@ -122,14 +119,12 @@ def _to_pair(
     frame.set_integer(d, join_halves(frame.b, halves), 32)
 
 
-def _to_tf32(
-    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], source: str
-) -> None:
+def _to_tf32(frame: Frame, modifiers: tuple[str, ...], source: str) -> None:
     """An f32 with 10 digits behind the point; the last 13 bits become zero."""
     b = frame.b
     if source != "f32" or modifiers not in (("rna",), ("rn",), ("rz",)):
-        raise frame.unsupported(instruction)
-    d, a = frame.operands(instruction, 2)
+        raise frame.unsupported()
+    d, a = frame.operands(2)
     value = frame.float(a, "f32")
     bits = b.cast("bitcast", value, "f32", "i32")
     if modifiers != ("rz",):
@@ -153,7 +148,7 @@ def _float_to_float(c: _Conversion) -> None:
         value = saturate(frame, value, kind)
     if c.says("relu"):
         if kind != "f32":
-            raise frame.unsupported(c.instruction)
+            raise frame.unsupported()
         value = relu(b, value)
     if c.target in ("f16", "bf16"):
         if kind == "f64":
@@ -263,15 +258,13 @@ def _integer_to_integer(c: _Conversion) -> None:
 BYTE_PAIRS: Final = ("e4m3x2", "e5m2x2")
 
 
-def lower_convert_bytes(
-    frame: Frame, instruction: Instruction, modifiers: tuple[str, ...], target: str, source: str
-) -> None:
+def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, source: str) -> None:
     """`cvt` from or to one of `BYTE_PAIRS`."""
     b = frame.b
     if source in BYTE_PAIRS:
         if target != "f16x2" or not {"rn", "relu"}.issuperset(modifiers):
-            raise frame.unsupported(instruction)
-        d, a = frame.operands(instruction, 2)
+            raise frame.unsupported()
+        d, a = frame.operands(2)
         pair = frame.integer(a, 16)
         upper = b.binary("lshr", pair, 8, "i16")
         values = [
@@ -284,15 +277,15 @@ def lower_convert_bytes(
         return
     wanted = {"rn", "satfinite"}
     if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     if source == "f32":
-        d, *sources = frame.operands(instruction, 3)  # the upper one first
+        d, *sources = frame.operands(3)  # the upper one first
         values = [frame.float(operand, "f32") for operand in reversed(sources)]
     elif source == "f16x2":
-        d, a = frame.operands(instruction, 2)
+        d, a = frame.operands(2)
         values = [widen(b, half, "f16") for half in halves_of(b, frame.integer(a, 32))]
     else:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     if "relu" in modifiers:
         values = [relu(b, value) for value in values]
     element = target.removesuffix("x2")

@@ -16,24 +16,23 @@ from custom_dispatch.cpu.numbers.rounded_arithmetic import ROUNDED, directed_f32
 from custom_dispatch.cpu.numbers.rounding import narrow, relu, round_odd, two_sum, widen
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import Instruction
 
 _MODIFIERS = frozenset({"rn", "ftz", "sat", "approx", "full", "NaN"})
 _DIRECTED = frozenset({"rz", "rm", "rp"})
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def lower_float(frame: Frame, instruction: Instruction) -> None:
+def lower_float(frame: Frame) -> None:
     """Every f32 and f64 instruction that computes."""
-    base, *modifiers, type_name = instruction.parts
+    base, *modifiers, type_name = frame.parts
     rounding = next((m for m in modifiers if m in _DIRECTED), "rn")
     if rounding != "rn" and base not in ROUNDED:
-        raise frame.unsupported(instruction)
-    frame.check_modifiers(instruction, modifiers, _MODIFIERS | _DIRECTED)
+        raise frame.unsupported()
+    frame.check_modifiers(modifiers, _MODIFIERS | _DIRECTED)
     count = {"fma": 4, "mad": 4}.get(
         base, 3 if base in (*_ARITHMETIC, "min", "max", "copysign") else 2
     )
-    d, *sources = frame.operands(instruction, count)
+    d, *sources = frame.operands(count)
     ftz = "ftz" in modifiers and frame.thread.keeps_subnormals
     values = [frame.float(source, type_name) for source in sources]
     if ftz and base != "ex2":  # whose result for them is 1 in any case
@@ -49,8 +48,8 @@ def lower_float(frame: Frame, instruction: Instruction) -> None:
         value = directed_f32(frame.b, base, values, rounding)
     else:
         is_nan_wanted = "NaN" in modifiers
-        value = compute(frame, instruction, base, values, type_name, propagate_nan=is_nan_wanted)
-    if base == "mul" and frame.thread.is_apart(instruction):
+        value = compute(frame, base, values, type_name, propagate_nan=is_nan_wanted)
+    if base == "mul" and frame.thread.is_apart(frame.instruction):
         value = frame.b.call_intrinsic("llvm.arithmetic.fence", [value], type_name)
     if ftz:
         value = flushed(frame.b, value, type_name)
@@ -61,7 +60,6 @@ def lower_float(frame: Frame, instruction: Instruction) -> None:
 
 def compute(
     frame: Frame,
-    instruction: Instruction,
     base: str,
     values: list[str],
     type_name: str,
@@ -103,7 +101,7 @@ def compute(
     if base in MATH and type_name == "f32":
         wide = b.cast("fpext", values[0], "f32", "f64")
         return b.cast("fptrunc", MATH[base](b, wide), "f64", "f32")
-    raise frame.unsupported(instruction)
+    raise frame.unsupported()
 
 
 def saturate(frame: Frame, value: str, type_name: str) -> str:
@@ -113,13 +111,13 @@ def saturate(frame: Frame, value: str, type_name: str) -> str:
     return b.select(b.fcmp("olt", value, 1, type_name), value, 1, type_name)
 
 
-def lower_testp(frame: Frame, instruction: Instruction) -> None:
+def lower_testp(frame: Frame) -> None:
     """`testp`: what kind of number it is, from its bits."""
     b = frame.b
-    _, kind, type_name = (*instruction.parts, "", "")[:3]
+    _, kind, type_name = (*frame.parts, "", "")[:3]
     if type_name not in ("f32", "f64"):
-        raise frame.unsupported(instruction)
-    d, a = frame.operands(instruction, 2)
+        raise frame.unsupported()
+    d, a = frame.operands(2)
     bits = FLOAT_BITS[type_name]
     integer = int_type(bits)
     fraction = 23 if bits == 32 else 52
@@ -145,7 +143,7 @@ def lower_testp(frame: Frame, instruction: Instruction) -> None:
         nonzero = b.icmp("ne", magnitude, 0, integer)
         result = b.binary("and", is_small, nonzero, "i1")
     else:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     frame.set_integer(d, result, 1)
 
 
@@ -154,21 +152,20 @@ _SOURCES = {"fma": 3, "add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2}
 _OPERATIONS = frozenset({*_SOURCES, "abs", "neg", "ex2", "tanh"})
 
 
-def lower_half(frame: Frame, instruction: Instruction) -> None:
+def lower_half(frame: Frame) -> None:
     """Every f16, bf16, f16x2 and bf16x2 instruction that computes."""
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers, _HALF_MODIFIERS)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers, _HALF_MODIFIERS)
     if base not in _OPERATIONS:
-        raise frame.unsupported(instruction)
-    d, *sources = frame.operands(instruction, 1 + _SOURCES.get(base, 1))
+        raise frame.unsupported()
+    d, *sources = frame.operands(1 + _SOURCES.get(base, 1))
     whole = [frame.integer(source, 16 if type_name[-2:] != "x2" else 32) for source in sources]
-    result = packed(frame, instruction, base, tuple(modifiers), whole, type_name)
+    result = packed(frame, base, tuple(modifiers), whole, type_name)
     frame.set_integer(d, result, 32 if type_name.endswith("x2") else 16)
 
 
 def packed(
     frame: Frame,
-    instruction: Instruction,
     base: str,
     modifiers: tuple[str, ...],
     sources: list[str],
@@ -177,10 +174,10 @@ def packed(
     """An operation on one or two elements, from and to an i16 or i32 that holds them."""
     element = type_name.removesuffix("x2")
     if element == type_name:
-        return _compute(frame, instruction, base, modifiers, sources, element)
+        return _compute(frame, base, modifiers, sources, element)
     halves = zip(*(halves_of(frame.b, source) for source in sources), strict=True)
     return join_halves(
-        frame.b, [_compute(frame, instruction, base, modifiers, list(h), element) for h in halves]
+        frame.b, [_compute(frame, base, modifiers, list(h), element) for h in halves]
     )
 
 
@@ -198,7 +195,6 @@ def join_halves(b: Builder, halves: Sequence[str]) -> str:
 
 def _compute(
     frame: Frame,
-    instruction: Instruction,
     base: str,
     modifiers: tuple[str, ...],
     sources: list[str],
@@ -219,7 +215,7 @@ def _compute(
         wide = [b.cast("fpext", value, "f32", "f64") for value in values]
         value = round_odd(b, b.binary("fmul", wide[0], wide[1], "f64"))
     else:
-        value = compute(frame, instruction, base, values, "f32", propagate_nan="NaN" in modifiers)
+        value = compute(frame, base, values, "f32", propagate_nan="NaN" in modifiers)
     if "sat" in modifiers:
         value = saturate(frame, value, "f32")
     if "relu" in modifiers:

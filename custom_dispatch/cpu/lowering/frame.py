@@ -75,7 +75,19 @@ class Frame:
         self.coroutine: Waits | None = None
         """Where the thread can wait for others."""
         self.current: Instruction | None = None
-        """The instruction being lowered, which errors name."""
+        """The instruction being lowered, or None before the first."""
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction being lowered."""
+        if self.current is None:
+            raise TypeError("no instruction is being lowered")
+        return self.current
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its opcode's parts."""
+        return self.instruction.parts
 
     # ---- what the kernel declares
 
@@ -170,16 +182,17 @@ class Frame:
 
     # ---- errors
 
-    def unsupported(self, instruction: Instruction, reason: str = "") -> Exception:
+    def unsupported(self, reason: str = "") -> Exception:
         """The error for an instruction that cannot be lowered."""
-        return unsupported(self.thread.entry.name, instruction, reason)
+        return unsupported(self.thread.entry.name, self.instruction, reason)
 
     def malformed(self, what: str) -> PtxError:
         """The error for PTX that no compiler prints."""
         return malformed(self.thread.entry.name, what, self.current)
 
-    def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
-        """An instruction's operands when there are as many as there must be."""
+    def operands(self, count: int) -> tuple[Operand, ...]:
+        """The instruction's operands when there are as many as there must be."""
+        instruction = self.instruction
         if len(instruction.operands) != count:
             raise self.malformed(
                 f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
@@ -187,14 +200,11 @@ class Frame:
         return instruction.operands
 
     def check_modifiers(
-        self,
-        instruction: Instruction,
-        modifiers: Iterable[str],
-        known: frozenset[str] = frozenset(),
+        self, modifiers: Iterable[str], known: frozenset[str] = frozenset()
     ) -> None:
         """Refuse an instruction with a modifier its lowering does not know."""
         if not known.issuperset(modifiers):
-            raise self.unsupported(instruction)
+            raise self.unsupported()
 
     # ---- reading
 
@@ -216,7 +226,7 @@ class Frame:
                 reason = f"the CPU target has no special register `{operand.name}`"
                 if self.current is None:
                     raise self.malformed(reason)
-                raise self.unsupported(self.current, reason)
+                raise self.unsupported(reason)
             return b.resize(special[0], special[1], bits)
         if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)

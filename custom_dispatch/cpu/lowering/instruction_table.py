@@ -21,10 +21,11 @@ from custom_dispatch.cpu.lowering import (
     wmma,
 )
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.ptx import TYPE_BITS, Instruction
+from custom_dispatch.ptx import TYPE_BITS
 from custom_dispatch.ptx.module import opcode_parts
 
-Lowering = Callable[[Frame, Instruction], None]
+Lowering = Callable[[Frame], None]
+"""Lowers the instruction that a frame is at."""
 
 _NOTHING: Final = (
     *("prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
@@ -105,9 +106,20 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
     return set(parts[-_TYPES.get(base, 1) :]) <= TYPE_BITS.keys() | _OTHER_TYPES.get(base, set())
 
 
-def lowering_of(instruction: Instruction) -> Lowering | None:
-    """The function that lowers an instruction, or None when the CPU target has none."""
-    return _lowering_of(instruction.opcode)
+def lower_instruction(frame: Frame) -> None:
+    """Lower the instruction that a frame is at, which is no branch, without its predicate.
+
+    Raises
+    ------
+    UnsupportedInstructionError
+        The CPU target does not lower it.
+    PtxError
+        Its operands are not what it takes.
+    """
+    lowering = _lowering_of(frame.instruction.opcode)
+    if lowering is None:
+        raise frame.unsupported()
+    lowering(frame)
 
 
 @functools.lru_cache(maxsize=1024)

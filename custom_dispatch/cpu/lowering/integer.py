@@ -11,22 +11,22 @@ from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction
+from custom_dispatch.ptx import TYPE_BITS
 
 _MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
 
 
-def lower_add_sub(frame: Frame, instruction: Instruction) -> None:
+def lower_add_sub(frame: Frame) -> None:
     """`add`, `sub`, `addc`, `subc`: carries go through one flag a thread."""
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers, frozenset({"sat", "cc"}))
-    d, a, c = frame.operands(instruction, 3)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers, frozenset({"sat", "cc"}))
+    d, a, c = frame.operands(3)
     bits = TYPE_BITS[type_name]
     x, y = frame.integer(a, bits), frame.integer(c, bits)
     operation = base[:3]
     if "sat" in modifiers:
         if type_name != "s32":
-            raise frame.unsupported(instruction)
+            raise frame.unsupported()
         value = frame.b.call_intrinsic(f"llvm.s{operation}.sat", [x, y])
     elif base.endswith("c") or "cc" in modifiers:
         value = add_with_carry(
@@ -53,15 +53,18 @@ def add_with_carry(
     return b.resize(value, 2 * bits, bits)
 
 
-def lower_multiply(frame: Frame, instruction: Instruction) -> None:
+def lower_multiply(frame: Frame) -> None:
     """`mul`, `mad`, `madc`, `mul24` and `mad24`."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers, _MULTIPLY)
-    if "sat" in modifiers and instruction.opcode not in ("mad.hi.sat.s32", "mad24.hi.sat.s32"):
-        raise frame.unsupported(instruction)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers, _MULTIPLY)
+    if "sat" in modifiers and frame.instruction.opcode not in (
+        "mad.hi.sat.s32",
+        "mad24.hi.sat.s32",
+    ):
+        raise frame.unsupported()
     with_add = base.startswith("mad")
-    d, *sources = frame.operands(instruction, 4 if with_add else 3)
+    d, *sources = frame.operands(4 if with_add else 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     x, y = (frame.integer(source, bits) for source in sources[:2])
     if base.endswith("24"):
@@ -97,7 +100,7 @@ def lower_multiply(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, value, width, signed=signed)
 
 
-def lower_divide(frame: Frame, instruction: Instruction) -> None:
+def lower_divide(frame: Frame) -> None:
     """`div` and `rem`.
 
     PTX leaves division by zero without a defined value; here quotient and remainder are all ones,
@@ -105,15 +108,15 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
     instruction would trap on both.
     """
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
-    d, a, c = frame.operands(instruction, 3)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    d, a, c = frame.operands(3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     x, y = frame.integer(a, bits), frame.integer(c, bits)
     by_zero = b.icmp("eq", y, 0, integer)
     if frame.checks is not None:
-        frame.checks.division(b, instruction, by_zero)
+        frame.checks.division(b, frame.instruction, by_zero)
     harmful = by_zero
     if signed:
         by_minus_one = b.icmp("eq", y, -1, integer)
@@ -129,14 +132,14 @@ def lower_divide(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, value, bits, signed=signed)
 
 
-def lower_min_max(frame: Frame, instruction: Instruction) -> None:
+def lower_min_max(frame: Frame) -> None:
     """`min` and `max` of integers."""
-    base, *modifiers = instruction.parts
+    base, *modifiers = frame.parts
     type_name = next((m for m in reversed(modifiers) if m != "relu"), "")
     modifiers.remove(type_name)
     known = frozenset({"relu"}) if type_name == "s32" else frozenset[str]()
-    frame.check_modifiers(instruction, modifiers, known)
-    d, a, c = frame.operands(instruction, 3)
+    frame.check_modifiers(modifiers, known)
+    d, a, c = frame.operands(3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     name = f"llvm.{'s' if signed else 'u'}{base}"
@@ -147,12 +150,12 @@ def lower_min_max(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, value, bits, signed=signed)
 
 
-def lower_abs_neg(frame: Frame, instruction: Instruction) -> None:
+def lower_abs_neg(frame: Frame) -> None:
     """`abs` and `neg` of integers."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
-    d, a = frame.operands(instruction, 2)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    d, a = frame.operands(2)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     x = frame.integer(a, bits)
@@ -162,12 +165,12 @@ def lower_abs_neg(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, value, bits, signed=True)
 
 
-def lower_sad(frame: Frame, instruction: Instruction) -> None:
+def lower_sad(frame: Frame) -> None:
     """`sad`: the absolute difference of two integers, plus a third."""
     b = frame.b
-    _, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
-    d, *sources = frame.operands(instruction, 4)
+    _, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    d, *sources = frame.operands(4)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     x, y, z = (frame.integer(source, bits) for source in sources)
@@ -177,11 +180,11 @@ def lower_sad(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.binary("add", z, difference, integer), bits)
 
 
-def lower_dot_product(frame: Frame, instruction: Instruction) -> None:
+def lower_dot_product(frame: Frame) -> None:
     """`dp4a` and `dp2a`: products of bytes (and halves), summed into 32 bits."""
     b = frame.b
-    base, *modifiers = instruction.parts
-    d, a, c, e = frame.operands(instruction, 4)
+    base, *modifiers = frame.parts
+    d, a, c, e = frame.operands(4)
     x, y, total = frame.integer(a, 32), frame.integer(c, 32), frame.integer(e, 32)
     half = modifiers.pop(0) if base == "dp2a" else ""
     if (
@@ -189,7 +192,7 @@ def lower_dot_product(frame: Frame, instruction: Instruction) -> None:
         or not {"u32", "s32"}.issuperset(modifiers)
         or half not in ("", "lo", "hi")
     ):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     x_signed, y_signed = (name == "s32" for name in modifiers)
     width = 8 if base == "dp4a" else 16
     start = 16 if half == "hi" else 0
@@ -214,12 +217,12 @@ VIDEO: Final = frozenset(
 )
 
 
-def lower_pairs(frame: Frame, instruction: Instruction) -> None:
+def lower_pairs(frame: Frame) -> None:
     """`add`, `min` and `max` of ``.s16x2`` and ``.u16x2``."""
-    base, *modifiers, type_name = instruction.parts
+    base, *modifiers, type_name = frame.parts
     known = frozenset({"relu"}) if type_name == "s16x2" and base != "add" else frozenset[str]()
-    frame.check_modifiers(instruction, modifiers, known)
-    d, a, c = frame.operands(instruction, 3)
+    frame.check_modifiers(modifiers, known)
+    d, a, c = frame.operands(3)
     signed = type_name == "s16x2"
     results = [
         _compute(frame.b, base, x, y, signed=signed)
@@ -234,15 +237,15 @@ def lower_pairs(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, _packed(frame.b, results, 16), 32)
 
 
-def lower_video(frame: Frame, instruction: Instruction) -> None:
+def lower_video(frame: Frame) -> None:
     """`vadd2`, `vabsdiff4` and so on: with `.add`, the results' sum is added to a third operand."""
     b = frame.b
-    base, *modifiers = instruction.parts
+    base, *modifiers = frame.parts
     types, rest = modifiers[:3], modifiers[3:]
     known = len(types) == 3 and {"u32", "s32"}.issuperset(types)
     if not known or rest not in ([], ["sat"], ["add"]):
-        raise frame.unsupported(instruction)
-    d, a, c, e = frame.operands(instruction, 4)
+        raise frame.unsupported()
+    d, a, c, e = frame.operands(4)
     target, left, right = (name == "s32" for name in types)
     bits = 32 // int(base[-1])
     results = []

@@ -6,37 +6,37 @@ from collections.abc import Sequence
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import int_type
-from custom_dispatch.ptx import TYPE_BITS, Instruction, Integer
+from custom_dispatch.ptx import TYPE_BITS, Integer
 
 
-def lower_bitwise(frame: Frame, instruction: Instruction) -> None:
+def lower_bitwise(frame: Frame) -> None:
     """`and`, `or`, `xor`, `not` and `cnot`."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     if base in ("not", "cnot"):
-        d, a = frame.operands(instruction, 2)
+        d, a = frame.operands(2)
         x = frame.integer(a, bits)
         if base == "not":
             value = b.binary("xor", x, -1, integer)
         else:
             value = b.resize(b.icmp("eq", x, 0, integer), 1, bits)
     else:
-        d, a, c = frame.operands(instruction, 3)
+        d, a, c = frame.operands(3)
         value = b.binary(base, frame.integer(a, bits), frame.integer(c, bits), integer)
     frame.set_integer(d, value, bits)
 
 
-def lower_lop3(frame: Frame, instruction: Instruction) -> None:
+def lower_lop3(frame: Frame) -> None:
     """`lop3`: any function of three bits, by its truth table."""
     b = frame.b
-    if instruction.opcode != "lop3.b32":
-        raise frame.unsupported(instruction)
-    d, *sources, table = frame.operands(instruction, 5)
+    if frame.instruction.opcode != "lop3.b32":
+        raise frame.unsupported()
+    d, *sources, table = frame.operands(5)
     if not isinstance(table, Integer):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     values = [frame.integer(source, 32) for source in sources]
     inverted = [b.binary("xor", value, -1) for value in values]
     result = b.const(0, 32)
@@ -48,12 +48,12 @@ def lower_lop3(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, result, 32)
 
 
-def lower_shift(frame: Frame, instruction: Instruction) -> None:
+def lower_shift(frame: Frame) -> None:
     """`shl` and `shr`: a shift by the width or more gives zero, or the sign for ``.s``."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
-    d, a, c = frame.operands(instruction, 3)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    d, a, c = frame.operands(3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     integer = int_type(bits)
     x, amount = frame.integer(a, bits), frame.integer(c, 32)
@@ -69,12 +69,12 @@ def lower_shift(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, value, bits, signed=signed)
 
 
-def lower_funnel_shift(frame: Frame, instruction: Instruction) -> None:
+def lower_funnel_shift(frame: Frame) -> None:
     """`shf`: shift the 64 bits of two registers and keep 32."""
     b = frame.b
-    _, *modifiers, _ = instruction.parts
-    frame.check_modifiers(instruction, modifiers, frozenset({"l", "r", "clamp", "wrap"}))
-    d, low, high, c = frame.operands(instruction, 4)
+    _, *modifiers, _ = frame.parts
+    frame.check_modifiers(modifiers, frozenset({"l", "r", "clamp", "wrap"}))
+    d, low, high, c = frame.operands(4)
     amount = frame.integer(c, 32)
     amount = b.resize(_limited(frame, amount, modifiers), 32, 64)
     both = _join(frame, frame.integer(low, 32), frame.integer(high, 32))
@@ -115,13 +115,13 @@ _PERMUTES = {
 }
 
 
-def lower_permute(frame: Frame, instruction: Instruction) -> None:
+def lower_permute(frame: Frame) -> None:
     """`prmt`: pick four of eight bytes."""
     b = frame.b
-    parts = instruction.parts
+    parts = frame.parts
     if parts[:2] != ("prmt", "b32") or (len(parts) == 3 and parts[2] not in _PERMUTES):
-        raise frame.unsupported(instruction)
-    d, low, high, c = frame.operands(instruction, 4)
+        raise frame.unsupported()
+    d, low, high, c = frame.operands(4)
     both = _join(frame, frame.integer(low, 32), frame.integer(high, 32))
     selector = frame.integer(c, 32)
     if len(parts) == 3:  # as the selector of the default mode
@@ -145,13 +145,13 @@ def lower_permute(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, result, 32)
 
 
-def lower_count(frame: Frame, instruction: Instruction) -> None:
+def lower_count(frame: Frame) -> None:
     """`popc`, `clz`, `brev` and `bfind`."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
+    base, *modifiers, type_name = frame.parts
     known = frozenset({"shiftamt"}) if base == "bfind" else frozenset[str]()
-    frame.check_modifiers(instruction, modifiers, known)
-    d, a = frame.operands(instruction, 2)
+    frame.check_modifiers(modifiers, known)
+    d, a = frame.operands(2)
     bits = TYPE_BITS[type_name]
     integer = int_type(bits)
     x = frame.integer(a, bits)
@@ -180,13 +180,13 @@ def _leading_zeros(frame: Frame, x: str, bits: int) -> str:
     return b.resize(zeros, bits, 32)
 
 
-def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
+def lower_bit_field(frame: Frame) -> None:
     """`bfe` and `bfi`: positions and lengths are 8 bits wide and clamp at the register's end."""
     b = frame.b
-    base, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
-    d, *sources, start, length = frame.operands(instruction, 4 if base == "bfe" else 5)
+    d, *sources, start, length = frame.operands(4 if base == "bfe" else 5)
     wide = 2 * bits
     integer = int_type(wide)
     position, size = (
@@ -216,26 +216,26 @@ def lower_bit_field(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.resize(value, wide, bits), bits, signed=signed)
 
 
-def lower_bit_mask(frame: Frame, instruction: Instruction) -> None:
+def lower_bit_mask(frame: Frame) -> None:
     """`bmsk`: ones from a position on, so many."""
     b = frame.b
-    if instruction.parts[1:] not in (("clamp", "b32"), ("wrap", "b32")):
-        raise frame.unsupported(instruction)
-    d, a, c = frame.operands(instruction, 3)
+    if frame.parts[1:] not in (("clamp", "b32"), ("wrap", "b32")):
+        raise frame.unsupported()
+    d, a, c = frame.operands(3)
     position, width = (frame.integer(operand, 32) for operand in (a, c))
-    position, width = (_limited(frame, value, instruction.parts) for value in (position, width))
+    position, width = (_limited(frame, value, frame.parts) for value in (position, width))
     ones = b.binary("sub", b.binary("shl", 1, b.resize(width, 32, 64), "i64"), 1, "i64")
     mask = b.binary("shl", ones, b.resize(position, 32, 64), "i64")
     frame.set_integer(d, b.resize(mask, 64, 32), 32)
 
 
-def lower_extend(frame: Frame, instruction: Instruction) -> None:
+def lower_extend(frame: Frame) -> None:
     """`szext`: keep so many of the low bits, extended by a sign or with zeros."""
     b = frame.b
-    mode, kind = (*instruction.parts[1:], "", "")[:2]
+    mode, kind = (*frame.parts[1:], "", "")[:2]
     if mode not in ("clamp", "wrap") or kind not in ("u32", "s32"):
-        raise frame.unsupported(instruction)
-    d, a, c = frame.operands(instruction, 3)
+        raise frame.unsupported()
+    d, a, c = frame.operands(3)
     x, count = b.resize(frame.integer(a, 32), 32, 64), frame.integer(c, 32)
     count = _limited(frame, count, [mode])
     unused = b.binary("sub", 63, b.resize(count, 32, 64), "i64")
@@ -246,12 +246,12 @@ def lower_extend(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.resize(x, 64, 32), 32)
 
 
-def lower_find_nth(frame: Frame, instruction: Instruction) -> None:
+def lower_find_nth(frame: Frame) -> None:
     """`fns`: the place of the n-th set bit from a base on, downwards if n is negative."""
     b = frame.b
-    if instruction.opcode != "fns.b32":
-        raise frame.unsupported(instruction)
-    d, *sources = frame.operands(instruction, 4)
+    if frame.instruction.opcode != "fns.b32":
+        raise frame.unsupported()
+    d, *sources = frame.operands(4)
     mask, base, step = (frame.integer(source, 32) for source in sources)
     zero = b.const(0, 32)
     down = b.icmp("slt", step, zero)

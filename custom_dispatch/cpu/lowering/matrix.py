@@ -15,7 +15,7 @@ from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.rounding import FORMATS, narrow, widen, widen_byte
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
-from custom_dispatch.ptx import Instruction, Operand, elements_of
+from custom_dispatch.ptx import Operand, elements_of
 
 ELEMENT_BITS: Final = {
     "f16": 16,
@@ -26,13 +26,11 @@ ELEMENT_BITS: Final = {
 """By an element's type, the bits it takes in a register."""
 
 
-def fragment(
-    frame: Frame, instruction: Instruction, operand: Operand, count: int
-) -> tuple[Operand, ...]:
+def fragment(frame: Frame, operand: Operand, count: int) -> tuple[Operand, ...]:
     """A fragment's registers, when there are as many as there must be."""
     elements = elements_of(operand)
     if len(elements) != count:
-        raise frame.unsupported(instruction, f"a fragment of {len(elements)} registers")
+        raise frame.unsupported(f"a fragment of {len(elements)} registers")
     return elements
 
 
@@ -114,24 +112,24 @@ _MIXED: Final = ({"s8", "u8"}, FORMATS.keys())
 """Types of A and B that go together without being the same."""
 
 
-def lower_multiply_matrices(frame: Frame, instruction: Instruction) -> None:
+def lower_multiply_matrices(frame: Frame) -> None:
     """`mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype`."""
-    parts = instruction.parts
+    parts = frame.parts
     if parts[1:3] != ("sync", "aligned") or len(parts) != 10 or parts[4:6] != ("row", "col"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     shape, (d_type, a_type, b_type, c_type) = parts[3], parts[6:]
     count = _SHAPES.get((shape, a_type))
     is_integer = a_type in ("s8", "u8")
     sums = ("s32",) if is_integer else ("f32", "f16") if a_type == "f16" else ("f32",)
     same = a_type == b_type or any({a_type, b_type} <= types for types in _MIXED)
     if count is None or not same or d_type not in sums or d_type != c_type:
-        raise frame.unsupported(instruction)
-    d, a, b_operand, c = frame.operands(instruction, 4)
+        raise frame.unsupported()
+    d, a, b_operand, c = frame.operands(4)
     outputs = 2 if d_type == "f16" else 4
-    left = fragment(frame, instruction, a, count)
-    right = fragment(frame, instruction, b_operand, count // 2)
-    addends = fragment(frame, instruction, c, outputs)
-    results = fragment(frame, instruction, d, outputs)
+    left = fragment(frame, a, count)
+    right = fragment(frame, b_operand, count // 2)
+    addends = fragment(frame, c, outputs)
+    results = fragment(frame, d, outputs)
     waits = frame.waits()
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
@@ -165,27 +163,27 @@ def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str])
     return sums
 
 
-def _matrix_count(frame: Frame, instruction: Instruction) -> tuple[int, bool]:
+def _matrix_count(frame: Frame) -> tuple[int, bool]:
     """How many 8x8 matrices of 16-bit elements a load or store moves, and whether transposed."""
-    modifiers = list(instruction.parts[1:])
+    modifiers = list(frame.parts[1:])
     known = ["sync", "aligned", "m8n8", "b16"]
     counts = [m for m in modifiers if m in ("x1", "x2", "x4")]
     spaces = [m for m in modifiers if m in ("shared", "shared::cta")]
     transposed = "trans" in modifiers
     rest = [m for m in modifiers if m not in (*counts, *spaces, "trans")]
     if rest != known or len(counts) != 1:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     return int(counts[0][1]), transposed
 
 
-def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
+def lower_load_matrix(frame: Frame) -> None:
     """`ldmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i."""
     b = frame.b
-    count, transposed = _matrix_count(frame, instruction)
-    d, source = frame.operands(instruction, 2)
-    targets = fragment(frame, instruction, d, count)
+    count, transposed = _matrix_count(frame)
+    d, source = frame.operands(2)
+    targets = fragment(frame, d, count)
     waits = frame.waits()
-    waits.meet_lanes(b.const(-1, 32), [_row_address(frame, instruction, source)])
+    waits.meet_lanes(b.const(-1, 32), [_row_address(frame, source)])
     for index, target in enumerate(targets):
         if transposed:
             column = b.binary("lshr", waits.lane(), 2)
@@ -203,14 +201,14 @@ def lower_load_matrix(frame: Frame, instruction: Instruction) -> None:
         frame.set_integer(target, value, 32)
 
 
-def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
+def lower_store_matrix(frame: Frame) -> None:
     """`stmatrix`: the other way round."""
     b = frame.b
-    count, transposed = _matrix_count(frame, instruction)
-    target, source = frame.operands(instruction, 2)
-    sources = fragment(frame, instruction, source, count)
+    count, transposed = _matrix_count(frame)
+    target, source = frame.operands(2)
+    sources = fragment(frame, source, count)
     waits = frame.waits()
-    address = _row_address(frame, instruction, target)
+    address = _row_address(frame, target)
     waits.meet_lanes(b.const(-1, 32), [address], keep=sources)
     for index, operand in enumerate(sources):
         value = frame.integer(operand, 32)
@@ -225,10 +223,10 @@ def lower_store_matrix(frame: Frame, instruction: Instruction) -> None:
             b.store(value, place)
 
 
-def _row_address(frame: Frame, instruction: Instruction, operand: Operand) -> str:
+def _row_address(frame: Frame, operand: Operand) -> str:
     """An address as bytes from the start of shared memory."""
     b = frame.b
-    is_shared = any(part.startswith("shared") for part in instruction.parts)
+    is_shared = any(part.startswith("shared") for part in frame.parts)
     pointer = frame.address(operand, "shared" if is_shared else "generic")
     start = b.value(f"llvm.ptrtoint {MEMORY} : !llvm.ptr to i64")
     number = b.value(f"llvm.ptrtoint {pointer} : !llvm.ptr to i64")
@@ -251,12 +249,12 @@ def _place(frame: Frame, matrix: int, row: str, column: str) -> str:
     return b.offset(MEMORY, b.binary("add", start, offset, "i64"))
 
 
-def lower_transpose_matrix(frame: Frame, instruction: Instruction) -> None:
+def lower_transpose_matrix(frame: Frame) -> None:
     """`movmatrix`: transpose an 8x8 matrix of 16-bit elements spread over the lanes."""
     b = frame.b
-    if instruction.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
-        raise frame.unsupported(instruction)
-    d, a = frame.operands(instruction, 2)
+    if frame.instruction.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
+        raise frame.unsupported()
+    d, a = frame.operands(2)
     waits = frame.waits()
     waits.meet_lanes(b.const(-1, 32), [frame.integer(a, 32)])
     lane = waits.lane()

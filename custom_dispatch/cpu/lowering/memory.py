@@ -13,7 +13,6 @@ from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import (
     TYPE_BITS,
     Address,
-    Instruction,
     Integer,
     Operand,
     Register,
@@ -49,16 +48,16 @@ _HINT_PREFIXES = ("L1::", "L2::")
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
 
 
-def lower_move(frame: Frame, instruction: Instruction) -> None:
+def lower_move(frame: Frame) -> None:
     """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
     b = frame.b
-    _, *modifiers, type_name = instruction.parts
-    frame.check_modifiers(instruction, modifiers)
-    d, a = frame.operands(instruction, 2)
+    _, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    d, a = frame.operands(2)
     bits = TYPE_BITS[type_name]
     for vector in (d, a):
         if isinstance(vector, Vector) and (not vector.elements or bits % len(vector.elements)):
-            raise frame.unsupported(instruction, "a vector that does not divide the type")
+            raise frame.unsupported("a vector that does not divide the type")
     if isinstance(d, Vector):
         width = bits // len(d.elements)
         whole = frame.integer(a, bits)
@@ -80,55 +79,53 @@ def lower_move(frame: Frame, instruction: Instruction) -> None:
         frame.set_integer(d, frame.integer(a, bits), bits)
 
 
-def lower_cvta(frame: Frame, instruction: Instruction) -> None:
+def lower_cvta(frame: Frame) -> None:
     """`cvta`: every address but one in shared memory is a generic one on a CPU."""
     b = frame.b
-    _, *modifiers, type_name = instruction.parts
+    _, *modifiers, type_name = frame.parts
     if "shared" in modifiers or "shared::cta" in modifiers:
         modifiers = [m for m in modifiers if not m.startswith("shared")]
-        frame.check_modifiers(instruction, modifiers, frozenset({"to"}))
-        d, a = frame.operands(instruction, 2)
+        frame.check_modifiers(modifiers, frozenset({"to"}))
+        d, a = frame.operands(2)
         start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
         operation = "sub" if modifiers else "add"
         frame.set_integer(d, b.binary(operation, frame.integer(a, 64), start, "i64"), 64)
         return
-    frame.check_modifiers(
-        instruction, tuple(modifiers), frozenset({"to", "global", "local", "const"})
-    )
-    d, a = frame.operands(instruction, 2)
+    frame.check_modifiers(tuple(modifiers), frozenset({"to", "global", "local", "const"}))
+    d, a = frame.operands(2)
     bits = TYPE_BITS[type_name]
     frame.set_integer(d, frame.integer(a, bits), bits)
 
 
-def _place_and_order(frame: Frame, instruction: Instruction) -> tuple[str, str]:
+def _place_and_order(frame: Frame) -> tuple[str, str]:
     """The state space of a load or store, ``"generic"`` where none is named; and ``"volatile"``, an
     atomic ordering, or nothing.
     """
     space, how = "generic", ""
-    for modifier in instruction.parts[1:-1]:
+    for modifier in frame.parts[1:-1]:
         if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
             space = modifier.partition("::")[0]
         elif modifier == "volatile" or modifier in _ORDERS:
             how = _ORDERS.get(modifier, modifier)
         elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
-            raise frame.unsupported(instruction)
-    if instruction.parts[-1] == "b128":
-        raise frame.unsupported(instruction)
+            raise frame.unsupported()
+    if frame.parts[-1] == "b128":
+        raise frame.unsupported()
     return space, how
 
 
-def _two_operands(frame: Frame, instruction: Instruction) -> tuple[Operand, Operand]:
+def _two_operands(frame: Frame) -> tuple[Operand, Operand]:
     """Those of a load or store; a cache-policy operand, third, is a hint like the others."""
-    if len(instruction.operands) != 3:
-        frame.operands(instruction, 2)
-    return instruction.operands[0], instruction.operands[1]
+    if len(frame.instruction.operands) != 3:
+        frame.operands(2)
+    return frame.instruction.operands[0], frame.instruction.operands[1]
 
 
-def lower_load(frame: Frame, instruction: Instruction) -> None:
+def lower_load(frame: Frame) -> None:
     """`ld` and `ldu`."""
-    b, type_name = frame.b, instruction.parts[-1]
-    space, how = _place_and_order(frame, instruction)
-    d, source = _two_operands(frame, instruction)
+    b, type_name = frame.b, frame.parts[-1]
+    space, how = _place_and_order(frame)
+    d, source = _two_operands(frame)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     is_parameter = space == "param" and not frame.is_variable(source)
     base = "" if is_parameter else frame.address(source, space)
@@ -171,35 +168,35 @@ def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
     return b.resize(value, width, bits)
 
 
-def lower_store(frame: Frame, instruction: Instruction) -> None:
+def lower_store(frame: Frame) -> None:
     """`st`."""
-    b, bits = frame.b, TYPE_BITS[instruction.parts[-1]]
-    space, how = _place_and_order(frame, instruction)
-    target, source = _two_operands(frame, instruction)
+    b, bits = frame.b, TYPE_BITS[frame.parts[-1]]
+    space, how = _place_and_order(frame)
+    target, source = _two_operands(frame)
     if space == "const" or (space == "param" and not frame.is_variable(target)):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     base = frame.address(target, space)
     for index, element in enumerate(elements_of(source)):
         value = frame.integer(element, bits)
         b.store(value, b.offset(base, index * bits // 8), int_type(bits), how=how)
 
 
-def lower_fence(frame: Frame, instruction: Instruction) -> None:
+def lower_fence(frame: Frame) -> None:
     """`membar` and `fence`."""
-    if "proxy" in instruction.parts or any(p.startswith("mbarrier") for p in instruction.parts):
-        raise frame.unsupported(instruction)
+    if "proxy" in frame.parts or any(p.startswith("mbarrier") for p in frame.parts):
+        raise frame.unsupported()
     frame.b.line("llvm.fence seq_cst")
     if frame.checks is not None:
         frame.checks.fence(frame.b)
 
 
-def lower_is_space(frame: Frame, instruction: Instruction) -> None:
+def lower_is_space(frame: Frame) -> None:
     """`isspacep`: whether a generic address is in shared memory, or in global memory."""
     b = frame.b
-    space = instruction.parts[1:]
+    space = frame.parts[1:]
     if space not in (("shared",), ("shared::cta",), ("global",)):
-        raise frame.unsupported(instruction)
-    d, a = frame.operands(instruction, 2)
+        raise frame.unsupported()
+    d, a = frame.operands(2)
     if not frame.memory.needed:
         frame.set_integer(d, b.const(int(space == ("global",)), 1), 1)
         return
@@ -210,27 +207,27 @@ def lower_is_space(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, b.icmp(condition, offset, size, "i64"), 1)
 
 
-def lower_nothing(frame: Frame, instruction: Instruction) -> None:
+def lower_nothing(frame: Frame) -> None:
     """Prefetches, waits and hints, which change no value."""
-    del frame, instruction
+    del frame
 
 
-def lower_trap(frame: Frame, instruction: Instruction) -> None:
+def lower_trap(frame: Frame) -> None:
     """`trap`, and a call of `__assertfail`: ends the thread, and fails the dispatch."""
-    is_assertion = opcode_base(instruction) == ASSERTION
+    is_assertion = opcode_base(frame.instruction) == ASSERTION
     if frame.checks is None:
         frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
     elif is_assertion:
-        given = [frame.pointer(operand) for operand in instruction.operands]
-        frame.checks.assertion(frame.b, instruction, given)
+        given = [frame.pointer(operand) for operand in frame.instruction.operands]
+        frame.checks.assertion(frame.b, frame.instruction, given)
     else:
-        frame.checks.found(frame.b, instruction, Finding.TRAP)
+        frame.checks.found(frame.b, frame.instruction, Finding.TRAP)
 
 
-def lower_print(frame: Frame, instruction: Instruction) -> None:
+def lower_print(frame: Frame) -> None:
     """A call of `vprintf`: a format, and a buffer of arguments."""
     b = frame.b
-    result, *parameters = (frame.pointer(operand) for operand in frame.operands(instruction, 3))
+    result, *parameters = (frame.pointer(operand) for operand in frame.operands(3))
     passed = [(b.load(parameter, POINTER), POINTER) for parameter in parameters]
     count = b.call("check.print", passed, "i32")
     b.store(count, result)
@@ -240,7 +237,7 @@ _WAITS = (("commit_group",), ("wait_group",), ("wait_all",))
 _COPY_HINTS = frozenset({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"})
 
 
-def lower_async_copy(frame: Frame, instruction: Instruction) -> None:
+def lower_async_copy(frame: Frame) -> None:
     """`cp.async`: 4, 8 or 16 bytes from global to shared memory, and the waits for it.
 
     It copies at once, which is one of the orders that a GPU may choose; so there is nothing left to
@@ -250,23 +247,23 @@ def lower_async_copy(frame: Frame, instruction: Instruction) -> None:
     `IN_WARP` (`threads/block_memory.py`), and the scheduler would look at the barriers' counts.
     """
     b = frame.b
-    parts = instruction.parts
+    parts = frame.parts
     if parts[:2] != ("cp", "async"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     if parts[2:] in _WAITS:
         return
     if parts[2:3] not in (("ca",), ("cg",)) or parts[4:5] != ("global",):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     if parts[3] not in ("shared", "shared::cta") or not _COPY_HINTS.issuperset(parts[5:]):
-        raise frame.unsupported(instruction)
-    operands = list(instruction.operands)
+        raise frame.unsupported()
+    operands = list(frame.instruction.operands)
     if "L2::cache_hint" in parts:
         operands = operands[:-1]
     if len(operands) not in (3, 4):
-        frame.operands(instruction, 3)
+        frame.operands(3)
     target, source, size, *rest = operands
     if not isinstance(size, Integer) or size.value not in (4, 8, 16):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     to, at = frame.address(target, "shared"), frame.address(source)
     if frame.checks is not None:
         frame.check_part(source, "generic", [at], _read(frame, size.value, rest))

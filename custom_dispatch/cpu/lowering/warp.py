@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.control_structures import fold
-from custom_dispatch.ptx import Instruction, Operand, Pair
+from custom_dispatch.ptx import Operand, Pair
 
 _SHUFFLES = frozenset({"up", "down", "bfly", "idx"})
 _REDUCTIONS = {
@@ -31,13 +31,13 @@ def _results(operand: Operand) -> tuple[Operand, Operand | None]:
     return operand, None
 
 
-def lower_shuffle(frame: Frame, instruction: Instruction) -> None:
+def lower_shuffle(frame: Frame) -> None:
     """`shfl.sync`: read another lane's register."""
     b = frame.b
-    parts = instruction.parts
+    parts = frame.parts
     if len(parts) != 4 or parts[1] != "sync" or parts[2] not in _SHUFFLES or parts[3] != "b32":
-        raise frame.unsupported(instruction)
-    d, a, distance, clamp, mask = frame.operands(instruction, 5)
+        raise frame.unsupported()
+    d, a, distance, clamp, mask = frame.operands(5)
     waits = frame.waits()
     shown = frame.integer(a, 32)
     waits.meet_lanes(frame.integer(mask, 32), [shown], keep=[distance, clamp])
@@ -66,18 +66,18 @@ def lower_shuffle(frame: Frame, instruction: Instruction) -> None:
         frame.set_integer(is_valid, valid, 1)
 
 
-def lower_vote(frame: Frame, instruction: Instruction) -> None:
+def lower_vote(frame: Frame) -> None:
     """`vote.sync`: combine a predicate over lanes."""
     b = frame.b
-    parts = instruction.parts
+    parts = frame.parts
     if parts[1:] not in (
         ("sync", "all", "pred"),
         ("sync", "any", "pred"),
         ("sync", "uni", "pred"),
         ("sync", "ballot", "b32"),
     ):
-        raise frame.unsupported(instruction)
-    d, condition, mask = frame.operands(instruction, 3)
+        raise frame.unsupported()
+    d, condition, mask = frame.operands(3)
     waits = frame.waits()
     shown = b.resize(frame.predicate(condition), 1, 32)
     waits.meet_lanes(frame.integer(mask, 32), [shown])
@@ -94,20 +94,20 @@ def lower_vote(frame: Frame, instruction: Instruction) -> None:
     frame.set_integer(d, result, 1)
 
 
-def lower_active_mask(frame: Frame, instruction: Instruction) -> None:
+def lower_active_mask(frame: Frame) -> None:
     """`activemask`: the lanes that have come to this very instruction."""
-    (d,) = frame.operands(instruction, 1)
+    (d,) = frame.operands(1)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(0, 32), [])
     frame.set_integer(d, waits.group(), 32)
 
 
-def lower_elect(frame: Frame, instruction: Instruction) -> None:
+def lower_elect(frame: Frame) -> None:
     """`elect.sync`: the lowest lane of the mask is the leader."""
     b = frame.b
-    if instruction.parts != ("elect", "sync"):
-        raise frame.unsupported(instruction)
-    d, mask = frame.operands(instruction, 2)
+    if frame.parts != ("elect", "sync"):
+        raise frame.unsupported()
+    d, mask = frame.operands(2)
     waits = frame.waits()
     waits.meet_lanes(frame.integer(mask, 32), [])
     leader = b.call_intrinsic("llvm.cttz", [waits.group(), 1], "i32", ["i32", "i1"])
@@ -117,32 +117,32 @@ def lower_elect(frame: Frame, instruction: Instruction) -> None:
         frame.set_integer(is_leader, b.icmp("eq", leader, waits.lane()), 1)
 
 
-def lower_reduction(frame: Frame, instruction: Instruction) -> None:
+def lower_reduction(frame: Frame) -> None:
     """`redux.sync`: combine an integer over lanes."""
-    parts = instruction.parts
+    parts = frame.parts
     operation = ".".join(parts[2:])
     if operation not in _REDUCTIONS:
         operation = parts[2] if len(parts) == 4 and parts[3] in ("b32", "u32", "s32") else ""
     if parts[1] != "sync" or operation not in _REDUCTIONS:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     name, neutral = _REDUCTIONS[operation]
-    d, a, mask = frame.operands(instruction, 3)
+    d, a, mask = frame.operands(3)
     waits = frame.waits()
     shown = frame.integer(a, 32)
     waits.meet_lanes(frame.integer(mask, 32), [shown])
     frame.set_integer(d, waits.reduce(name, neutral), 32)
 
 
-def lower_match(frame: Frame, instruction: Instruction) -> None:
+def lower_match(frame: Frame) -> None:
     """`match.sync`: the lanes that hold the same value."""
     b = frame.b
-    parts = instruction.parts
+    parts = frame.parts
     if len(parts) != 4 or parts[2] != "sync" or parts[3] not in ("b32", "b64"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     if parts[1] not in ("any", "all"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     bits = int(parts[3][1:])
-    d, a, mask = frame.operands(instruction, 3)
+    d, a, mask = frame.operands(3)
     waits = frame.waits()
     value = frame.integer(a, bits)
     words = [b.resize(value, bits, 32)]

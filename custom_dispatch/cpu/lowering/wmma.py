@@ -20,7 +20,7 @@ from custom_dispatch.cpu.lowering.matrix import (
     unpack_sums,
 )
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, elements_of
+from custom_dispatch.ptx import Operand, SpecialRegister, elements_of
 
 _SHAPES: Final = {
     "m16n16k16": (16, 16, 16),
@@ -63,13 +63,13 @@ class _Layout:
         return row, b.binary("and", first, self.length - 1)
 
 
-def _layout(frame: Frame, instruction: Instruction, which: str, shape: str, kind: str) -> _Layout:
+def _layout(frame: Frame, which: str, shape: str, kind: str) -> _Layout:
     if shape not in _SHAPES or (kind == "tf32") != (shape == "m16n16k8" and which in "ab"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     m, n, k = _SHAPES[shape]
     allowed = ("f16", "bf16", "tf32", *_INTEGERS) if which in "ab" else ("f16", "f32", "s32")
     if kind not in allowed:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     bits = {"f32": 32, "s32": 32}.get(kind) or ELEMENT_BITS[kind]
     if which == "a":
         return _Layout(m, k, bits, along_rows=True)
@@ -78,35 +78,35 @@ def _layout(frame: Frame, instruction: Instruction, which: str, shape: str, kind
     return _Layout(m, n, bits, along_rows=True)
 
 
-def lower_fragments(frame: Frame, instruction: Instruction) -> None:
+def lower_fragments(frame: Frame) -> None:
     """`wmma.load`, `wmma.store` and `wmma.mma`."""
-    what = instruction.parts[1:2]
+    what = frame.parts[1:2]
     if what == ("mma",):
-        _multiply(frame, instruction)
+        _multiply(frame)
     elif what in (("load",), ("store",)):
-        _move(frame, instruction)
+        _move(frame)
     else:
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
 
 
-def _move(frame: Frame, instruction: Instruction) -> None:
+def _move(frame: Frame) -> None:
     """`wmma.load.a.sync.aligned.layout.shape{.space}.type`, and `wmma.store.d`."""
-    b, parts = frame.b, instruction.parts
+    b, parts = frame.b, frame.parts
     if len(parts) not in (8, 9) or parts[3:5] != ("sync", "aligned"):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     is_load, which, order, shape, kind = parts[1] == "load", parts[2], *parts[5:7], parts[-1]
     space = parts[7] if len(parts) == 9 else ""
     letters = ("a", "b", "c") if is_load else ("d",)
     if which not in letters or order not in ("row", "col") or space not in ("", *_SPACES):
-        raise frame.unsupported(instruction)
-    layout = _layout(frame, instruction, which, shape, kind)
-    count = len(instruction.operands)
-    operands = frame.operands(instruction, 3 if count == 3 else 2)
+        raise frame.unsupported()
+    layout = _layout(frame, which, shape, kind)
+    count = len(frame.instruction.operands)
+    operands = frame.operands(3 if count == 3 else 2)
     vector, address = operands[:2] if is_load else operands[1::-1]
     registers = elements_of(vector)
     words = layout.held * layout.bits // 32
     if len(registers) < words:
-        raise frame.unsupported(instruction, f"a fragment of {len(registers)} registers")
+        raise frame.unsupported(f"a fragment of {len(registers)} registers")
     space = "shared" if space.startswith("shared") else "generic"
     base = frame.address(address, space)
     # Neighbours in the lane's registers are neighbours in memory, or a stride apart.
@@ -154,27 +154,27 @@ def _store_word(frame: Frame, register: Operand, places: list[str], bits: int) -
         b.store(b.resize(part, 32, bits), place, int_type(bits), bits // 8)
 
 
-def _multiply(frame: Frame, instruction: Instruction) -> None:
+def _multiply(frame: Frame) -> None:
     """`wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype`."""
-    parts = instruction.parts
+    parts = frame.parts
     if parts[2:4] != ("sync", "aligned") or len(parts) not in (9, 11):
-        raise frame.unsupported(instruction)
+        raise frame.unsupported()
     shape = parts[6]
     d_type, a_type, b_type, c_type = (
         parts[7:] if len(parts) == 11 else (parts[7], "f16", "f16", parts[8])
     )
-    left = _layout(frame, instruction, "a", shape, a_type)
-    right = _layout(frame, instruction, "b", shape, b_type)
+    left = _layout(frame, "a", shape, a_type)
+    right = _layout(frame, "b", shape, b_type)
     sums = ("f16", "f32") if a_type == "f16" else ("s32",) if a_type in _INTEGERS else ("f32",)
     if a_type != b_type or d_type not in sums or c_type not in sums:
-        raise frame.unsupported(instruction)
-    d, *sources, c = frame.operands(instruction, 4)
+        raise frame.unsupported()
+    d, *sources, c = frame.operands(4)
     words = []
     for operand, layout in zip(sources, (left, right), strict=True):
         registers = elements_of(operand)
         words += [frame.integer(r, 32) for r in registers[: layout.held * layout.bits // 32]]
-    addends = fragment(frame, instruction, c, 4 if c_type == "f16" else 8)
-    results = fragment(frame, instruction, d, 4 if d_type == "f16" else 8)
+    addends = fragment(frame, c, 4 if c_type == "f16" else 8)
+    results = fragment(frame, d, 4 if d_type == "f16" else 8)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     total = unpack_sums(frame, addends, c_type)

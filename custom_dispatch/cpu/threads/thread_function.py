@@ -12,7 +12,7 @@ from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.lowering.instruction_table import lowering_of
+from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.text.builder import FunctionBuilder, Signature, function_text
 from custom_dispatch.cpu.threads.thread_code import THREAD, ThreadCode
 from custom_dispatch.errors import PtxError
@@ -127,7 +127,7 @@ def _leave(frame: Frame, index: int, block: Block) -> None:
 
 def _switch(frame: Frame, block: Block, branch: Instruction) -> None:
     if branch.predicate is not None:
-        raise frame.unsupported(branch, "with a predicate")
+        raise frame.unsupported("with a predicate")
     selector = frame.integer(branch.operands[0], 32)
     targets = block.successors
     cases = ", ".join(f"{case}: ^b{target}" for case, target in enumerate(targets))
@@ -137,18 +137,15 @@ def _switch(frame: Frame, block: Block, branch: Instruction) -> None:
 def _lower(frame: Frame, instruction: Instruction) -> None:
     """Lower one instruction that is no branch."""
     frame.current = instruction
-    lowering = lowering_of(instruction)
-    if lowering is None:
-        raise frame.unsupported(instruction)
     predicate = instruction.predicate
     if predicate is None:
-        lowering(frame, instruction)
+        lower_instruction(frame)
         return
     b = frame.b
     condition, _ = frame.read(predicate.name)
     done, run = b.fresh_label("skip"), b.fresh_label("run")
     b.cond_branch(condition, *((done, run) if predicate.negated else (run, done)))
     b.block(run)
-    lowering(frame, instruction)
+    lower_instruction(frame)
     b.branch(done)
     b.block(done)

@@ -11,7 +11,7 @@ registers share a function, which finds the lanes' registers in an array and hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Final
@@ -24,6 +24,7 @@ from custom_dispatch.cpu.analysis.liveness import (
     written_registers,
 )
 from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
@@ -34,7 +35,6 @@ from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, UNSET, Value
 from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
 
-Lowering = Callable[[Frame, Instruction], None]
 Place = tuple[str, str, str]
 
 FIRST = "%first"
@@ -45,7 +45,7 @@ class NoWarpFormError(Exception):
     """The kernel cannot be run warp by warp; its threads can still be run one by one."""
 
 
-def lower_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
+def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     """Lower an instruction for one active lane after the other."""
     arrays: dict[str, str] = {}
     scalars: dict[str, str] = {}
@@ -61,7 +61,7 @@ def lower_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering
         if form.rank != UNSET and (name in read or frame.merging or name in frame.blended):
             spread(frame, name, place)
     loop = LaneLoop(frame, instruction, frame.access)
-    loop.write(lowering, arrays, scalars, frame.variables)
+    loop.write(arrays, scalars, frame.variables)
     for name in sorted(written):
         gather(frame, name, arrays[name])
 
@@ -123,7 +123,6 @@ class LaneLoop(Waits):
 
     def write(
         self,
-        lowering: Lowering,
         arrays: dict[str, str],
         scalars: dict[str, str],
         variables: dict[str, str],
@@ -140,7 +139,7 @@ class LaneLoop(Waits):
         self._arrays, self._scalars, self._variables = arrays, scalars, variables
         with self._lanes.scope():
             self._open()
-            lowering(self.frame, self._instruction)
+            lower_instruction(self.frame)
             self._close()
 
     def _open(self) -> None:
@@ -272,7 +271,7 @@ def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
     return instruction.parts[0] in SHARED and known and not special
 
 
-def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering) -> None:
+def call_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     """Write an instruction as a call, and the function where there is none like it yet."""
     b, one, access = frame.lanes, frame.lanes.one, frame.access
     registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
@@ -286,7 +285,7 @@ def call_in_turn(frame: LaneFrame, instruction: Instruction, lowering: Lowering)
     arguments = [(FIRST, "i32"), (MASK, "i32"), (_REGISTERS, POINTER)]
     if frame.memory.needed:
         arguments.append((MEMORY, POINTER))
-    body = _body(frame, instruction, lowering, names)
+    body = _body(frame, instruction, names)
     name = access.function("_".join(instruction.parts[:2]), arguments, body)
     given = {MASK: access.mask, _REGISTERS: array}
     one.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
@@ -300,14 +299,12 @@ def _part(array: str, index: int) -> str:
     return f"llvm.getelementptr {array}[{start}] : ({POINTER}) -> {POINTER}, i8"
 
 
-def _body(
-    frame: LaneFrame, instruction: Instruction, lowering: Lowering, names: list[str]
-) -> list[str]:
+def _body(frame: LaneFrame, instruction: Instruction, names: list[str]) -> list[str]:
     """The function's lines, in which registers are known by their order only."""
     b = FunctionBuilder()
     access = LaneMemory(LaneBuilder(b), "")
     access.mask = MASK
     arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
     loop = LaneLoop(frame, instruction, access)
-    loop.write(lowering, arrays, {}, {})
+    loop.write(arrays, {}, {})
     return [*b.entry_lines, *b.lines]

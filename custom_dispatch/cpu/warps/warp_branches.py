@@ -113,7 +113,7 @@ class WarpBranches:
     def _switch(self, index: int, block: Block, branch: Instruction) -> None:
         b, one, frame = self._b, self._b.one, self._frame
         if branch.predicate is not None:
-            raise frame.unsupported(branch, "with a predicate")
+            raise frame.unsupported("with a predicate")
         selector = frame.integer(branch.operands[0], 32)
         targets = block.successors
         if b.of(selector).is_uniform:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
-from custom_dispatch.cpu.lowering.instruction_table import lowering_of
+from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_text
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
@@ -13,7 +15,6 @@ from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import (
     FIRST,
-    Lowering,
     NoWarpFormError,
     call_in_turn,
     can_call,
@@ -182,21 +183,15 @@ class WarpPass:
     # ---- instructions
 
     def _instruction(self, instruction: Instruction) -> None:
-        frame = self.frame
-        frame.current = instruction
-        lowering = lowering_of(instruction)
-        if lowering is None:
-            raise frame.unsupported(instruction)
-        try:
-            self._predicated(instruction, lowering)
-        except NotYetError:
-            return
+        self.frame.current = instruction
+        with suppress(NotYetError):
+            self._predicated(instruction)
 
-    def _predicated(self, instruction: Instruction, lowering: Lowering) -> None:
+    def _predicated(self, instruction: Instruction) -> None:
         b, one, frame = self.b, self.b.one, self.frame
         predicate = instruction.predicate
         if predicate is None:
-            self._lower(instruction, lowering)
+            self._lower(instruction)
             return
         condition = frame.predicate(predicate)
         mask, full, everyone = frame.access.mask, frame.access.full, frame.access.everyone
@@ -204,11 +199,11 @@ class WarpPass:
             known = b.of(condition).known
             if known is not None:
                 if known & 1:
-                    self._lower(instruction, lowering)
+                    self._lower(instruction)
                 return
             scalar = b.scalar(condition, "i1")
             with when(b.one, scalar), b.scope():
-                self._lower(instruction, lowering)
+                self._lower(instruction)
             return
         bits = frame.bits(condition)
         merging, frame.merging = frame.merging, True
@@ -216,19 +211,19 @@ class WarpPass:
             some = one.icmp("ne", bits, 0)
             with when(b.one, some), b.scope():
                 frame.activate(bits)
-                self._lower(instruction, lowering)
+                self._lower(instruction)
         else:
             frame.activate(bits)
-            self._lower(instruction, lowering)
+            self._lower(instruction)
         frame.merging = merging
         frame.access.mask, frame.access.full, frame.access.everyone = mask, full, everyone
 
-    def _lower(self, instruction: Instruction, lowering: Lowering) -> None:
+    def _lower(self, instruction: Instruction) -> None:
         b, frame = self.b, self.frame
         if instruction.parts[0] not in _IN_TURN:
             written, known = len(b.one.lines), b.checkpoint()
             try:
-                lowering(frame, instruction)
+                lower_instruction(frame)
             except NeedsLoopError as error:
                 if "cc" in instruction.parts or instruction.parts[0] in _WITH_CARRY:
                     raise NoWarpFormError from error
@@ -242,7 +237,7 @@ class WarpPass:
                 frame.write(name, stand_in)
             return
         lower = call_in_turn if can_call(frame, instruction) else lower_in_turn
-        lower(frame, instruction, lowering)
+        lower(frame, instruction)
 
 
 def _has_effects(instruction: Instruction) -> bool:
