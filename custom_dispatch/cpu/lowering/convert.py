@@ -13,7 +13,6 @@ from custom_dispatch.cpu.lowering.floating import halves_of, join_halves, satura
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
 from custom_dispatch.cpu.numbers.rounding import (
     narrow,
-    narrow_to_byte,
     relu,
     round_directed,
     round_odd,
@@ -21,7 +20,6 @@ from custom_dispatch.cpu.numbers.rounding import (
     to_integral,
     two_sum,
     widen,
-    widen_byte,
 )
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type
@@ -268,8 +266,7 @@ def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, s
         pair = frame.integer(a, 16)
         upper = b.binary("lshr", pair, 8, "i16")
         values = [
-            widen_byte(b, b.resize(byte, 16, 8), source.removesuffix("x2"))
-            for byte in (pair, upper)
+            widen(b, b.resize(byte, 16, 8), source.removesuffix("x2")) for byte in (pair, upper)
         ]
         if "relu" in modifiers:
             values = [relu(b, value) for value in values]
@@ -289,6 +286,6 @@ def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, s
     if "relu" in modifiers:
         values = [relu(b, value) for value in values]
     element = target.removesuffix("x2")
-    low, high = (b.resize(narrow_to_byte(b, value, element), 8, 16) for value in values)
+    low, high = (b.resize(narrow(b, value, element), 8, 16) for value in values)
     high = b.binary("shl", high, 8, "i16")
     frame.set_integer(d, b.binary("or", low, high, "i16"), 16)

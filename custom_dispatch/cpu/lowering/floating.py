@@ -14,7 +14,7 @@ from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.lowering.math import MATH
 from custom_dispatch.cpu.numbers.rounded_arithmetic import ROUNDED, directed_f32, rounded_f64
 from custom_dispatch.cpu.numbers.rounding import narrow, relu, round_odd, two_sum, widen
-from custom_dispatch.cpu.numbers.subnormals import flushed
+from custom_dispatch.cpu.numbers.subnormals import flushed, flushed_bits
 from custom_dispatch.cpu.text.builder import Builder, int_type
 
 _MODIFIERS = frozenset({"rn", "ftz", "sat", "approx", "full", "NaN"})
@@ -207,7 +207,7 @@ def _compute(
         return b.binary("xor" if base == "neg" else "and", sources[0], mask, "i16")
     ftz = "ftz" in modifiers and element == "f16"
     if ftz:
-        sources = [_flushed(b, source) for source in sources]
+        sources = [flushed_bits(b, source, 16, 10) for source in sources]
     values = [widen(b, source, element) for source in sources]
     if base == "fma":
         value = _odd_fma(frame, values)
@@ -221,14 +221,7 @@ def _compute(
     if "relu" in modifiers:
         value = relu(b, value)
     result = narrow(b, value, element)
-    return _flushed(b, result) if ftz else result
-
-
-def _flushed(b: Builder, half: str) -> str:
-    """An f16 with subnormal numbers made zero of the same sign."""
-    exponent = b.binary("and", half, 0x7C00, "i16")
-    sign = b.binary("and", half, 0x8000, "i16")
-    return b.select(b.icmp("eq", exponent, 0, "i16"), sign, half, "i16")
+    return flushed_bits(b, result, 16, 10) if ftz else result
 
 
 def _odd_fma(frame: Frame, values: list[str]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.numbers.rounding import FORMATS, narrow, widen, widen_byte
+from custom_dispatch.cpu.numbers.rounding import BYTES, narrow, widen
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.ptx import Operand, elements_of
@@ -21,7 +21,7 @@ ELEMENT_BITS: Final = {
     "f16": 16,
     "bf16": 16,
     "tf32": 32,
-    **dict.fromkeys(("s8", "u8", *FORMATS), 8),
+    **dict.fromkeys(("s8", "u8", *BYTES), 8),
 }
 """By an element's type, the bits it takes in a register."""
 
@@ -78,8 +78,6 @@ def numbers_in(b: Builder, word: str, type_name: str) -> list[str]:
     if type_name == "tf32":  # the last 13 bits do not count
         kept = b.binary("and", parts[0], -8192)
         return [b.cast("bitcast", kept, "i32", "f32")]
-    if type_name in FORMATS:
-        return [widen_byte(b, part, type_name) for part in parts]
     return [widen(b, part, type_name) for part in parts]
 
 
@@ -108,7 +106,7 @@ _SHAPES: Final = {
     ("m16n8k32", "e5m2"): 4,
 }
 """Shape and type of A: how many registers a fragment of A has; one of B has half as many."""
-_MIXED: Final = ({"s8", "u8"}, FORMATS.keys())
+_MIXED: Final = ({"s8", "u8"}, set(BYTES))
 """Types of A and B that go together without being the same."""
 
 

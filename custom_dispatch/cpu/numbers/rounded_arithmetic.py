@@ -133,14 +133,26 @@ def _fma(b: Builder, x: str, y: str, z: str, rounding: str, *, fused: bool) -> s
 def _divide(b: Builder, x: str, y: str, rounding: str, *, fused: bool) -> str:
     """``x / y`` in one rounding; the parameters are those of `_fma`."""
     left, right = _unpack(b, x), _unpack(b, y)
-    quotient = b.binary("fdiv", left.mantissa, right.mantissa, _F64)
-    product, product_rest = _two_product(b, quotient, right.mantissa, fused=fused)
-    rest = b.binary("fsub", b.binary("fsub", left.mantissa, product, _F64), product_rest, _F64)
-    rest = b.binary("fmul", rest, right.mantissa, _F64)  # of the quotient's own sign
+    quotient, rest = _quotient(b, left.mantissa, right.mantissa, fused=fused)
     exponent = b.binary("sub", left.exponent, right.exponent, "i64")
     result = _assemble(b, quotient, rest, exponent, rounding)
     ordinary = b.binary("and", left.ordinary, right.ordinary, "i1")
     return b.select(ordinary, result, quotient, _F64)
+
+
+def _quotient(b: Builder, x: str, y: str, *, fused: bool) -> tuple[str, str]:
+    """A quotient, and a number with the sign of what it lacks."""
+    quotient = b.binary("fdiv", x, y, _F64)
+    product, product_rest = _two_product(b, quotient, y, fused=fused)
+    rest = b.binary("fsub", b.binary("fsub", x, product, _F64), product_rest, _F64)
+    return quotient, b.binary("fmul", rest, y, _F64)
+
+
+def _root(b: Builder, x: str, *, fused: bool) -> tuple[str, str]:
+    """A root, and a number with the sign of what it lacks."""
+    root = b.call_intrinsic("llvm.sqrt", [x], _F64)
+    product, product_rest = _two_product(b, root, root, fused=fused)
+    return root, b.binary("fsub", b.binary("fsub", x, product, _F64), product_rest, _F64)
 
 
 def _square_root(b: Builder, x: str, rounding: str, *, fused: bool) -> str:
@@ -149,9 +161,7 @@ def _square_root(b: Builder, x: str, rounding: str, *, fused: bool) -> str:
     odd = b.binary("and", parts.exponent, 1, "i64")
     factor = _power_of_two(b, odd)
     square = b.binary("fmul", parts.mantissa, factor, _F64)
-    root = b.call_intrinsic("llvm.sqrt", [square], _F64)
-    product, product_rest = _two_product(b, root, root, fused=fused)
-    rest = b.binary("fsub", b.binary("fsub", square, product, _F64), product_rest, _F64)
+    root, rest = _root(b, square, fused=fused)
     exponent = b.binary("ashr", b.binary("sub", parts.exponent, odd, "i64"), 1, "i64")
     result = _assemble(b, root, rest, exponent, rounding)
     positive = b.fcmp("ogt", x, 0, _F64)
@@ -275,11 +285,9 @@ def directed_f32(b: Builder, base: str, values: list[str], rounding: str) -> str
     wide = [b.cast("fpext", value, "f32", _F64) for value in values]
     if base in ("div", "rcp"):
         x, y = (wide[0], wide[1]) if base == "div" else (b.float_const(1, _F64), wide[0])
-        total = b.binary("fdiv", x, y, _F64)
-        return round_directed(b, total, _quotient_rest(b, x, y, total), rounding)
+        return round_directed(b, *_quotient(b, x, y, fused=b.processor.fused), rounding)
     if base == "sqrt":
-        total = b.call_intrinsic("llvm.sqrt", wide, _F64)
-        return round_directed(b, total, _root_rest(b, wide[0], total), rounding)
+        return round_directed(b, *_root(b, wide[0], fused=b.processor.fused), rounding)
     if base == "mul":  # exact in f64, here and below
         total = b.binary("fmul", wide[0], wide[1], _F64)
         return round_directed(b, total, b.float_const(0, _F64), rounding)
@@ -298,28 +306,3 @@ def directed_f32(b: Builder, base: str, values: list[str], rounding: str) -> str
     cancelled = b.fcmp("oeq", total, 0, _F64)
     cancelled = b.binary("and", cancelled, unlike, "i1")
     return b.select(cancelled, -0.0, result, "f32")
-
-
-def _quotient_rest(b: Builder, x: str, y: str, quotient: str) -> str:
-    """A number with the sign of ``x / y - quotient``, of f32 operands and an f64 quotient."""
-    # The quotient in two parts, so that their products with y are exact.
-    upper, lower = _split(b, quotient, 24)
-    rest = b.binary("fsub", x, b.binary("fmul", upper, y, _F64), _F64)
-    rest = b.binary("fsub", rest, b.binary("fmul", lower, y, _F64), _F64)
-    return b.binary("fmul", rest, y, _F64)
-
-
-def _root_rest(b: Builder, x: str, root: str) -> str:
-    """A number with the sign of ``sqrt(x) - root``, of an f32 operand and an f64 root."""
-    upper, lower = _split(b, root, 27)
-    twice = b.binary("fadd", upper, upper, _F64)
-    rest = b.binary("fsub", x, b.binary("fmul", upper, upper, _F64), _F64)
-    rest = b.binary("fsub", rest, b.binary("fmul", twice, lower, _F64), _F64)
-    return b.binary("fsub", rest, b.binary("fmul", lower, lower, _F64), _F64)
-
-
-def _split(b: Builder, value: str, count: int) -> tuple[str, str]:
-    """An f64 without its last digits, and those."""
-    bits = b.cast("bitcast", value, _F64, "i64")
-    upper = b.cast("bitcast", b.binary("and", bits, -1 << count, "i64"), "i64", _F64)
-    return upper, b.binary("fsub", value, upper, _F64)

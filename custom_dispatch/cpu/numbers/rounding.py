@@ -15,8 +15,41 @@ from typing import Final
 from custom_dispatch.cpu.text.builder import Builder, int_type
 
 
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A floating-point format.
+
+    Attributes
+    ----------
+    bits
+        All of them.
+    digits
+        Those of the fraction.
+    bias
+        What the exponent is stored with.
+    most
+        The bits of what a number becomes that is too large.
+    """
+
+    bits: int
+    digits: int
+    bias: int
+    most: int
+
+
+_FORMATS: Final = {
+    "f16": _Format(16, 10, 15, 0x7C00),
+    "e4m3": _Format(8, 3, 7, 0x7E),
+    "e5m2": _Format(8, 2, 15, 0x7B),
+}
+BYTES: Final = ("e4m3", "e5m2")
+"""The types of 8 bits."""
+
+
 def widen(b: Builder, bits: str, element: str) -> str:
-    """An i16 holding an f16 or bf16, as f32; exact."""
+    """The bits of an f16, a bf16 or one of `BYTES`, as f32; exact."""
+    if element in BYTES:
+        return _widen_byte(b, bits, element)
     wide = b.resize(bits, 16, 32)
     if element == "bf16":
         shifted = b.binary("shl", wide, 16)
@@ -41,33 +74,50 @@ def widen(b: Builder, bits: str, element: str) -> str:
     return b.cast("bitcast", b.binary("or", value, sign), "i32", "f32")
 
 
+def _widen_byte(b: Builder, byte: str, element: str) -> str:
+    wide = b.resize(byte, 8, 16)
+    if element == "e5m2":
+        return widen(b, b.binary("shl", wide, 8, "i16"), "f16")
+    # As an f16 with the exponent too small by 8.
+    magnitude = b.binary("and", wide, 0x7F, "i16")
+    sign = b.binary("shl", b.binary("and", wide, 0x80, "i16"), 8, "i16")
+    half = b.binary("or", b.binary("shl", magnitude, 7, "i16"), sign, "i16")
+    value = b.binary("fmul", widen(b, half, "f16"), 256, "f32")
+    nan = b.cast("bitcast", b.const(0x7FFFFFFF, 32), "i32", "f32")
+    is_nan = b.icmp("eq", magnitude, 0x7F, "i16")
+    return b.select(is_nan, nan, value, "f32")
+
+
 def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
-    """An f32 rounded to f16 or bf16, as its bits in an i16; NaN becomes 0x7FFF.
+    """An f32 rounded to another type, as its bits; those of NaN are ones, but for the sign.
 
     Parameters
     ----------
     value
         The f32.
     element
-        ``"f16"`` or ``"bf16"``.
+        ``"f16"``, ``"bf16"``, or one of `BYTES`: what is too large for these becomes the largest
+        finite number.
     rounding
-        ``"rn"`` (to nearest even), ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
+        ``"rn"`` (to nearest even; the only one of `BYTES`), ``"rz"`` (towards zero), ``"rm"``
+        (down) or ``"rp"`` (up).
     """
     is_nan = b.fcmp("uno", value, value, "f32")
     bits = b.cast("bitcast", value, "f32", "i32")
     if element == "f16" and b.processor.halves:
         result = b.cast("bitcast", b.cast("fptrunc", value, "f32", "f16"), "f16", "i16")
-    elif element == "f16":
-        result = _to_f16(b, bits)
-    else:
+    elif element == "bf16":
         rounded = b.binary("lshr", _round_off(b, bits, 16), 16)
         result = b.resize(rounded, 32, 16)
+    else:
+        result = _to_format(b, bits, _FORMATS[element])
     if rounding != "rn":
         back = widen(b, result, element)
         above, below = (b.fcmp(how, back, value, "f32") for how in ("ogt", "olt"))
         negative = b.icmp("slt", bits, 0)
         result = _step(b, result, 16, (above, below), negative, rounding)
-    return b.select(is_nan, 0x7FFF, result, "i16")
+    width = 8 if element in BYTES else 16
+    return b.select(is_nan, (1 << (width - 1)) - 1, result, int_type(width))
 
 
 def _step(
@@ -107,12 +157,14 @@ def _round_off(b: Builder, bits: str, count: int) -> str:
     return b.binary("add", bits, bias)
 
 
-def _to_f16(b: Builder, bits: str) -> str:
+def _to_format(b: Builder, bits: str, kind: _Format) -> str:
+    """An f32, by its bits, rounded to nearest even; not for NaN."""
     magnitude = b.binary("and", bits, 0x7FFFFFFF)
-    rebased = b.binary("sub", magnitude, 112 << 23)
-    normal = b.binary("lshr", _round_off(b, rebased, 13), 13)
-    # Adding 2^-1 leaves a subnormal result's digits, rounded, in the last bits of the sum.
-    magic = b.const(126 << 23, 32)
+    cut = 23 - kind.digits
+    rounded = b.binary("lshr", _round_off(b, magnitude, cut), cut)
+    normal = b.binary("sub", rounded, (127 - kind.bias) << kind.digits)
+    # Adding a power of two leaves a subnormal result's digits, rounded, in the sum's last bits.
+    magic = b.const((150 - (kind.bias - 1 + kind.digits)) << 23, 32)
     aligned = b.binary(
         "fadd",
         b.cast("bitcast", magnitude, "i32", "f32"),
@@ -120,13 +172,11 @@ def _to_f16(b: Builder, bits: str) -> str:
         "f32",
     )
     subnormal = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic)
-    is_large = b.icmp("uge", magnitude, 143 << 23)
-    is_small = b.icmp("ult", magnitude, 113 << 23)
+    is_small = b.icmp("ult", magnitude, (128 - kind.bias) << 23)
     value = b.select(is_small, subnormal, normal)
-    value = b.select(is_large, 0x7C00, value)
-    sign = b.binary("lshr", bits, 16)
-    sign = b.binary("and", sign, 0x8000)
-    return b.resize(b.binary("or", value, sign), 32, 16)
+    value = b.select(b.icmp("sgt", value, kind.most), kind.most, value)
+    sign = b.binary("and", b.binary("lshr", bits, 32 - kind.bits), 1 << (kind.bits - 1))
+    return b.resize(b.binary("or", value, sign), 32, kind.bits)
 
 
 def round_odd(b: Builder, value: str) -> str:
@@ -225,61 +275,3 @@ def step_f64(b: Builder, total: str, error: str, rounding: str) -> str:
 
 def _either(b: Builder, certain: str, same: str, hidden: str) -> str:
     return b.binary("or", certain, b.binary("and", same, hidden, "i1"), "i1")
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    digits: int
-    """Bits of the fraction."""
-    bias: int
-    largest: int
-    """The bits of the largest finite number."""
-
-
-FORMATS: Final = {"e4m3": _Format(3, 7, 0x7E), "e5m2": _Format(2, 15, 0x7B)}
-_NAN = 0x7F
-
-
-def narrow_to_byte(b: Builder, value: str, name: str) -> str:
-    """An f32 rounded to nearest even, as an i8; what is too large becomes the largest finite."""
-    kind = FORMATS[name]
-    bits = b.cast("bitcast", value, "f32", "i32")
-    magnitude = b.binary("and", bits, 0x7FFFFFFF)
-    cut = 23 - kind.digits
-    last = b.binary("lshr", magnitude, cut)
-    odd = b.binary("and", last, 1)
-    rounded = b.binary("add", magnitude, (1 << (cut - 1)) - 1)
-    rounded = b.binary("lshr", b.binary("add", rounded, odd), cut)
-    normal = b.binary("sub", rounded, (127 - kind.bias) << kind.digits)
-    # Below the smallest normal number, adding a power of two leaves the digits in the last bits.
-    magic = (150 - (kind.bias - 1 + kind.digits)) << 23
-    aligned = b.binary(
-        "fadd",
-        b.cast("bitcast", magnitude, "i32", "f32"),
-        b.cast("bitcast", b.const(magic, 32), "i32", "f32"),
-        "f32",
-    )
-    small = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic)
-    smallest = b.const((128 - kind.bias) << 23, 32)
-    code = b.select(b.icmp("ult", magnitude, smallest), small, normal)
-    largest = b.const(kind.largest, 32)
-    code = b.select(b.icmp("sgt", code, largest), largest, code)
-    is_nan = b.icmp("ugt", magnitude, 0x7F800000)
-    sign = b.binary("lshr", b.binary("and", bits, 1 << 31), 24)
-    code = b.select(is_nan, _NAN, b.binary("or", code, sign))
-    return b.resize(code, 32, 8)
-
-
-def widen_byte(b: Builder, byte: str, name: str) -> str:
-    """An i8 as f32; exact."""
-    wide = b.resize(byte, 8, 16)
-    if name == "e5m2":
-        return widen(b, b.binary("shl", wide, 8, "i16"), "f16")
-    # As an f16 with the exponent too small by 8.
-    magnitude = b.binary("and", wide, 0x7F, "i16")
-    sign = b.binary("shl", b.binary("and", wide, 0x80, "i16"), 8, "i16")
-    half = b.binary("or", b.binary("shl", magnitude, 7, "i16"), sign, "i16")
-    value = b.binary("fmul", widen(b, half, "f16"), 256, "f32")
-    nan = b.cast("bitcast", b.const(0x7FFFFFFF, 32), "i32", "f32")
-    is_nan = b.icmp("eq", magnitude, 0x7F, "i16")
-    return b.select(is_nan, nan, value, "f32")

@@ -76,11 +76,15 @@ def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
 def flushed(b: Builder, value: str, type_name: str) -> str:
     """An f32 or f64 with subnormal numbers made zero of the same sign."""
     bits, fraction = (32, 23) if type_name == "f32" else (64, 52)
+    number = b.cast("bitcast", value, type_name, int_type(bits))
+    return b.cast("bitcast", flushed_bits(b, number, bits, fraction), int_type(bits), type_name)
+
+
+def flushed_bits(b: Builder, number: str, bits: int, fraction: int) -> str:
+    """The same of a number's bits, so many of which are its fraction."""
     integer = int_type(bits)
-    number = b.cast("bitcast", value, type_name, integer)
     sign = b.binary("and", number, 1 << (bits - 1), integer)
     exponent = b.const(((1 << (bits - 1)) - 1) >> fraction << fraction, bits)
     exponent = b.binary("and", number, exponent, integer)
     is_small = b.icmp("eq", exponent, 0, integer)
-    kept = b.select(is_small, sign, number, integer)
-    return b.cast("bitcast", kept, integer, type_name)
+    return b.select(is_small, sign, number, integer)
