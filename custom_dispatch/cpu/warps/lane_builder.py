@@ -9,10 +9,10 @@ operation), `NeedsLoopError` says so, and the instruction is lowered once more i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from custom_dispatch.cpu.analysis.bounds import compared
-from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, LongFunction, bytes_of
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, LongFunction
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import Value, compare, from_constants, resized, signed
@@ -31,22 +31,8 @@ _GREATER: Final = {
 """How the first operand compares where it is the result."""
 
 
-class LaneAccess(Protocol):
-    """How lanes load and store (`warps/lane_memory.py`)."""
-
-    def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        """Load what each active lane points to."""
-
-    def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
-        """Store what each active lane holds."""
-
-
 class LaneBuilder(DistantBuilder):
-    """Collects the lines of a function that runs a warp."""
-
-    def __init__(self, one: FunctionBuilder) -> None:
-        super().__init__(one)
-        self.access: LaneAccess | None = None
+    """Collects the lines of a function that runs a warp, but for loads and stores."""
 
     def const(self, value: int, bits: int) -> str:
         return self.name(Value("", known=signed(value, bits)))
@@ -210,14 +196,11 @@ class LaneBuilder(DistantBuilder):
         return self.name(self.moved(pointer, offset))
 
     def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
-        if self.access is None:
-            raise NeedsLoopError
-        return self.access.load(pointer, type_name, align or bytes_of(type_name), how)
+        del pointer, type_name, align, how
+        raise NeedsLoopError
 
     def store(
         self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
     ) -> None:
-        if self.access is None:
-            raise NeedsLoopError
-        value = self.typed(value, type_name)
-        self.access.store(value, pointer, type_name, align or bytes_of(type_name), how)
+        del value, pointer, type_name, align, how
+        raise NeedsLoopError

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
-from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import (
@@ -53,10 +52,9 @@ class LaneFrame(Frame):
         What is known of the kernel; the registers' forms are widened where a value needs it.
     """
 
-    def __init__(self, builder: LaneBuilder, plan: WarpPlan) -> None:
+    def __init__(self, builder: LaneMemory, plan: WarpPlan) -> None:
         super().__init__(builder, plan.thread)
         self.lanes = builder
-        self.access = LaneMemory(builder, plan.thread.kernel.symbol)
         self.forms = plan.forms
         self.final = plan.final
         self.local = plan.local
@@ -130,7 +128,7 @@ class LaneFrame(Frame):
         """Memory for 32 lanes of some bytes that outlives a wait."""
         if self.memory.suspends:
             return self.waits().place_local(size, 16)[0]
-        return self.access.place(key, size)
+        return self.lanes.place(key, size)
 
     # ---- registers
 
@@ -246,7 +244,7 @@ class LaneFrame(Frame):
             self._put(b.number(0, 1), valid, "i1")
             return ""
 
-        everyone = one.icmp("eq", one.load(self.alive), self.access.mask)
+        everyone = one.icmp("eq", one.load(self.alive), self.lanes.mask)
         either(b, everyone, whole, some)
 
     def _merged(self, name: str, value: str) -> str:
@@ -298,20 +296,20 @@ class LaneFrame(Frame):
             Whether they are all lanes, an i1, if that is known already.
         """
         one = self.lanes.one
-        self.access.mask = mask
-        self.access.everyone = bool(whole)
-        self.access.full = whole or one.icmp("eq", mask, -1)
+        self.lanes.mask = mask
+        self.lanes.everyone = bool(whole)
+        self.lanes.full = whole or one.icmp("eq", mask, -1)
 
     def mask_lanes(self) -> str:
         """The active lanes as i1."""
-        mask = self.access.mask
+        mask = self.lanes.mask
         return self.lanes.cached(
             f"lanes of {mask}", f"llvm.bitcast {mask} : i32 to {vector_of('i1')}"
         )
 
     def bits(self, condition: str) -> str:
         """The active lanes for which an i1 holds, as bits."""
-        b, one, mask = self.lanes, self.lanes.one, self.access.mask
+        b, one, mask = self.lanes, self.lanes.one, self.lanes.mask
         value = b.of(condition)
         if value.is_uniform:
             scalar = b.scalar(condition, "i1")
@@ -325,7 +323,7 @@ class LaneFrame(Frame):
 
     def count(self, condition: str = "") -> str:
         one = self.lanes.one
-        mask = self.bits(condition) if condition else self.access.mask
+        mask = self.bits(condition) if condition else self.lanes.mask
         return one.call_intrinsic("llvm.ctpop", [mask])
 
     def fail(self, failure: Failure) -> None:

@@ -57,10 +57,10 @@ def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
             scalars[name] = frame.place(name)[0]
             continue
         size = _size(frame, name)
-        arrays[name] = place = frame.access.place(f"operand{len(arrays)} {size}", size)
+        arrays[name] = place = frame.lanes.place(f"operand{len(arrays)} {size}", size)
         if form.rank != UNSET and (name in read or frame.merging or name in frame.blended):
             spread(frame, name, place)
-    loop = LaneLoop(frame, instruction, frame.access)
+    loop = LaneLoop(frame, instruction, frame.lanes)
     loop.write(arrays, scalars, frame.variables)
     for name in sorted(written):
         gather(frame, name, arrays[name])
@@ -102,16 +102,14 @@ class LaneLoop(Waits):
         The warp's registers.
     instruction
         What is lowered.
-    access
+    lanes
         Where the loop is written, with the active lanes there.
     """
 
-    def __init__(self, frame: LaneFrame, instruction: Instruction, access: LaneMemory) -> None:
-        super().__init__(access.b.one)
-        self._lanes = access.b
-        self._access = access
+    def __init__(self, frame: LaneFrame, instruction: Instruction, lanes: LaneMemory) -> None:
+        super().__init__(lanes.one)
+        self._lanes = lanes
         self._warp = frame
-        self._instruction = instruction
         self._lane = self._group = self._votes = ""
         self._loop: AbstractContextManager[str] = nullcontext("")
         self._arrays: dict[str, str] = {}
@@ -144,7 +142,7 @@ class LaneLoop(Waits):
 
     def _open(self) -> None:
         b, warp = self.b, self._warp
-        self._loop = each_lane(self._lanes, self._access.mask)
+        self._loop = each_lane(self._lanes, self._lanes.mask)
         self._lane = self._loop.__enter__()
         slots = {
             name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
@@ -175,27 +173,27 @@ class LaneLoop(Waits):
 
     def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         del keep
-        b, access = self.b, self._access
-        groups = access.place("groups", 4)
+        b, lanes = self.b, self._lanes
+        groups = lanes.place("groups", 4)
         b.store(mask, b.element(groups, self._lane, 4))
         for index, word in enumerate(words):
             b.store(word, b.element(self._shown(index), self._lane, 4))
         self._close()
-        self._group = access.mask
+        self._group = lanes.mask
         if words:
             kind = vector_of("i32")
             first = b.load(self._shown(0), kind, 64)
             lowest = b.value(f"llvm.trunc {first} : {kind} to {vector_of('i1')}")
             votes = b.value(f"llvm.bitcast {lowest} : {vector_of('i1')} to i32")
-            self._votes = b.binary("and", votes, access.mask)
+            self._votes = b.binary("and", votes, lanes.mask)
         self._open()
 
     def _shown(self, word: int) -> str:
-        return self._access.place(f"shown{word}", 4)
+        return self._lanes.place(f"shown{word}", 4)
 
     def group(self) -> str:
         b = self.b
-        groups = self._access.place("groups", 4)
+        groups = self._lanes.place("groups", 4)
         mask = b.load(b.element(groups, self._lane, 4))
         everyone = b.icmp("eq", mask, 0)
         together = b.binary("and", mask, self._group)
@@ -273,10 +271,10 @@ def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
 
 def call_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     """Write an instruction as a call, and the function where there is none like it yet."""
-    b, one, access = frame.lanes, frame.lanes.one, frame.access
+    b, one = frame.lanes, frame.lanes.one
     registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
     names = list(dict.fromkeys(registers))
-    array = access.place(f"registers {len(names)}", _BYTES * len(names))
+    array = b.place(f"registers {len(names)}", _BYTES * len(names))
     read, written = reads(instruction), written_registers(instruction)
     places = {name: b.one.shared(_part(array, index)) for index, name in enumerate(names)}
     for name, place in places.items():
@@ -286,8 +284,8 @@ def call_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     if frame.memory.needed:
         arguments.append((MEMORY, POINTER))
     body = _body(frame, instruction, names)
-    name = access.function("_".join(instruction.parts[:2]), arguments, body)
-    given = {MASK: access.mask, _REGISTERS: array}
+    name = b.function("_".join(instruction.parts[:2]), arguments, body)
+    given = {MASK: b.mask, _REGISTERS: array}
     one.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
     for name in sorted(written):
         gather(frame, name, places[name])
@@ -302,9 +300,9 @@ def _part(array: str, index: int) -> str:
 def _body(frame: LaneFrame, instruction: Instruction, names: list[str]) -> list[str]:
     """The function's lines, in which registers are known by their order only."""
     b = FunctionBuilder()
-    access = LaneMemory(LaneBuilder(b), "")
-    access.mask = MASK
+    lanes = LaneMemory(b)
+    lanes.mask = MASK
     arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
-    loop = LaneLoop(frame, instruction, access)
+    loop = LaneLoop(frame, instruction, lanes)
     loop.write(arrays, {}, {})
     return [*b.entry_lines, *b.lines]

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, bytes_of, function_text
+from custom_dispatch.cpu.text.builder import (
+    POINTER,
+    FunctionBuilder,
+    Given,
+    bytes_of,
+    function_text,
+)
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
@@ -67,29 +73,17 @@ def either(
     return result
 
 
-class LaneMemory:
-    """Loads and stores for the lanes that are active now.
+class LaneMemory(LaneBuilder):
+    """A builder whose loads and stores are those of the lanes that are active now."""
 
-    Parameters
-    ----------
-    builder
-        Where operations go.
-    symbol
-        Start of the names of the functions in which lanes take turns.
-    """
-
-    def __init__(self, builder: LaneBuilder, symbol: str) -> None:
-        self.b = builder
-        self._symbol = symbol
-        builder.access = self
+    def __init__(self, one: FunctionBuilder) -> None:
+        super().__init__(one)
         self.mask = ""
         """The active lanes, an i32."""
         self.full = ""
         """Whether they all are, an i1."""
         self.everyone = False
         """Whether they are known to be."""
-        self.functions = builder.one.functions
-        """The functions in which lanes take turns, among others, by name."""
         self._named: dict[tuple[object, ...], str] = {}
         self._moving: dict[str, str] = {}
         self._places: dict[str, str] = {}
@@ -97,9 +91,8 @@ class LaneMemory:
     def place(self, key: str, size: int) -> str:
         """Memory on the stack for 32 lanes of some bytes; the same for the same key."""
         if key not in self._places:
-            b = self.b
-            count = b.number(1, 32)
-            name = b.one.at_entry(
+            count = self.number(1, 32)
+            name = self.one.at_entry(
                 f"llvm.alloca {count} x !llvm.array<{LANES * size} x i8> "
                 f"{{alignment = 64 : i64}} : (i32) -> {POINTER}"
             )
@@ -108,19 +101,20 @@ class LaneMemory:
 
     def function(self, what: str, arguments: Sequence[tuple[str, str]], body: list[str]) -> str:
         """The name of a function with these arguments, as (name, type), and lines."""
-        name = f"{self._symbol}.{what}"
-        if name in self.functions:
-            name += f".{len(self.functions)}"
+        name = f"{self.one.symbol}.{what}"
+        if name in self.one.functions:
+            name += f".{len(self.one.functions)}"
         name = self._named.setdefault((*arguments, *body), name)
         lines = [*body, "    llvm.return"]
-        self.functions[name] = function_text(name, arguments, lines, attribute="no_inline")
+        self.one.functions[name] = function_text(name, arguments, lines, attribute="no_inline")
         return name
 
-    def load(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        b, one = self.b, self.b.one
-        value = b.of(pointer)
+    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
+        align = align or bytes_of(type_name)
+        one = self.one
+        value = self.of(pointer)
         if value.is_uniform:
-            scalar = b.scalar(pointer, POINTER)
+            scalar = self.scalar(pointer, POINTER)
             return one.load(scalar, type_name, align, how)
         parts = load_parts(value, bytes_of(type_name)) if value.base and not how else []
         if not parts:
@@ -135,13 +129,16 @@ class LaneMemory:
             return self._load_in_turn(pointer, type_name, align, how)
 
         kind = vector_of(type_name)
-        return self._varying(either(b, self._fast(value), together, in_turn, kind))
+        return self._varying(either(self, self._fast(value), together, in_turn, kind))
 
-    def store(self, value: str, pointer: str, type_name: str, align: int, how: str) -> None:
-        b, one = self.b, self.b.one
-        place, what = b.of(pointer), b.of(value)
+    def store(
+        self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
+    ) -> None:
+        value, align = self.typed(value, type_name), align or bytes_of(type_name)
+        one = self.one
+        place, what = self.of(pointer), self.of(value)
         if place.is_uniform:
-            scalar, at = self._last(value, what, type_name), b.scalar(pointer, POINTER)
+            scalar, at = self._last(value, what, type_name), self.scalar(pointer, POINTER)
             one.store(scalar, at, type_name, align, how)
             return
         parts = store_parts(place, bytes_of(type_name)) if place.base and not how else []
@@ -160,35 +157,35 @@ class LaneMemory:
             self._store_in_turn(value, pointer, type_name, align, how)
             return ""
 
-        either(b, self._fast(place), together, in_turn)
+        either(self, self._fast(place), together, in_turn)
 
     # ---- inside
 
     def _varying(self, vector: str) -> str:
-        return self.b.name(Value(vector, varying=True))
+        return self.name(Value(vector, varying=True))
 
     def _fast(self, place: Value) -> str:
         """Whether all lanes are active and where they are expected."""
         if not place.valid:
             return self.full
-        return self.b.one.binary("and", self.full, place.valid, "i1")
+        return self.one.binary("and", self.full, place.valid, "i1")
 
     def _last(self, name: str, value: Value, type_name: str) -> str:
         """What the last active lane holds."""
-        b, one = self.b, self.b.one
+        one = self.one
         if value.is_uniform:
-            return b.scalar(name, type_name)
-        vector = b.vector(name, type_name)
+            return self.scalar(name, type_name)
+        vector = self.vector(name, type_name)
         zeros = one.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
         last = one.binary("sub", LANES - 1, zeros)
         return one.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
 
     def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
         """A vector of 32 lanes, from the parts that hold them."""
-        b, one = self.b, self.b.one
+        one = self.one
         result = ""
         for part in parts:
-            pointer = b.lane_pointer(place, part.first)
+            pointer = self.lane_pointer(place, part.first)
             kind = f"vector<{part.width}x{type_name}>"
             vector = one.load(pointer, kind, align)
             if part.width != LANES or part.elements != tuple(range(LANES)):
@@ -207,10 +204,10 @@ class LaneMemory:
     def _store_together(
         self, name: str, place: Value, parts: list[Part], type_name: str, align: int
     ) -> None:
-        b, one = self.b, self.b.one
-        vector = b.vector(name, type_name)
+        one = self.one
+        vector = self.vector(name, type_name)
         for part in parts:
-            pointer = b.lane_pointer(place, part.first)
+            pointer = self.lane_pointer(place, part.first)
             lanes = part.lanes()
             piece = vector
             if lanes != tuple(range(LANES)):
@@ -222,16 +219,16 @@ class LaneMemory:
 
     def _addresses(self, pointer: str) -> str:
         """An array of the lanes' addresses."""
-        b, one = self.b, self.b.one
+        one = self.one
         addresses = self.place("addresses", 8)
-        vector = b.vector(pointer, POINTER)
+        vector = self.vector(pointer, POINTER)
         one.store(vector, addresses, vector_of("i64"), 64)
         return addresses
 
     def _load_in_turn(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        b, one = self.b, self.b.one
+        one = self.one
         size = bytes_of(type_name)
-        with b.scope():
+        with self.scope():
             addresses, loaded = self._addresses(pointer), self.place(f"loaded{size}", size)
             self._call("load", (addresses, loaded), type_name, align, how)
             return one.load(loaded, vector_of(type_name), 64)
@@ -239,11 +236,11 @@ class LaneMemory:
     def _store_in_turn(
         self, value: str, pointer: str, type_name: str, align: int, how: str
     ) -> None:
-        b, one = self.b, self.b.one
+        one = self.one
         size = bytes_of(type_name)
-        with b.scope():
+        with self.scope():
             addresses, stored = self._addresses(pointer), self.place(f"loaded{size}", size)
-            vector = b.vector(value, type_name)
+            vector = self.vector(value, type_name)
             one.store(vector, stored, vector_of(type_name), 64)
             self._call("store", (addresses, stored), type_name, align, how)
 
@@ -251,7 +248,7 @@ class LaneMemory:
         self, what: str, arrays: tuple[str, str], type_name: str, align: int, how: str
     ) -> None:
         name = "_".join(part for part in (what, type_name, str(align), how) if part)
-        one = self.b.one
+        one = self.one
         if name not in self._moving:
             self._moving[name] = self.function(
                 name, _ARGUMENTS, _in_turn(what, type_name, align, how)

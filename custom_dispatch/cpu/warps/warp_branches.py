@@ -77,7 +77,7 @@ class WarpBranches:
         """The branch at a block's end, or the way into the next."""
         branch = block.branch
         if index in self._plan.divergence.detours:
-            self._before[index] = self._frame.access.mask
+            self._before[index] = self._b.mask
         if branch is None:
             self.go(index, index + 1 if block.falls_through else None)
             return
@@ -107,7 +107,7 @@ class WarpBranches:
             return
         self.divergent.add(index)
         there = frame.bits(condition)
-        rest = one.binary("xor", frame.access.mask, there)
+        rest = one.binary("xor", b.mask, there)
         self._part(index, [(taken, there), (following, rest)])
 
     def _switch(self, index: int, block: Block, branch: Instruction) -> None:
@@ -127,7 +127,7 @@ class WarpBranches:
             return
         self.divergent.add(index)
         ways: list[tuple[int | None, str]] = []
-        left = frame.access.mask
+        left = b.mask
         for case, target in enumerate(targets[:-1]):
             chosen = frame.bits(b.icmp("eq", selector, case))
             ways.append((target, chosen))
@@ -144,7 +144,7 @@ class WarpBranches:
         waiting = sorted(self._plan.divergence.waiting[index])
         if self._ends(target):
             alive = one.load(self.alive)
-            gone = one.binary("xor", self._frame.access.mask, FULL)
+            gone = one.binary("xor", self._b.mask, FULL)
             one.store(one.binary("and", alive, gone), self.alive)
             self._next(waiting)
             return
@@ -170,7 +170,7 @@ class WarpBranches:
         b.block(waits)
         place = self._pending[target]
         held = b.load(place)
-        b.store(b.binary("or", held, self._frame.access.mask), place)
+        b.store(b.binary("or", held, self._b.mask), place)
         b.store(0, self.active)
         b.branch(f"m{stop}")
         b.block(on)
@@ -249,7 +249,7 @@ class WarpBranches:
         b.block(none)
         self._next(sorted(self._plan.divergence.waiting[index]))
         b.block(some)
-        before = self._frame.access.mask
-        self._frame.access.mask = left
+        before = self._b.mask
+        self._b.mask = left
         self.go(index, target)
-        self._frame.access.mask = before
+        self._b.mask = before

@@ -71,7 +71,7 @@ def warp_function(thread: ThreadCode) -> list[str]:
             thread.memory.state_bytes = run.waits.state_bytes
             # What is called comes first: IREE's ResolveWorkgroupCountHints keeps a reference into
             # a table that grows when it meets a function by a call.
-            called = run.frame.access.functions.values()
+            called = run.b.one.functions.values()
             return [*(line for text in called for line in text), *lines]
         plan = replace(
             _with_divergent(plan, live, plan.divergent | run.branches.divergent),

@@ -11,7 +11,6 @@ from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_text
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
-from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import (
     FIRST,
@@ -21,6 +20,7 @@ from custom_dispatch.cpu.warps.lane_loop import (
     lower_in_turn,
     place_of_warp,
 )
+from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
@@ -54,7 +54,7 @@ class WarpPass:
         self.plan = plan
         one = FunctionBuilder(thread.kernel.symbol)
         one.processor = thread.kernel.processor
-        self.b = LaneBuilder(one)
+        self.b = LaneMemory(one)
         self.frame = LaneFrame(self.b, plan)
         self.branches = WarpBranches(plan, self.frame)
         self.frame.alive = self.branches.alive
@@ -194,7 +194,7 @@ class WarpPass:
             self._lower(instruction)
             return
         condition = frame.predicate(predicate)
-        mask, full, everyone = frame.access.mask, frame.access.full, frame.access.everyone
+        mask, full, everyone = frame.lanes.mask, frame.lanes.full, frame.lanes.everyone
         if b.of(condition).is_uniform:
             known = b.of(condition).known
             if known is not None:
@@ -216,7 +216,7 @@ class WarpPass:
             frame.activate(bits)
             self._lower(instruction)
         frame.merging = merging
-        frame.access.mask, frame.access.full, frame.access.everyone = mask, full, everyone
+        frame.lanes.mask, frame.lanes.full, frame.lanes.everyone = mask, full, everyone
 
     def _lower(self, instruction: Instruction) -> None:
         b, frame = self.b, self.frame

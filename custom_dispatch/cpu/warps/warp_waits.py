@@ -78,7 +78,7 @@ class WarpWaits(Waits):
     def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
         b, one, frame = self._lanes, self._lanes.one, self._frame
         at = b.scalar(number, "i32")
-        everyone = frame.access.everyone
+        everyone = frame.lanes.everyone
         self._require_everyone()
         if not self.memory.lockstep:
             one.store(at, self.memory.subject(one, WARP_NUMBER))
@@ -102,11 +102,11 @@ class WarpWaits(Waits):
     def _require_everyone(self) -> None:
         """A barrier is for all lanes of a warp; where some are elsewhere, they never come."""
         b = self._lanes.one
-        if self._frame.access.everyone:
+        if self._lanes.everyone:
             b.store(LANES, self.memory.alive(b, WARP_NUMBER))
             return
         alive = b.load(self._alive)
-        here = b.icmp("eq", alive, self._frame.access.mask)
+        here = b.icmp("eq", alive, self._lanes.mask)
         self.require(here)
         count = b.call_intrinsic("llvm.ctpop", [alive])
         b.store(count, self.memory.alive(b, WARP_NUMBER))
@@ -191,11 +191,11 @@ class WarpWaits(Waits):
         del keep
         b, one = self._lanes, self._lanes.one
         self._shown = list(words)
-        active = self._frame.access.mask
+        active = self._lanes.mask
         if b.of(mask).is_uniform and b.of(mask).known == 0:
             self._group = active
             return
-        if self._frame.access.everyone:
+        if self._lanes.everyone:
             self._group = b.binary("and", mask, active)
             return
         alive = one.load(self._alive)
@@ -258,7 +258,7 @@ class WarpWaits(Waits):
         """Whether an i1 holds for all active lanes."""
         one = self._lanes.one
         held = self._frame.bits(condition)
-        return one.icmp("eq", held, self._frame.access.mask)
+        return one.icmp("eq", held, self._lanes.mask)
 
     def reduce(self, operation: str, neutral: int) -> str:
         b, one = self._lanes, self._lanes.one
@@ -279,14 +279,14 @@ class WarpWaits(Waits):
         return one.value(f"llvm.shufflevector {vector}, {vector} [{listed}] : {vector_of('i32')}")
 
     def _looked_up(self, shown: str, lane: str) -> str:
-        b, one, access = self._lanes, self._lanes.one, self._frame.access
-        words, wanted = access.place("shown0", 4), access.place("groups", 4)
+        b, one = self._lanes, self._lanes.one
+        words, wanted = b.place("shown0", 4), b.place("groups", 4)
         vector, source = b.vector(shown, "i32"), b.vector(lane, "i32")
         kind = vector_of("i32")
         one.store(vector, words, kind, 64)
         one.store(source, wanted, kind, 64)
-        found = access.place("loaded4", 4)
-        with each_lane(b, access.mask) as number:
+        found = b.place("loaded4", 4)
+        with each_lane(b, b.mask) as number:
             other = one.load(one.element(wanted, number, 4))
             other = one.binary("and", other, LANES - 1)
             value = one.load(one.element(words, other, 4))
