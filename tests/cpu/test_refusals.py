@@ -260,3 +260,8 @@ def test_the_same_input_gives_the_same_text() -> None:
     kernels = [kernel_of("k"), kernel_of("k", symbol="l")]
     texts = {lower(read_module(ptx), kernels).text for _ in "ab"}
     assert len(texts) == 1
+
+
+def test_checked_mode_takes_instructions_without_operands() -> None:
+    module = read_module(ptx_of("griddepcontrol.wait;"))
+    assert "@check.access" in lower(module, [kernel_of("k")], checked=True).text

@@ -15,7 +15,7 @@ from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol,
 # Their first operand is read, or is memory.
 _WITHOUT_RESULT = frozenset(
     {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
-    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority"}
+    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "griddepcontrol"}
     | {"__assertfail", "__vprintf"}
 )
 
