@@ -24,7 +24,6 @@ from custom_dispatch.cpu.warps.lane_values import (
     VARYING_FORM,
     Form,
     Value,
-    checked_form,
     fold,
     form_of,
     from_constants,
@@ -365,7 +364,7 @@ def test_forms_widen_no_more_than_they_must() -> None:
     assert tid.join(Form(DISTANT, tuple(2 * lane for lane in LANE))) == VARYING_FORM
     assert tid.join(Form(UNIFORM)) == VARYING_FORM
     assert Form(UNIFORM).join(Form(UNIFORM)).rank == UNIFORM
-    kept = checked_form(Value("%1"))  # a scalar of which some lanes may keep another
+    kept = form_of(Value("%1"), checked=True)  # a scalar of which some lanes may keep another
     assert Form(UNIFORM).join(kept).rank == DISTANT
     assert Form(UNIFORM).join(kept).checked
     assert form_of(from_constants((4,) * LANES, 32)).rank == UNIFORM

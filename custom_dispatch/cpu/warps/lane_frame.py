@@ -25,7 +25,6 @@ from custom_dispatch.cpu.warps.lane_values import (
     Form,
     Lanes,
     Value,
-    checked_form,
     form_of,
     stand_in,
 )
@@ -214,7 +213,7 @@ class LaneFrame(Frame):
         form, held = self.form(name), self.lanes.of(value)
         merges = self.merging or name in self.blended
         if merges and self._bits[name] > 1:
-            wider = form.join(checked_form(held))
+            wider = form.join(form_of(held, checked=True))
         else:
             wider = form.join(VARYING_FORM if merges else form_of(held))
         if wider != form:

@@ -19,7 +19,6 @@ from typing import Final
 from custom_dispatch.cpu.analysis.liveness import (
     reads,
     registers_in,
-    registers_of,
     symbols_in,
     written_registers,
 )
@@ -32,7 +31,7 @@ from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane
 from custom_dispatch.cpu.warps.lane_names import vector_of
-from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, UNSET, Value
+from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, Value
 from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
 
 Place = tuple[str, str, str]
@@ -47,23 +46,32 @@ class NoWarpFormError(Exception):
 
 def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     """Lower an instruction for one active lane after the other."""
-    arrays: dict[str, str] = {}
-    scalars: dict[str, str] = {}
+    b = frame.lanes
     read, written = reads(instruction), written_registers(instruction)
-    for register in registers_of([instruction]):
-        name = register.name
-        form = frame.form(name)
-        if form.rank == UNIFORM and name not in written and frame.place(name)[0]:
-            scalars[name] = frame.place(name)[0]
-            continue
-        size = _size(frame, name)
-        arrays[name] = place = frame.lanes.place(f"operand{len(arrays)} {size}", size)
-        if form.rank != UNSET and (name in read or frame.merging or name in frame.blended):
+    registers = dict.fromkeys(r.name for r in registers_in(*instruction.operands))
+    called = _can_call(frame, instruction)
+    scalars = {
+        name: frame.place(name)[0]
+        for name in registers
+        if not called
+        and name not in written
+        and frame.form(name).rank == UNIFORM
+        and frame.place(name)[0]
+    }
+    names = [name for name in registers if name not in scalars]
+    size = max((_size(frame, name) for name in names), default=0)
+    size = max(size, 64 // LANES)  # arrays of lanes begin at multiples of 64 bytes
+    array = b.place(f"registers {len(names)} {size}", size * len(names)) if names else ""
+    places = {name: b.one.shared(_part(array, index, size)) for index, name in enumerate(names)}
+    for name, place in places.items():
+        if name in read or frame.merging or name in frame.blended:
             spread(frame, name, place)
-    loop = LaneLoop(frame, instruction, frame.lanes)
-    loop.write(arrays, scalars, frame.variables)
+    if called:
+        _call(frame, instruction, array, _body(frame, instruction, names, size))
+    else:
+        LaneLoop(frame, instruction, b).write(places, scalars, frame.variables)
     for name in sorted(written):
-        gather(frame, name, arrays[name])
+        gather(frame, name, places[name])
 
 
 def _size(frame: LaneFrame, name: str) -> int:
@@ -256,11 +264,9 @@ def _divided(b: LaneBuilder, number: str, by: int) -> tuple[str, str]:
 SHARED: Final = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
 """Opcodes whose instructions become calls."""
 _REGISTERS: Final = "%registers"
-_BYTES: Final = 8
-"""Room for a register of a lane."""
 
 
-def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
+def _can_call(frame: LaneFrame, instruction: Instruction) -> bool:
     """Whether an instruction's code can stand in a function, where the thread's variables and its
     place in the grid are not.
     """
@@ -269,40 +275,29 @@ def can_call(frame: LaneFrame, instruction: Instruction) -> bool:
     return instruction.parts[0] in SHARED and known and not special
 
 
-def call_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
-    """Write an instruction as a call, and the function where there is none like it yet."""
-    b, one = frame.lanes, frame.lanes.one
-    registers = [r.name for operand in instruction.operands for r in registers_in(operand)]
-    names = list(dict.fromkeys(registers))
-    array = b.place(f"registers {len(names)}", _BYTES * len(names))
-    read, written = reads(instruction), written_registers(instruction)
-    places = {name: b.one.shared(_part(array, index)) for index, name in enumerate(names)}
-    for name, place in places.items():
-        if name in read or frame.merging or name in frame.blended:
-            spread(frame, name, place)
+def _call(frame: LaneFrame, instruction: Instruction, array: str, body: list[str]) -> None:
+    """Call the function of an instruction, which is written where there is none like it yet."""
+    b = frame.lanes
     arguments = [(FIRST, "i32"), (MASK, "i32"), (_REGISTERS, POINTER)]
     if frame.memory.needed:
         arguments.append((MEMORY, POINTER))
-    body = _body(frame, instruction, names)
     name = b.function("_".join(instruction.parts[:2]), arguments, body)
     given = {MASK: b.mask, _REGISTERS: array}
-    one.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
-    for name in sorted(written):
-        gather(frame, name, places[name])
+    b.one.call(name, [(given.get(value, value), type_name) for value, type_name in arguments])
 
 
-def _part(array: str, index: int) -> str:
-    """Where an array holds a register."""
-    start = index * _BYTES * LANES
+def _part(array: str, index: int, size: int) -> str:
+    """Where an array holds a register, of which each lane takes so many bytes."""
+    start = index * size * LANES
     return f"llvm.getelementptr {array}[{start}] : ({POINTER}) -> {POINTER}, i8"
 
 
-def _body(frame: LaneFrame, instruction: Instruction, names: list[str]) -> list[str]:
+def _body(frame: LaneFrame, instruction: Instruction, names: list[str], size: int) -> list[str]:
     """The function's lines, in which registers are known by their order only."""
     b = FunctionBuilder()
     lanes = LaneMemory(b)
     lanes.mask = MASK
-    arrays = {name: b.at_entry(_part(_REGISTERS, index)) for index, name in enumerate(names)}
+    arrays = {name: b.at_entry(_part(_REGISTERS, i, size)) for i, name in enumerate(names)}
     loop = LaneLoop(frame, instruction, lanes)
     loop.write(arrays, {}, {})
     return [*b.entry_lines, *b.lines]

@@ -172,24 +172,21 @@ def _common_multiple(a: int, b: int) -> int:
     return min(a, b) if a and b else a or b
 
 
-def checked_form(value: Value) -> Form:
-    """The form that holds a value of which some lanes may become others."""
+def form_of(value: Value, *, checked: bool = False) -> Form:
+    """The narrowest form that holds a value.
+
+    Parameters
+    ----------
+    checked
+        Whether some lanes may become those of another value.
+    """
     if value.varying:
         return VARYING_FORM
     multiple = value.multiple if value.base else lowest_bit(value.known or 0)
-    distances = value.distances or (0,) * LANES
+    distances = value.distances or ((0,) * LANES if checked else ())
+    rank = DISTANT if distances else UNIFORM
     bounds = value.scalar_bounds()
-    return Form(DISTANT, distances, value.factors, multiple, bounds, checked=True)
-
-
-def form_of(value: Value) -> Form:
-    """The narrowest form that holds a value."""
-    if value.varying:
-        return VARYING_FORM
-    multiple = value.multiple if value.base else lowest_bit(value.known or 0)
-    rank = DISTANT if value.distances else UNIFORM
-    bounds = value.scalar_bounds()
-    return Form(rank, value.distances, value.factors, multiple, bounds, bool(value.valid))
+    return Form(rank, distances, value.factors, multiple, bounds, checked or bool(value.valid))
 
 
 def stand_in(form: Form, name: str) -> Value:

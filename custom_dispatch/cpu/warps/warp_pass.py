@@ -15,8 +15,6 @@ from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import (
     FIRST,
     NoWarpFormError,
-    call_in_turn,
-    can_call,
     lower_in_turn,
     place_of_warp,
 )
@@ -236,8 +234,7 @@ class WarpPass:
             for name in sorted(written_registers(instruction)):
                 frame.write(name, stand_in)
             return
-        lower = call_in_turn if can_call(frame, instruction) else lower_in_turn
-        lower(frame, instruction)
+        lower_in_turn(frame, instruction)
 
 
 def _has_effects(instruction: Instruction) -> bool:
