@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from typing import Any
 
@@ -34,6 +35,13 @@ NAMES = {
     "matmul": "matmul_of_torch",
 }
 """What `cuda_kernels.patterns.mlir` calls groups that have other names there."""
+
+OWN = [
+    pattern
+    for pattern in mlir_patterns.everything
+    if not any("torch." in text for text in pattern.computes)
+]
+"""Those that are written in linalg."""
 
 
 def cases(group: str) -> list[Case]:
@@ -103,6 +111,54 @@ def test_each_is_found_in_linalg(group: str) -> None:
     assert report is not None
     assert every
     assert not Counter(name for name, *_ in every) - Counter(item.kernel for item in report)
+
+
+def test_no_kernel_is_left_out() -> None:
+    written = {item.item.name for item in mlir_patterns.everything if item not in OWN}
+    made = {item.item.name for group in generate.GROUPS for item in generate.patterns_of(group)}
+    assert {name for name in written if name.endswith(SOME)} == {
+        name for name in made if name.endswith(SOME)
+    }
+
+
+# -- those in linalg
+
+_FUNCTION = re.compile(r"func\.func @\w+\((.*)\) -> (\S+) \{")
+_COMMUTATIVE = re.compile(r"(arith\.(?:mulf|addf)) (%\w+), (%\w+)")
+
+
+def model_of(text: str) -> str:
+    """A pattern's function of tensors of known sizes; and written otherwise, of open ones."""
+    found = _FUNCTION.search(text)
+    assert found is not None
+    parameters, result = found.groups()
+    kinds = [each.partition(": ")[2] for each in parameters.split(", %")]
+    known = [kind.replace("?", "8") for kind in kinds]
+    casts = [
+        f"%cast{index} = tensor.cast %known{index} : {mine} to {kind}"
+        if mine != kind
+        else f"%cast{index} = arith.constant 0.25 : {kind}"
+        for index, (mine, kind) in enumerate(zip(known, kinds, strict=True))
+    ]
+    given = [f"%known{index}: {kind}" for index, kind in enumerate(known)]
+    given += [f"%open{index}: {kind}" for index, kind in enumerate(kinds)]
+    lines = [f"func.func @main({', '.join(given)}) -> ({result}, {result}) {{", *casts]
+    functions = []
+    for name, its in (("cast", text), ("open", _COMMUTATIVE.sub(r"\1 \3, \2", text))):
+        head = f"func.func private @of_{name}({parameters}) -> {result} {{"
+        functions.append(its.replace(found[0], head, 1))
+        taken = ", ".join(f"%{name}{index}" for index in range(len(kinds)))
+        lines.append(f"%{name} = call @of_{name}({taken}) : ({', '.join(kinds)}) -> {result}")
+    return "\n".join([*functions, *lines, f"return %cast, %open : {result}, {result}", "}"])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", pytest.param("f16", marks=pytest.mark.thorough)])
+def test_each_of_linalg_is_found(dtype: str) -> None:
+    for pattern in (each for each in OWN if each.kernel.inputs[0].dtype.name == dtype):
+        for text in pattern.computes:
+            report = place(model_of(text), [], [pattern]).replaced
+            assert report is not None
+            assert len(report) == 2, (text, report)
 
 
 def test_what_is_written_down_is_what_pytorch_has() -> None:
