@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.lowering.floating import halves_of, join_halves
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import widen
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type
@@ -79,7 +79,7 @@ def _set(frame: Frame, d: Operand, target: str, results: list[str]) -> None:
     yes = b.const(_ONES.get(element, -1), bits)
     values = [b.select(result, yes, 0, int_type(bits)) for result in results]
     if len(values) == 2:
-        frame.set_integer(d, join_halves(b, values), 32)
+        frame.set_integer(d, join(b, values, 16), 32)
     else:
         frame.set_integer(d, values[0], bits, signed=element[0] == "s")
 
@@ -100,7 +100,7 @@ def _compare(
         how, kind = _FLOAT_CONDITIONS[condition], value_type(type_name)
         if type_name in _PAIRS:
             element = type_name.removesuffix("x2")
-            words = [halves_of(b, frame.integer(operand, 32)) for operand in operands]
+            words = [split(b, frame.integer(operand, 32), 16) for operand in operands]
             rows = [[widen(b, half, element) for half in halves] for halves in words]
             return [b.fcmp(how, x, y, kind) for x, y in zip(*rows, strict=True)]
         x, y = (frame.float(operand, type_name) for operand in operands)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from custom_dispatch.cpu.lowering.floating import halves_of, join_halves, saturate
+from custom_dispatch.cpu.lowering.floating import saturate
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import (
     narrow,
     relu,
@@ -114,7 +115,7 @@ def _to_pair(frame: Frame, modifiers: tuple[str, ...], element: str) -> None:
         if "relu" in modifiers:
             value = relu(frame.b, value)
         halves.append(narrow(frame.b, value, element, "rz" if "rz" in modifiers else "rn"))
-    frame.set_integer(d, join_halves(frame.b, halves), 32)
+    frame.set_integer(d, join(frame.b, halves, 16), 32)
 
 
 def _to_tf32(frame: Frame, modifiers: tuple[str, ...], source: str) -> None:
@@ -270,7 +271,7 @@ def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, s
         ]
         if "relu" in modifiers:
             values = [relu(b, value) for value in values]
-        frame.set_integer(d, join_halves(b, [narrow(b, value, "f16") for value in values]), 32)
+        frame.set_integer(d, join(b, [narrow(b, value, "f16") for value in values], 16), 32)
         return
     wanted = {"rn", "satfinite"}
     if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
@@ -280,12 +281,10 @@ def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, s
         values = [frame.float(operand, "f32") for operand in reversed(sources)]
     elif source == "f16x2":
         d, a = frame.operands(2)
-        values = [widen(b, half, "f16") for half in halves_of(b, frame.integer(a, 32))]
+        values = [widen(b, half, "f16") for half in split(b, frame.integer(a, 32), 16)]
     else:
         raise frame.unsupported()
     if "relu" in modifiers:
         values = [relu(b, value) for value in values]
     element = target.removesuffix("x2")
-    low, high = (b.resize(narrow(b, value, element), 8, 16) for value in values)
-    high = b.binary("shl", high, 8, "i16")
-    frame.set_integer(d, b.binary("or", low, high, "i16"), 16)
+    frame.set_integer(d, join(b, [narrow(b, value, element) for value in values], 8, 16), 16)

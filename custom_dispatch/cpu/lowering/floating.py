@@ -8,14 +8,13 @@ rounding of an exact sum: it is computed in f64 with the lost digits kept as an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.lowering.math import MATH
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounded_arithmetic import ROUNDED, directed_f32, rounded_f64
 from custom_dispatch.cpu.numbers.rounding import narrow, relu, round_odd, two_sum, widen
 from custom_dispatch.cpu.numbers.subnormals import flushed, flushed_bits
-from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.cpu.text.builder import int_type
 
 _MODIFIERS = frozenset({"rn", "ftz", "sat", "approx", "full", "NaN"})
 _DIRECTED = frozenset({"rz", "rm", "rp"})
@@ -175,22 +174,8 @@ def packed(
     element = type_name.removesuffix("x2")
     if element == type_name:
         return _compute(frame, base, modifiers, sources, element)
-    halves = zip(*(halves_of(frame.b, source) for source in sources), strict=True)
-    return join_halves(
-        frame.b, [_compute(frame, base, modifiers, list(h), element) for h in halves]
-    )
-
-
-def halves_of(b: Builder, word: str) -> list[str]:
-    """An i32 as two i16, the lower first."""
-    upper = b.binary("lshr", word, 16)
-    return [b.resize(half, 32, 16) for half in (word, upper)]
-
-
-def join_halves(b: Builder, halves: Sequence[str]) -> str:
-    """Two i16, the lower first, as an i32."""
-    lower, upper = (b.resize(half, 16, 32) for half in halves)
-    return b.binary("or", lower, b.binary("shl", upper, 16))
+    halves = zip(*(split(frame.b, source, 16) for source in sources), strict=True)
+    return join(frame.b, [_compute(frame, base, modifiers, list(h), element) for h in halves], 16)
 
 
 def _compute(

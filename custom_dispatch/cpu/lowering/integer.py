@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.builder import Builder, int_type
 from custom_dispatch.ptx import TYPE_BITS
 
@@ -195,19 +196,11 @@ def lower_dot_product(frame: Frame) -> None:
         raise frame.unsupported()
     x_signed, y_signed = (name == "s32" for name in modifiers)
     width = 8 if base == "dp4a" else 16
-    start = 16 if half == "hi" else 0
-    for index in range(32 // width):
-        left = _field(frame, x, index * width, width, signed=x_signed)
-        right = _field(frame, y, start + index * 8, 8, signed=y_signed)
+    lefts = _numbers(b, x, width, signed=x_signed)
+    rights = _numbers(b, y, 8, signed=y_signed)[2 if half == "hi" else 0 :]
+    for left, right in zip(lefts, rights, strict=False):
         total = b.binary("add", total, b.binary("mul", left, right))
     frame.set_integer(d, total, 32)
-
-
-def _field(frame: Frame, value: str, start: int, width: int, *, signed: bool) -> str:
-    b = frame.b
-    if start:
-        value = b.binary("lshr", value, start)
-    return b.resize(b.resize(value, 32, width), width, 32, signed=signed)
 
 
 VIDEO: Final = frozenset(
@@ -285,19 +278,9 @@ def _call(b: Builder, name: str, x: str, y: str) -> str:
 
 def _numbers(b: Builder, word: str, bits: int, *, signed: bool) -> list[str]:
     """The numbers in a word, lowest first, each as an i32."""
-    found = []
-    for start in range(0, 32, bits):
-        part = b.binary("lshr", word, start) if start else word
-        found.append(b.resize(b.resize(part, 32, bits), bits, 32, signed=signed))
-    return found
+    return [b.resize(part, bits, 32, signed=signed) for part in split(b, word, bits)]
 
 
 def _packed(b: Builder, numbers: list[str], bits: int) -> str:
     """The low bits of i32 values in one word."""
-    word = ""
-    for index, number in enumerate(numbers):
-        part = b.binary("and", number, (1 << bits) - 1)
-        if index:
-            part = b.binary("shl", part, index * bits)
-        word = b.binary("or", word, part) if word else part
-    return word
+    return join(b, [b.resize(number, 32, bits) for number in numbers], bits)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import BYTES, narrow, widen
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.threads.block_memory import MEMORY
@@ -55,12 +56,8 @@ def pack_sums(
         elif type_name == "f32":
             frame.set_float(operand, values[index], "f32")
         else:
-            low, high = (
-                b.resize(narrow(b, value, "f16"), 16, 32)
-                for value in values[2 * index : 2 * index + 2]
-            )
-            high = b.binary("shl", high, 16)
-            frame.set_integer(operand, b.binary("or", low, high), 32)
+            halves = [narrow(b, value, "f16") for value in values[2 * index : 2 * index + 2]]
+            frame.set_integer(operand, join(b, halves, 16), 32)
 
 
 def add_product(b: Builder, total: str, x: str, y: str, type_name: str) -> str:
@@ -79,16 +76,6 @@ def numbers_in(b: Builder, word: str, type_name: str) -> list[str]:
         kept = b.binary("and", parts[0], -8192)
         return [b.cast("bitcast", kept, "i32", "f32")]
     return [widen(b, part, type_name) for part in parts]
-
-
-def split(b: Builder, word: str, bits: int) -> list[str]:
-    """The parts of a word that have so many bits, lowest first."""
-    if bits == 32:
-        return [word]
-    parts = [word]
-    for start in range(bits, 32, bits):
-        parts.append(b.binary("lshr", word, start))
-    return [b.resize(part, 32, bits) for part in parts]
 
 
 _SHAPES: Final = {
@@ -189,9 +176,8 @@ def lower_load_matrix(frame: Frame) -> None:
             for side in range(2):
                 row = _within_quad(b, waits.lane(), side)
                 place = _place(frame, index, row, column)
-                halves.append(b.resize(b.load(place, "i16"), 16, 32))
-            high = b.binary("shl", halves[1], 16)
-            value = b.binary("or", halves[0], high)
+                halves.append(b.load(place, "i16"))
+            value = join(b, halves, 16)
         else:
             row = b.binary("lshr", waits.lane(), 2)
             place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))

@@ -6,6 +6,7 @@ from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.finding import Finding
 from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.unsupported import shown
 from custom_dispatch.cpu.threads.block_memory import MEMORY
@@ -60,21 +61,13 @@ def lower_move(frame: Frame) -> None:
             raise frame.unsupported("a vector that does not divide the type")
     if isinstance(d, Vector):
         width = bits // len(d.elements)
-        whole = frame.integer(a, bits)
-        for index, element in enumerate(d.elements):
-            part = whole
-            if index:
-                part = b.binary("lshr", whole, index * width, int_type(bits))
-            frame.set_integer(element, b.resize(part, bits, width), width)
+        parts = split(b, frame.integer(a, bits), width, bits)
+        for element, part in zip(d.elements, parts, strict=True):
+            frame.set_integer(element, part, width)
     elif isinstance(a, Vector):
         width = bits // len(a.elements)
-        whole = b.const(0, bits)
-        for index, element in enumerate(a.elements):
-            part = b.resize(frame.integer(element, width), width, bits)
-            if index:
-                part = b.binary("shl", part, index * width, int_type(bits))
-            whole = b.binary("or", whole, part, int_type(bits))
-        frame.set_integer(d, whole, bits)
+        parts = [frame.integer(element, width) for element in a.elements]
+        frame.set_integer(d, join(b, parts, width, bits), bits)
     else:
         frame.set_integer(d, frame.integer(a, bits), bits)
 

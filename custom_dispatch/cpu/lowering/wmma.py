@@ -19,8 +19,9 @@ from custom_dispatch.cpu.lowering.matrix import (
     pack_sums,
     unpack_sums,
 )
+from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.builder import Builder, int_type
-from custom_dispatch.ptx import Operand, SpecialRegister, elements_of
+from custom_dispatch.ptx import SpecialRegister, elements_of
 
 _SHAPES: Final = {
     "m16n16k16": (16, 16, 16),
@@ -128,30 +129,15 @@ def _move(frame: Frame) -> None:
             places.append(b.offset(base, b.binary("mul", wide, size, "i64")))
         frame.check_part(address, space, places, size)
         if is_load:
-            _load_word(frame, registers[word], places, layout.bits)
+            loaded = [b.load(place, int_type(layout.bits), size) for place in places]
+            frame.set_integer(registers[word], join(b, loaded, layout.bits), 32)
         else:
-            _store_word(frame, registers[word], places, layout.bits)
+            elements = split(b, frame.integer(registers[word], 32), layout.bits)
+            for element, place in zip(elements, places, strict=True):
+                b.store(element, place, int_type(layout.bits), size)
     if is_load:
         for register in registers[words:]:
             frame.set_integer(register, b.const(0, 32), 32)
-
-
-def _load_word(frame: Frame, register: Operand, places: list[str], bits: int) -> None:
-    b = frame.b
-    word = b.const(0, 32)
-    for index, place in enumerate(places):
-        part = b.resize(b.load(place, int_type(bits), bits // 8), bits, 32)
-        part = b.binary("shl", part, index * bits) if index else part
-        word = b.binary("or", word, part)
-    frame.set_integer(register, word, 32)
-
-
-def _store_word(frame: Frame, register: Operand, places: list[str], bits: int) -> None:
-    b = frame.b
-    word = frame.integer(register, 32)
-    for index, place in enumerate(places):
-        part = b.binary("lshr", word, index * bits) if index else word
-        b.store(b.resize(part, 32, bits), place, int_type(bits), bits // 8)
 
 
 def _multiply(frame: Frame) -> None:
